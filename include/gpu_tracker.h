@@ -1,0 +1,141 @@
+/* gpu-tracker: what a job cost. The public interface of libgputracker, for C and C++.
+ *
+ * Conventions
+ *   - Functions return 0 or more on success and a negative errno value on failure. The last parameter, a
+ *     struct gt_error *, may be NULL; it receives one sentence that names the thing and the cause. It must be
+ *     zeroed before the first call: the first error stays.
+ *   - The library never prints, never exits and installs no signal handlers.
+ *   - Who opens closes; every *_close and *_free accepts NULL.
+ *   - One object is used by one thread at a time; different objects are independent.
+ *   - "Not measured" is NaN, never 0.
+ *   - Structs that the caller fills begin with their own size: GT_INIT(struct gt_tracker_options).
+ */
+#ifndef GPU_TRACKER_H
+#define GPU_TRACKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+#define GT_INIT(type) ((type){sizeof(type)}) /* all members after the size are zero */
+
+struct gt_error {
+    int code; /* 0, or a positive errno value */
+    char text[500];
+};
+
+/* What a figure is about. */
+enum gt_scope {
+    GT_SCOPE_SYSTEM,      /* the whole machine */
+    GT_SCOPE_MAIN,        /* the tracked process alone */
+    GT_SCOPE_DESCENDANTS, /* its children, their children and so on */
+    GT_SCOPE_COMBINED,    /* both: the job */
+    GT_SCOPE_PROCESS,     /* one process of the job */
+    GT_SCOPE_GPU,         /* one GPU */
+    GT_SCOPE_COUNT
+};
+
+/* The version, "1.2.3". */
+const char *gt_version(void);
+
+/* ---- Metrics ------------------------------------------------------------------------------------------------- */
+
+struct gt_metric_info {
+    const char *name; /* "ram", "cpu_time" */
+    const char *unit; /* "bytes", "seconds", "ratio", "count", "watts", "joules", "celsius", "hertz", "bits" */
+    const char *kind; /* "gauge", "counter", "peak" */
+    unsigned scopes;  /* bit 1 << enum gt_scope for each scope that has it */
+    const char *help;
+};
+
+/* How many metrics there are; one of them (0 or -ENOENT); the number of a name (-ENOENT). */
+size_t gt_metric_count(void);
+int gt_metric_info(size_t metric, struct gt_metric_info *ret);
+int gt_metric_find(const char *name);
+
+/* ---- Tracking ------------------------------------------------------------------------------------------------ */
+
+struct gt_tracker;
+struct gt_report;
+
+struct gt_tracker_options {
+    size_t size;
+    double sleep_time;          /* seconds between samples, from 0.001; 0: 1.0 */
+    const char *ram_unit;       /* "bytes" .. "terabytes"; NULL: "gigabytes" */
+    const char *gpu_ram_unit;   /* the same */
+    const char *time_unit;      /* "seconds" .. "days"; NULL: "hours" */
+    int expected_cores;         /* what hardware percentages are divided by; 0: all cores */
+    const char *gpu_uuids;      /* GPUs whose utilisation counts: "UUID,UUID", indices, or MIG names; NULL: all */
+    const char *gpu_brand;      /* "nvidia", "amd", "intel"; NULL: any */
+    const char *tracking_file;  /* NULL: no recording */
+    int overwrite;              /* replace an existing tracking file */
+    int detail;                 /* record every process and every GPU, too */
+    const char *memory;         /* how memory shared in the tree is counted once: "auto", "rss", "pss", "unique"; NULL: "auto" */
+    const char *machine_root;   /* a stored machine to read instead of this one; NULL: this one */
+    const char *const *libraries; /* "nvml=PATH", ... NULL-terminated; NULL: the installed drivers */
+    const char *command;        /* what is tracked, for the report; NULL: read from the process */
+    void (*warn)(void *context, const char *sentence); /* may be NULL; called on the thread that calls into the tracker */
+    void *context;
+};
+
+/* Check every option, the tracking file's place included, and change nothing. -EINVAL and the like name the option. */
+int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error);
+
+/* Follow process `pid` (0: the calling process) and its descendants from now on. The tracking file is created at the first
+ * sample. -ESRCH: no such process; -EPERM: it may not be read. */
+int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
+                    struct gt_error *error);
+
+/* Take one sample now. 1: taken; 0: the main process has ended and no descendant lives. */
+int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error);
+/* CLOCK_MONOTONIC time of the next sample of the schedule, ns. */
+int64_t gt_tracker_due(const struct gt_tracker *tracker);
+/* A descriptor that becomes readable when the main process ends (a pidfd; the tracker's own), or negative. */
+int gt_tracker_pidfd(const struct gt_tracker *tracker);
+
+/* Or let a thread of the library do it on schedule, until stop or until the job has ended. */
+int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error);
+int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error);
+
+struct rusage;
+/* The caller has launched the main process and is a subreaper: tell what wait4 said of a child, so that totals are exact. */
+void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, const struct rusage *usage);
+
+/* The latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
+double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric);
+/* Pids of the job that live now, the main process first while it lives; returns how many there are. */
+size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
+
+/* End the measurement: the final figures, and the recording closed with them. Afterwards only values, report, close. */
+int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
+/* The report of the run so far, or of the finished run. Free with gt_report_free. */
+int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error);
+void gt_tracker_close(struct gt_tracker *tracker);
+
+/* ---- Reports ------------------------------------------------------------------------------------------------- */
+
+/* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the file's. */
+int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
+                        struct gt_report **ret, struct gt_error *error);
+/* Every metric, where it comes from here, and what would enable the rest. */
+int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
+/* The metrics and the columns of tracking files. */
+int gt_schema_report(struct gt_report **ret, struct gt_error *error);
+
+/* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
+int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
+/* Render into *ret (free with free()); -EINVAL names the formats there are. */
+int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
+                     struct gt_error *error);
+void gt_report_free(struct gt_report *report);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,27 @@
+/* Minimum, maximum, sum, first and last of every metric of the fixed scopes, one sample at a time. */
+#ifndef GT_AGGREGATE_SUMMARY_H
+#define GT_AGGREGATE_SUMMARY_H
+
+#include "sample/sample.h"
+
+struct gt_statistic {
+    uint64_t count;   /* samples that had the metric */
+    double min, max, sum, first, last;
+};
+
+struct gt_summary {
+    uint64_t samples;
+    int64_t first_real_ns, last_real_ns;
+    struct gt_statistic of[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
+};
+
+void gt_summary_init(struct gt_summary *summary);
+void gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample);
+/* NaN when nothing was measured. */
+double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric);
+
+/* The outcome as far as samples alone tell it: last counters and peaks, elapsed from first to last sample.
+ * For recordings whose tracker was killed, and the original's. */
+void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *outcome);
+
+#endif

@@ -1,0 +1,81 @@
+#include "base/buffer.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int gt_buffer_reserve(struct gt_buffer *buffer, size_t more)
+{
+    if (buffer->failed)
+        return buffer->failed;
+    size_t needed = buffer->length + more + 1;
+    if (needed < more || (buffer->ceiling && needed > buffer->ceiling + 1))
+        return buffer->failed = -EFBIG;
+    if (needed <= buffer->capacity)
+        return 0;
+    size_t capacity = buffer->capacity ? buffer->capacity : 256;
+    while (capacity < needed)
+        capacity *= 2;
+    char *data = realloc(buffer->data, capacity);
+    if (!data)
+        return buffer->failed = -ENOMEM;
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return 0;
+}
+
+int gt_buffer_append(struct gt_buffer *buffer, const void *bytes, size_t length)
+{
+    int status = gt_buffer_reserve(buffer, length);
+    if (status < 0)
+        return status;
+    if (length)
+        memcpy(buffer->data + buffer->length, bytes, length);
+    buffer->length += length;
+    buffer->data[buffer->length] = '\0';
+    return 0;
+}
+
+int gt_buffer_text(struct gt_buffer *buffer, const char *text)
+{
+    return gt_buffer_append(buffer, text, strlen(text));
+}
+
+int gt_buffer_char(struct gt_buffer *buffer, char c)
+{
+    return gt_buffer_append(buffer, &c, 1);
+}
+
+int gt_buffer_printf(struct gt_buffer *buffer, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return buffer->failed = -EINVAL;
+    int status = gt_buffer_reserve(buffer, (size_t)length);
+    if (status < 0)
+        return status;
+    va_start(arguments, format);
+    vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    buffer->length += (size_t)length;
+    return 0;
+}
+
+void gt_buffer_clear(struct gt_buffer *buffer)
+{
+    buffer->length = 0;
+    buffer->failed = 0;
+    if (buffer->data)
+        buffer->data[0] = '\0';
+}
+
+void gt_buffer_release(struct gt_buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct gt_buffer){.ceiling = buffer->ceiling};
+}

@@ -1,0 +1,35 @@
+#include "base/clock.h"
+
+#include <stddef.h>
+#include <time.h>
+
+static int64_t now(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return t.tv_sec * GT_SECOND + t.tv_nsec;
+}
+
+static int64_t real(void *context)
+{
+    (void)context;
+    return now(CLOCK_REALTIME);
+}
+
+static int64_t monotonic(void *context)
+{
+    (void)context;
+    return now(CLOCK_MONOTONIC);
+}
+
+const struct gt_clock gt_clock_system = {real, monotonic, NULL};
+
+int64_t gt_clock_real(const struct gt_clock *clock)
+{
+    return clock->real(clock->context);
+}
+
+int64_t gt_clock_monotonic(const struct gt_clock *clock)
+{
+    return clock->monotonic(clock->context);
+}

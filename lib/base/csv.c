@@ -1,0 +1,187 @@
+#include "base/csv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK 65536
+#define RECORD_CEILING (16u << 20)
+
+struct gt_csv_reader {
+    int fd;
+    char *name;
+    char *block;
+    size_t used, filled;
+    struct gt_buffer record; /* field texts, each followed by a NUL */
+    size_t *start;           /* offsets of the fields in `record` */
+    char **field;
+    size_t count, capacity;
+    uint64_t line, record_line;
+    bool complete, ended, after_return;
+};
+
+int gt_csv_open(struct gt_csv_reader **ret, int fd, const char *name, struct gt_error *error)
+{
+    struct gt_csv_reader *reader = calloc(1, sizeof *reader);
+    if (reader) {
+        reader->fd = fd;
+        reader->line = 1;
+        reader->complete = true;
+        reader->record.ceiling = RECORD_CEILING;
+        reader->name = strdup(name);
+        reader->block = malloc(BLOCK);
+    }
+    if (!reader || !reader->name || !reader->block) {
+        gt_csv_close(reader);
+        return gt_error_system(error, ENOMEM, "%s", name);
+    }
+    *ret = reader;
+    return 0;
+}
+
+void gt_csv_close(struct gt_csv_reader *reader)
+{
+    if (!reader)
+        return;
+    gt_buffer_release(&reader->record);
+    free(reader->start);
+    free(reader->field);
+    free(reader->block);
+    free(reader->name);
+    free(reader);
+}
+
+/* The next byte, -1 at the end, -2 on a read error (in errno). */
+static int next_byte(struct gt_csv_reader *reader)
+{
+    if (reader->used == reader->filled) {
+        ssize_t got;
+        do
+            got = read(reader->fd, reader->block, BLOCK);
+        while (got < 0 && errno == EINTR);
+        if (got <= 0)
+            return got < 0 ? -2 : -1;
+        reader->used = 0;
+        reader->filled = (size_t)got;
+    }
+    return (unsigned char)reader->block[reader->used++];
+}
+
+static int begin_field(struct gt_csv_reader *reader)
+{
+    if (reader->count == reader->capacity) {
+        size_t capacity = reader->capacity ? reader->capacity * 2 : 64;
+        size_t *start = realloc(reader->start, capacity * sizeof *start);
+        if (start)
+            reader->start = start;
+        char **field = start ? realloc(reader->field, capacity * sizeof *field) : NULL;
+        if (!field)
+            return -ENOMEM;
+        reader->field = field;
+        reader->capacity = capacity;
+    }
+    reader->start[reader->count++] = reader->record.length;
+    return 0;
+}
+
+enum ending { FIELD_ENDS, RECORD_ENDS, FILE_ENDS };
+
+static void count_line(struct gt_csv_reader *reader, int c)
+{
+    if (c == '\r' || (c == '\n' && !reader->after_return))
+        reader->line++;
+    reader->after_return = c == '\r';
+}
+
+static int read_field(struct gt_csv_reader *reader, struct gt_error *error)
+{
+    bool quoted = false, was_quoted = false;
+    int status = begin_field(reader);
+    size_t begun = reader->record.length;
+    while (!status) {
+        int c = next_byte(reader);
+        if (c == -2)
+            return gt_error_system(error, errno, "%s", reader->name);
+        if (c == -1 && quoted)
+            return gt_error_set(error, EBADMSG, "%s, line %llu: a quoted field has no end", reader->name,
+                                (unsigned long long)reader->record_line);
+        if (c == -1)
+            return FILE_ENDS;
+        bool line_feed_of_pair = c == '\n' && reader->after_return && !quoted;
+        count_line(reader, c);
+        if (line_feed_of_pair)
+            continue; /* the second half of \r\n, whose record ended at \r */
+        if (c == 0)
+            return gt_error_set(error, EBADMSG, "%s, line %llu: a NUL byte", reader->name,
+                                (unsigned long long)reader->line);
+        if (c == '"' && (quoted || (!was_quoted && reader->record.length == begun))) {
+            quoted = !quoted;
+            was_quoted = true;
+            continue;
+        }
+        if (c == '"' && was_quoted) { /* a doubled quote: the field goes on */
+            quoted = true;
+            status = gt_buffer_char(&reader->record, '"');
+            continue;
+        }
+        if (!quoted && c == ',')
+            return FIELD_ENDS;
+        if (!quoted && (c == '\n' || c == '\r'))
+            return RECORD_ENDS;
+        status = gt_buffer_char(&reader->record, (char)c);
+    }
+    return gt_error_system(error, -status, "%s, line %llu", reader->name, (unsigned long long)reader->record_line);
+}
+
+int gt_csv_next(struct gt_csv_reader *reader, char ***fields, size_t *count, struct gt_error *error)
+{
+    int ending;
+    do {
+        if (reader->ended)
+            return 0;
+        gt_buffer_clear(&reader->record);
+        reader->count = 0;
+        reader->record_line = reader->line;
+        do {
+            ending = read_field(reader, error);
+            if (ending < 0)
+                return ending;
+            if (gt_buffer_char(&reader->record, '\0') < 0)
+                return gt_error_system(error, EFBIG, "%s, line %llu", reader->name,
+                                       (unsigned long long)reader->record_line);
+        } while (ending == FIELD_ENDS);
+        reader->ended = ending == FILE_ENDS;
+    } while (reader->count == 1 && reader->record.length == 1); /* an empty line is no record */
+    reader->complete = ending == RECORD_ENDS;
+    for (size_t i = 0; i < reader->count; i++)
+        reader->field[i] = reader->record.data + reader->start[i];
+    *fields = reader->field;
+    *count = reader->count;
+    return 1;
+}
+
+bool gt_csv_is_complete(const struct gt_csv_reader *reader)
+{
+    return reader->complete;
+}
+
+uint64_t gt_csv_line(const struct gt_csv_reader *reader)
+{
+    return reader->record_line;
+}
+
+void gt_csv_field(struct gt_buffer *out, const char *text)
+{
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        gt_buffer_text(out, text);
+        return;
+    }
+    gt_buffer_char(out, '"');
+    for (; *text; text++) {
+        if (*text == '"')
+            gt_buffer_char(out, '"');
+        gt_buffer_char(out, *text);
+    }
+    gt_buffer_char(out, '"');
+}

@@ -1,0 +1,36 @@
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void fill(struct gt_error *error, int code, const char *format, va_list arguments)
+{
+    error->code = code;
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+}
+
+int gt_error_set(struct gt_error *error, int code, const char *format, ...)
+{
+    if (error && !error->code) {
+        va_list arguments;
+        va_start(arguments, format);
+        fill(error, code, format, arguments);
+        va_end(arguments);
+    }
+    return -code;
+}
+
+int gt_error_system(struct gt_error *error, int code, const char *format, ...)
+{
+    if (error && !error->code) {
+        va_list arguments;
+        va_start(arguments, format);
+        fill(error, code, format, arguments);
+        va_end(arguments);
+        size_t used = strlen(error->text);
+        char scratch[128];
+        snprintf(error->text + used, sizeof error->text - used, ": %s",
+                 strerror_r(code, scratch, sizeof scratch));
+    }
+    return -code;
+}

@@ -1,0 +1,18 @@
+/* The error record every fallible function may fill: a code and one sentence. */
+#ifndef GT_BASE_ERROR_H
+#define GT_BASE_ERROR_H
+
+#include <stdarg.h>
+
+#include "gpu_tracker.h"
+
+/* Fill `error` (which may be NULL) unless it already holds an error, and return -code.
+ * The sentence names the object and the cause and has no full stop at its end. */
+int gt_error_set(struct gt_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same, with ": " and the system's text for `code` appended. */
+int gt_error_system(struct gt_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

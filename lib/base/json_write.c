@@ -1,0 +1,168 @@
+#include "base/json_write.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/number.h"
+
+void gt_json_init(struct gt_json *json, struct gt_buffer *out, int indent)
+{
+    *json = (struct gt_json){.out = out, .indent = indent};
+}
+
+static void line_break(struct gt_json *json)
+{
+    gt_buffer_char(json->out, '\n');
+    for (int i = 0; i < json->depth * json->indent; i++)
+        gt_buffer_char(json->out, ' ');
+}
+
+static void begin_value(struct gt_json *json)
+{
+    if (json->after_key) {
+        json->after_key = false;
+        return;
+    }
+    if (json->depth == 0)
+        return;
+    bool *has_member = &json->has_member[json->depth];
+    if (*has_member)
+        gt_buffer_text(json->out, json->indent ? "," : ", ");
+    *has_member = true;
+    if (json->indent)
+        line_break(json);
+}
+
+static void open_bracket(struct gt_json *json, char bracket)
+{
+    begin_value(json);
+    gt_buffer_char(json->out, bracket);
+    if (json->depth + 1 < GT_JSON_DEPTH)
+        json->depth++;
+    json->has_member[json->depth] = false;
+}
+
+static void close_bracket(struct gt_json *json, char bracket)
+{
+    bool had_member = json->has_member[json->depth];
+    json->depth--;
+    if (had_member && json->indent)
+        line_break(json);
+    gt_buffer_char(json->out, bracket);
+}
+
+void gt_json_object_begin(struct gt_json *json)
+{
+    open_bracket(json, '{');
+}
+
+void gt_json_object_end(struct gt_json *json)
+{
+    close_bracket(json, '}');
+}
+
+void gt_json_array_begin(struct gt_json *json)
+{
+    open_bracket(json, '[');
+}
+
+void gt_json_array_end(struct gt_json *json)
+{
+    close_bracket(json, ']');
+}
+
+/* Length of the valid UTF-8 sequence at `s`, 0 when it is not one. */
+static int utf8_length(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4)
+        return 0;
+    int length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    for (int i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool surrogate = s[0] == 0xed && s[1] > 0x9f;
+    bool beyond = s[0] == 0xf4 && s[1] > 0x8f;
+    return overlong || surrogate || beyond ? 0 : length;
+}
+
+static void quote_ascii(struct gt_buffer *out, unsigned char c)
+{
+    const char *escape = strchr("\"\"\\\\\nn\rr\tt\bb\ff", c);
+    switch (c) {
+    case '"': case '\\': case '\n': case '\r': case '\t': case '\b': case '\f':
+        gt_buffer_char(out, '\\');
+        gt_buffer_char(out, escape[1]);
+        break;
+    default:
+        if (c < 0x20 || c == 0x7f)
+            gt_buffer_printf(out, "\\u%04x", c);
+        else
+            gt_buffer_char(out, (char)c);
+    }
+}
+
+void gt_json_quote(struct gt_buffer *out, const char *text)
+{
+    gt_buffer_char(out, '"');
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        int length = utf8_length(s);
+        if (length == 1)
+            quote_ascii(out, *s);
+        else if (length == 0)
+            gt_buffer_text(out, "\xef\xbf\xbd");
+        else
+            gt_buffer_append(out, s, (size_t)length);
+        s += length ? length : 1;
+    }
+    gt_buffer_char(out, '"');
+}
+
+void gt_json_key(struct gt_json *json, const char *key)
+{
+    begin_value(json);
+    gt_json_quote(json->out, key);
+    gt_buffer_text(json->out, ": ");
+    json->after_key = true;
+}
+
+void gt_json_text(struct gt_json *json, const char *text)
+{
+    if (!text) {
+        gt_json_null(json);
+        return;
+    }
+    begin_value(json);
+    gt_json_quote(json->out, text);
+}
+
+void gt_json_double(struct gt_json *json, double value)
+{
+    if (!isfinite(value)) {
+        gt_json_null(json);
+        return;
+    }
+    char text[GT_NUMBER_SIZE];
+    begin_value(json);
+    gt_buffer_append(json->out, text, gt_number_repr(text, value));
+}
+
+void gt_json_integer(struct gt_json *json, int64_t value)
+{
+    begin_value(json);
+    gt_buffer_printf(json->out, "%lld", (long long)value);
+}
+
+void gt_json_bool(struct gt_json *json, bool value)
+{
+    begin_value(json);
+    gt_buffer_text(json->out, value ? "true" : "false");
+}
+
+void gt_json_null(struct gt_json *json)
+{
+    begin_value(json);
+    gt_buffer_text(json->out, "null");
+}

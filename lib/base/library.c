@@ -1,0 +1,45 @@
+#include "base/library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int bind_symbols(struct gt_library *library, const struct gt_symbol *symbols, size_t count,
+                        void *functions, struct gt_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *address = dlsym(library->handle, symbols[i].name);
+        if (!address && symbols[i].required)
+            return gt_error_set(error, ELIBBAD, "%s lacks the function %s", library->path, symbols[i].name);
+        memcpy((char *)functions + symbols[i].offset, &address, sizeof address);
+    }
+    return 0;
+}
+
+int gt_library_open(struct gt_library *library, const char *path, const char *const names[],
+                    const struct gt_symbol *symbols, size_t count, void *functions, struct gt_error *error)
+{
+    const char *only[] = {path, NULL};
+    const char *opened = NULL;
+    library->handle = NULL;
+    for (const char *const *name = path ? only : names; *name && !library->handle; name++) {
+        library->handle = dlopen(*name, RTLD_LAZY | RTLD_LOCAL);
+        opened = *name;
+    }
+    if (!library->handle)
+        return gt_error_set(error, ENOENT, "%s: cannot be loaded", path ? path : names[0]);
+    snprintf(library->path, sizeof library->path, "%s", opened);
+    int status = bind_symbols(library, symbols, count, functions, error);
+    if (status < 0)
+        gt_library_close(library);
+    return status;
+}
+
+void gt_library_close(struct gt_library *library)
+{
+    if (library && library->handle) {
+        dlclose(library->handle);
+        library->handle = NULL;
+    }
+}

@@ -1,0 +1,29 @@
+/* A shared library opened at run time: one table of symbols, walked by one loop. */
+#ifndef GT_BASE_LIBRARY_H
+#define GT_BASE_LIBRARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct gt_symbol {
+    const char *name;
+    size_t offset;   /* where the address goes, in the caller's struct of function pointers */
+    bool required;
+};
+
+#define GT_SYMBOL(type, member, symbol, is_required) {symbol, offsetof(struct type, member), is_required}
+
+struct gt_library {
+    void *handle;
+    char path[512];
+};
+
+/* Try `names` (NULL-terminated) in turn; a `path` that is not NULL is the only one tried.
+ * -ENOENT: none is installed; -ELIBBAD: a required symbol is missing. */
+int gt_library_open(struct gt_library *library, const char *path, const char *const names[],
+                    const struct gt_symbol *symbols, size_t count, void *functions, struct gt_error *error);
+void gt_library_close(struct gt_library *library);
+
+#endif

@@ -1,0 +1,141 @@
+#include "base/number.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static locale_t c_locale(void)
+{
+    static locale_t locale;
+    locale_t current = __atomic_load_n(&locale, __ATOMIC_ACQUIRE);
+    if (!current) {
+        current = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+        locale_t none = (locale_t)0;
+        if (!__atomic_compare_exchange_n(&locale, &none, current, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            freelocale(current);
+            current = none;
+        }
+    }
+    return current;
+}
+
+int gt_number_double(const char *text, double *ret)
+{
+    if (!*text || *text == ' ' || *text == '\t')
+        return -EINVAL;
+    char *end;
+    errno = 0;
+    double value = strtod_l(text, &end, c_locale());
+    if (*end || end == text || !isfinite(value))
+        return errno == ERANGE ? -ERANGE : -EINVAL;
+    *ret = value;
+    return 0;
+}
+
+int gt_number_i64(const char *text, int64_t *ret)
+{
+    const char *digits = *text == '-' || *text == '+' ? text + 1 : text;
+    if (*digits < '0' || *digits > '9')
+        return -EINVAL;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno)
+        return -errno;
+    if (*end)
+        return -EINVAL;
+    *ret = value;
+    return 0;
+}
+
+static void point_for_comma(char *text)
+{
+    char *comma = strchr(text, ',');
+    if (comma)
+        *comma = '.';
+}
+
+static size_t special(char *text, double value)
+{
+    return (size_t)sprintf(text, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+}
+
+/* Python writes positional notation for exponents -4 to 15, scientific beyond. */
+static size_t lay_out(char *text, const char *digits, int count, int exponent, int negative)
+{
+    char *out = text;
+    if (negative)
+        *out++ = '-';
+    if (exponent < -4 || exponent >= 16) {
+        *out++ = digits[0];
+        if (count > 1) {
+            *out++ = '.';
+            memcpy(out, digits + 1, (size_t)count - 1);
+            out += count - 1;
+        }
+        out += sprintf(out, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+        return (size_t)(out - text);
+    }
+    if (exponent < 0) {
+        out += sprintf(out, "0.%.*s", -exponent - 1, "0000");
+        memcpy(out, digits, (size_t)count);
+        out += count;
+    } else {
+        for (int i = 0; i <= exponent || i < count; i++) {
+            if (i == exponent + 1)
+                *out++ = '.';
+            *out++ = i < count ? digits[i] : '0';
+        }
+        if (count <= exponent + 1) {
+            *out++ = '.';
+            *out++ = '0';
+        }
+    }
+    *out = '\0';
+    return (size_t)(out - text);
+}
+
+/* "d.ddde[+-]xx" as printf writes it -> significant digits and exponent. */
+static size_t from_scientific(char *text, char *scientific)
+{
+    char digits[24];
+    int count = 0;
+    int negative = *scientific == '-';
+    char *p = scientific + negative;
+    for (; *p && *p != 'e'; p++)
+        if (*p >= '0' && *p <= '9')
+            digits[count++] = *p;
+    int exponent = atoi(p + 1);
+    while (count > 1 && digits[count - 1] == '0')
+        count--;
+    return lay_out(text, digits, count, exponent, negative);
+}
+
+size_t gt_number_repr(char *text, double value)
+{
+    if (!isfinite(value))
+        return special(text, value);
+    if (value == floor(value) && fabs(value) < 1e15) /* the common case, cheaply */
+        return (size_t)sprintf(text, signbit(value) ? "-%lld.0" : "%lld.0", (long long)fabs(value));
+    char scientific[40];
+    for (int precision = 14; precision <= 16; precision++) {
+        snprintf(scientific, sizeof scientific, "%.*e", precision, value);
+        point_for_comma(scientific);
+        if (precision == 16 || strtod_l(scientific, NULL, c_locale()) == value)
+            break;
+    }
+    return from_scientific(text, scientific);
+}
+
+size_t gt_number_rounded(char *text, double value, int decimals)
+{
+    if (!isfinite(value) || fabs(value) >= 1e15)
+        return gt_number_repr(text, value);
+    char fixed[48];
+    snprintf(fixed, sizeof fixed, "%.*f", decimals, value);
+    point_for_comma(fixed);
+    return gt_number_repr(text, strtod_l(fixed, NULL, c_locale()));
+}

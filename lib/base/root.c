@@ -1,0 +1,102 @@
+#include "base/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int gt_root_open(struct gt_root *root, const char *path, struct gt_error *error)
+{
+    bool machine = !path || !*path || !strcmp(path, "/");
+    const char *directory = machine ? "/" : path;
+    if (strlen(directory) >= sizeof root->path)
+        return gt_error_set(error, ENAMETOOLONG, "machine root %.60s...: name too long", directory);
+    int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return gt_error_system(error, errno, "machine root %s", directory);
+    root->fd = fd;
+    root->is_machine = machine;
+    strcpy(root->path, machine ? "" : directory);
+    return 0;
+}
+
+void gt_root_close(struct gt_root *root)
+{
+    if (root && root->fd >= 0) {
+        close(root->fd);
+        root->fd = -1;
+    }
+}
+
+static const char *relative(const char *path)
+{
+    while (*path == '/')
+        path++;
+    return *path ? path : ".";
+}
+
+int gt_root_open_file(const struct gt_root *root, const char *path)
+{
+    int fd = openat(root->fd, relative(path), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+int gt_root_open_directory(const struct gt_root *root, const char *path)
+{
+    int fd = openat(root->fd, relative(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+ssize_t gt_root_reread(int fd, char *text, size_t size)
+{
+    size_t used = 0;
+    while (used + 1 < size) {
+        ssize_t got = pread(fd, text + used, size - 1 - used, (off_t)used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            break;
+        used += (size_t)got;
+    }
+    text[used] = '\0';
+    return (ssize_t)used;
+}
+
+ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size)
+{
+    int fd = gt_root_open_file(root, path);
+    if (fd < 0)
+        return fd;
+    ssize_t length = gt_root_reread(fd, text, size);
+    close(fd);
+    return length;
+}
+
+ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *text, size_t size)
+{
+    ssize_t length = readlinkat(root->fd, relative(path), text, size - 1);
+    if (length < 0)
+        return -errno;
+    text[length] = '\0';
+    return length;
+}
+
+int gt_root_read_u64(const struct gt_root *root, const char *path, unsigned long long *ret)
+{
+    char text[64];
+    ssize_t length = gt_root_read(root, path, text, sizeof text);
+    if (length < 0)
+        return (int)length;
+    if (text[0] < '0' || text[0] > '9')
+        return -EINVAL;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || (*end && *end != '\n' && *end != ' '))
+        return -EINVAL;
+    *ret = value;
+    return 0;
+}

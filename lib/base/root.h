@@ -1,0 +1,35 @@
+/* The machine's root: the only code that opens /proc, /sys, /dev and /etc. With another root the whole
+ * library reads a stored machine instead of this one. */
+#ifndef GT_BASE_ROOT_H
+#define GT_BASE_ROOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct gt_root {
+    int fd;          /* directory handle of "/", or of the stored machine */
+    bool is_machine; /* true: the running kernel, so that system calls on its pids mean something */
+    char path[512];  /* "" for the running machine */
+};
+
+/* `path` NULL, "" or "/" opens the running machine. */
+int gt_root_open(struct gt_root *root, const char *path, struct gt_error *error);
+void gt_root_close(struct gt_root *root);
+
+/* Open `path` ("proc/1/stat", a leading slash is allowed) for reading, close-on-exec; negative errno on failure. */
+int gt_root_open_file(const struct gt_root *root, const char *path);
+int gt_root_open_directory(const struct gt_root *root, const char *path);
+
+/* Read a whole small file into `text` (NUL-terminated, cut off at size - 1); returns its length or negative errno. */
+ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size);
+/* Read again from the start of an open descriptor. */
+ssize_t gt_root_reread(int fd, char *text, size_t size);
+/* Resolve a symbolic link below the root into `text`; length or negative errno. */
+ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *text, size_t size);
+/* An unsigned number from a one-number file; 0 or negative errno. */
+int gt_root_read_u64(const struct gt_root *root, const char *path, unsigned long long *ret);
+
+#endif

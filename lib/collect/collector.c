@@ -1,0 +1,57 @@
+#include "collect/collector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COLLECTOR(name) extern const struct gt_collector_type gt_collector_##name;
+#include "collect/collector.def"
+#undef COLLECTOR
+
+const struct gt_collector_type *const gt_collector_types[] = {
+#define COLLECTOR(name) &gt_collector_##name,
+#include "collect/collector.def"
+#undef COLLECTOR
+    NULL,
+};
+const size_t gt_collector_type_count = sizeof gt_collector_types / sizeof *gt_collector_types - 1;
+
+struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid)
+{
+    for (size_t i = 0; i < frame->share_count; i++)
+        if (frame->share[i].device == device && frame->share[i].pid == pid)
+            return &frame->share[i];
+    if (frame->share_count == frame->share_capacity) {
+        size_t capacity = frame->share_capacity ? frame->share_capacity * 2 : 16;
+        struct gt_share *share = realloc(frame->share, capacity * sizeof *share);
+        if (!share)
+            return NULL;
+        frame->share = share;
+        frame->share_capacity = capacity;
+    }
+    struct gt_share *share = &frame->share[frame->share_count++];
+    share->device = device;
+    share->pid = pid;
+    gt_values_clear(share->value);
+    return share;
+}
+
+struct gt_device *gt_frame_device(struct gt_frame *frame)
+{
+    struct gt_device *device = realloc(frame->device, (frame->device_count + 1) * sizeof *device);
+    if (!device)
+        return NULL;
+    frame->device = device;
+    device += frame->device_count++;
+    *device = (struct gt_device){.parent = -1, .selected = true, .memory = NAN};
+    gt_values_clear(device->value);
+    return device;
+}
+
+const char *gt_collect_library(const struct gt_collect_options *options, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *const *entry = options->library; entry && *entry; entry++)
+        if (!strncmp(*entry, name, length) && (*entry)[length] == '=')
+            return *entry + length + 1;
+    return NULL;
+}

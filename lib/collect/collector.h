@@ -1,0 +1,109 @@
+/* What every source of figures provides, and the frame it writes them into.
+ *
+ * A collector is opened once, asked to collect at each sample, and closed. It writes raw figures: states and
+ * counters as the kernel or driver gives them. Rates are derived later (sample/derive.h). A figure it could not
+ * read this time it leaves as NaN. It never prints, and a process that vanished is not an error. */
+#ifndef GT_COLLECT_COLLECTOR_H
+#define GT_COLLECT_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/root.h"
+#include "schema/metric.h"
+
+/* One process of the job. (pid, start) is its identity: a number used again has another start. */
+struct gt_process {
+    pid_t pid;
+    pid_t parent;
+    uint64_t start;        /* clock ticks after boot, field 22 of /proc/PID/stat */
+    bool is_main;
+    bool is_new;           /* first frame with this process */
+    double value[GT_METRIC_COUNT];
+    struct gt_process_files *files; /* private to collect/proc.c */
+};
+
+/* One GPU. The first part is constant while the collector is open. */
+struct gt_device {
+    char uuid[96];         /* stable identity: NVML's "GPU-...", "MIG-...", or "pci-0000:03:00.0" where there is none */
+    char name[96];
+    char brand[16];        /* "nvidia", "amd", "intel", ... */
+    int index;             /* the driver's own index within its brand */
+    int parent;            /* index in the frame of the board a MIG slice belongs to, else -1 */
+    double memory;         /* bytes, NaN when it has none of its own */
+    bool selected;         /* counts towards utilisation (--guuids) */
+    double value[GT_METRIC_COUNT];
+};
+
+/* What one process uses of one GPU in this frame. At most one entry for each (device, pid). */
+struct gt_share {
+    int device;            /* index into the frame's devices */
+    pid_t pid;             /* in the tracker's own PID namespace */
+    double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
+};
+
+struct gt_frame {
+    int64_t real_ns;       /* the moment of the readings */
+    int64_t monotonic_ns;
+    double system[GT_METRIC_COUNT];
+    double job[GT_METRIC_COUNT]; /* figures that exist only for the whole job: control group, network namespace */
+    struct gt_process **process; /* the live tree, the main process first while it lives */
+    size_t process_count;
+    struct gt_device *device;
+    size_t device_count;
+    struct gt_share *share;
+    size_t share_count, share_capacity;
+};
+
+/* Find or add the entry of (device, pid); NULL without memory. A new entry is all NaN. */
+struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid);
+/* Append a device while opening; NULL without memory. A new entry is all NaN, parent -1, selected. */
+struct gt_device *gt_frame_device(struct gt_frame *frame);
+
+enum gt_state {
+    GT_READY,
+    GT_ABSENT, /* the hardware or interface is not here: quiet */
+    GT_DENIED, /* it is here and this user may not read it: `remedy` says what would change that */
+    GT_BROKEN, /* it is here and does not work: `reason` says how */
+};
+
+struct gt_availability {
+    enum gt_state state;
+    char source[128]; /* "NVML 12.580.159 (libnvidia-ml.so.1)", "/proc/PID/statm" */
+    char reason[200]; /* why not ready, one clause; empty when ready */
+    char remedy[200]; /* one command that would enable it, or empty */
+    double refresh;   /* seconds between new values at the source, 0 when each read is fresh, NaN when unknown */
+};
+
+struct gt_collect_options {
+    const struct gt_root *root;
+    const struct gt_clock *clock;
+    pid_t pid;                 /* the main process; 0 in `doctor`, which follows none */
+    const char *gpu_brand;     /* only this brand; NULL any */
+    const char *const *library; /* "nvml=PATH" overrides, NULL-terminated; may be NULL */
+    double period;             /* seconds between samples asked for */
+};
+
+/* The path given for library `name`, or NULL. */
+const char *gt_collect_library(const struct gt_collect_options *options, const char *name);
+
+struct gt_collector_type {
+    const char *name;
+    const char *help;
+    const enum gt_metric_id *metrics; /* what it can fill */
+    size_t metric_count;
+    /* Always fills *availability. State GT_READY leaves the collector's state in *ret; otherwise *ret is NULL.
+     * May append devices to the frame. Negative only for ENOMEM and the like. */
+    int (*open)(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                struct gt_availability *availability, struct gt_error *error);
+    int (*collect)(void *state, struct gt_frame *frame, struct gt_error *error);
+    void (*close)(void *state);
+};
+
+extern const struct gt_collector_type *const gt_collector_types[];
+extern const size_t gt_collector_type_count;
+
+#endif

@@ -1,0 +1,98 @@
+/* A report: a tree of facts, tables and series that any format can render. Analyses build it; formats print it.
+ *
+ * A node has a key (snake_case, for JSON and CSV) and a title (for people). Numbers carry their unit for people's sake;
+ * a number that was not measured is NaN and prints as null, "n/a" or blank. */
+#ifndef GT_REPORT_REPORT_H
+#define GT_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+struct gt_report;
+struct gt_node;
+
+enum gt_node_kind { GT_NODE_SECTION, GT_NODE_NUMBER, GT_NODE_INTEGER, GT_NODE_TEXT, GT_NODE_BOOL, GT_NODE_TABLE, GT_NODE_SERIES };
+
+enum gt_node_flag {
+    GT_ONLY_DATA = 1,   /* left out of text, Markdown and HTML: provenance, long lists */
+    GT_ONLY_PEOPLE = 2, /* left out of JSON and CSV: advice, remarks */
+    GT_KEYED = 4,       /* tables: JSON writes {first cell: {column: cell}} instead of a list of objects */
+    GT_BY_COLUMN = 8,   /* tables, with KEYED: as pandas' DataFrame.to_dict does, {column: {first cell: cell}} */
+};
+
+/* `type` names the kind of result for readers of our files: "resource_usage", "sub_tracking_results",
+ * "comparison_results", ... */
+int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *error);
+void gt_report_free(struct gt_report *report);
+const char *gt_report_type(const struct gt_report *report);
+/* Decimals in text output (3 for tracking, 8 for analysis), and spaces per level (3 by default). */
+void gt_report_text_style(struct gt_report *report, int decimals);
+struct gt_node *gt_report_root(struct gt_report *report);
+
+/* Building. All return the new node, or NULL without memory (and then accept a NULL parent, so that a builder may check
+ * once, with gt_report_failed). Strings are copied. */
+struct gt_node *gt_report_section(struct gt_node *parent, const char *key, const char *title);
+struct gt_node *gt_report_number(struct gt_node *parent, const char *key, const char *title, double value, const char *unit);
+struct gt_node *gt_report_integer(struct gt_node *parent, const char *key, const char *title, int64_t value, const char *unit);
+struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
+struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
+struct gt_node *gt_report_table(struct gt_node *parent, const char *key, const char *title);
+void gt_node_flags(struct gt_node *node, unsigned flags);
+bool gt_report_failed(const struct gt_report *report);
+
+/* Tables: columns first, then rows, cell by cell from the left. */
+enum gt_cell_kind { GT_CELL_NUMBER, GT_CELL_INTEGER, GT_CELL_TEXT };
+int gt_table_column(struct gt_node *table, const char *key, const char *title, enum gt_cell_kind kind, const char *unit);
+int gt_table_number(struct gt_node *table, double value);    /* NaN: missing */
+int gt_table_integer(struct gt_node *table, int64_t value);
+int gt_table_text(struct gt_node *table, const char *value); /* NULL: missing */
+
+/* Series: x and named ys over time, for plots (HTML) and data formats. */
+struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit, const char *unit);
+int gt_series_line(struct gt_node *series, const char *key, const char *title);       /* index of the new line */
+int gt_series_point(struct gt_node *series, int line, double x, double y);
+int gt_series_band(struct gt_node *series, const char *title, double from, double to); /* a named stretch of x: a block */
+
+/* Reading, for formats. */
+enum gt_node_kind gt_node_kind(const struct gt_node *node);
+unsigned gt_node_flag_bits(const struct gt_node *node);
+const char *gt_node_key(const struct gt_node *node);
+const char *gt_node_title(const struct gt_node *node);
+const char *gt_node_unit(const struct gt_node *node); /* may be "" */
+const struct gt_node *gt_node_child(const struct gt_node *node); /* first */
+const struct gt_node *gt_node_next(const struct gt_node *node);  /* sibling */
+const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
+double gt_node_number(const struct gt_node *node);
+int64_t gt_node_integer(const struct gt_node *node);
+const char *gt_node_text(const struct gt_node *node);
+size_t gt_table_columns(const struct gt_node *table);
+size_t gt_table_rows(const struct gt_node *table);
+const char *gt_table_column_key(const struct gt_node *table, size_t column);
+const char *gt_table_column_title(const struct gt_node *table, size_t column);
+const char *gt_table_column_unit(const struct gt_node *table, size_t column);
+enum gt_cell_kind gt_table_column_kind(const struct gt_node *table, size_t column);
+double gt_table_cell_number(const struct gt_node *table, size_t row, size_t column);
+int64_t gt_table_cell_integer(const struct gt_node *table, size_t row, size_t column, bool *missing);
+const char *gt_table_cell_text(const struct gt_node *table, size_t row, size_t column);
+
+/* One output format. */
+struct gt_format {
+    const char *name;      /* "json" */
+    const char *help;
+    const char *suffix;    /* ".json": what --output FILE without --format means */
+    int (*write)(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error);
+};
+extern const struct gt_format *const gt_formats[];
+extern const size_t gt_format_count;
+const struct gt_format *gt_format_find(const char *name); /* NULL when there is none */
+
+/* Render into `out`. -EINVAL names the formats there are. */
+int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);
+/* The same into a file, written beside and renamed; path NULL or "-": standard output. */
+int gt_report_save(const struct gt_report *report, const char *format, const char *path, struct gt_error *error);
+
+#endif

@@ -1,0 +1,41 @@
+/* The table of metrics and its scopes. */
+#ifndef GT_SCHEMA_METRIC_H
+#define GT_SCHEMA_METRIC_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gpu_tracker.h"
+
+enum gt_metric_id {
+#define METRIC(symbol, name, unit, kind, combine, scopes, help) GT_##symbol,
+#include "schema/metric.def"
+#undef METRIC
+    GT_METRIC_COUNT
+};
+
+enum gt_unit { GT_BYTES, GT_SECONDS, GT_RATIO, GT_COUNT, GT_WATTS, GT_JOULES, GT_CELSIUS, GT_HERTZ, GT_BITS };
+enum gt_kind { GT_GAUGE, GT_COUNTER, GT_PEAK };
+enum gt_combine { GT_SUM, GT_UNION, GT_MAX, GT_NONE };
+
+struct gt_metric {
+    const char *name;
+    enum gt_unit unit;
+    enum gt_kind kind;
+    enum gt_combine combine;
+    unsigned scopes; /* bit 1 << scope */
+    const char *help;
+};
+
+extern const struct gt_metric gt_metrics[GT_METRIC_COUNT];
+
+bool gt_metric_has(enum gt_metric_id id, enum gt_scope scope);
+const char *gt_scope_name(enum gt_scope scope); /* "system", "main", ... also the prefix of column names */
+const char *gt_unit_name(enum gt_unit unit);    /* "bytes", "seconds", ... */
+const char *gt_kind_name(enum gt_kind kind);
+
+/* Set all values of a row to "not measured". */
+void gt_values_clear(double values[GT_METRIC_COUNT]);
+
+#endif
