@@ -78,6 +78,8 @@ struct gt_tracker_options {
     const char *memory;         /* how memory shared in the tree is counted once: "auto", "rss", "pss", "unique"; NULL: "auto" */
     const char *machine_root;   /* a stored machine to read instead of this one; NULL: this one */
     const char *const *libraries; /* "nvml=PATH", ... NULL-terminated; NULL: the installed drivers */
+    int launched;               /* the caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other
+                                 * children, and will tell of each child it waits for with gt_tracker_reaped */
     const char *command;        /* what is tracked, for the report; NULL: read from the process */
     void (*warn)(void *context, const char *sentence); /* may be NULL; called on the thread that calls into the tracker */
     void *context;
@@ -91,10 +93,14 @@ int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *
 int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
                     struct gt_error *error);
 
-/* Take one sample now. 1: taken; 0: the main process has ended and no descendant lives. */
+/* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */
 int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error);
-/* CLOCK_MONOTONIC time of the next sample of the schedule, ns. */
+/* CLOCK_MONOTONIC time, ns, at which gt_tracker_tick is due next: a sample of the schedule, or a look between two samples that
+ * are far apart, so that short-lived processes and peaks are seen. */
 int64_t gt_tracker_due(const struct gt_tracker *tracker);
+/* Do what is due. Also to be called when the main process has ended and was not yet waited for (waitid with WNOWAIT).
+ * Results as gt_tracker_sample. Ticks that were missed are counted, not made up for. */
+int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error);
 /* A descriptor that becomes readable when the main process ends (a pidfd; the tracker's own), or negative. */
 int gt_tracker_pidfd(const struct gt_tracker *tracker);
 

@@ -20,10 +20,14 @@ struct gt_process {
     pid_t pid;
     pid_t parent;
     uint64_t start;        /* clock ticks after boot, field 22 of /proc/PID/stat */
+    pid_t session;
     bool is_main;
-    bool is_new;           /* first frame with this process */
-    double value[GT_METRIC_COUNT];
-    struct gt_process_files *files; /* private to collect/proc.c */
+    bool is_zombie;        /* ended and not yet waited for: its counters can still be read, its memory is gone */
+    bool is_gone;          /* vanished during this frame; its values are the last that were read */
+    bool is_denied;        /* some of its files may not be read by this user */
+    double value[GT_METRIC_COUNT];  /* of the process itself; READ_BYTES and the like include waited-for children */
+    double reaped[GT_METRIC_COUNT]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
+    struct gt_process_files *files; /* private to collect/process.c */
 };
 
 /* One GPU. The first part is constant while the collector is open. */
@@ -85,6 +89,7 @@ struct gt_collect_options {
     const char *gpu_brand;     /* only this brand; NULL any */
     const char *const *library; /* "nvml=PATH" overrides, NULL-terminated; may be NULL */
     double period;             /* seconds between samples asked for */
+    const struct gt_cgroup *cgroup; /* the job's own control group, made by the tracker; NULL: it has none */
 };
 
 /* The path given for library `name`, or NULL. */
