@@ -74,6 +74,7 @@ struct gt_outcome {
     double own_cpu_time;  /* the tracker's own cost, seconds */
     double slowest_sample;/* seconds */
     uint64_t samples, missed; /* taken; ticks of the schedule that were missed */
+    uint64_t dropped;         /* samples that the recording lost because the disk was too slow */
     size_t provenance_count;
     struct gt_provenance *provenance;
 };

@@ -26,50 +26,54 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
 int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struct gt_error *error);
-/* NULL, or one sentence about why the recording stopped early. */
-const char *gt_store_trouble(const struct gt_store *store);
-/* Writes what is queued and the outcome (may be NULL), and closes. One file remains. */
+/* NULL, or one sentence about what the recording lost and why: it stopped early, or samples were dropped. */
+const char *gt_store_trouble(struct gt_store *store);
+/* Writes what is queued and the outcome (may be NULL), and closes. One file remains (with CSV and detail: three).
+ * Negative when the recording is not whole, also when gt_store_trouble told so before. */
 int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, struct gt_error *error);
 
-/* Reading. Values come back in base units whatever the units of the file; columns that the file lacks are NaN.
- * Never creates a file. Reads the recordings of the original gpu_tracker too, and unfinished ones. */
+/* Reading. Values come back in base units whatever the units of the file; columns that the file lacks are NaN, and so
+ * are a machine's GPU figures when it had no GPU. Never creates a file. Reads the recordings of the original gpu_tracker
+ * too, and unfinished ones. */
 struct gt_recording;
 int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_error *error);
 const struct gt_machine *gt_recording_machine(const struct gt_recording *recording);
-/* NULL when the file has none (an original's file, or a killed tracker's). */
+/* NULL when the file has none (an original's file, or a killed tracker's). CSV files hold no provenance. */
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
+/* Before the first next: read only these columns, and the two clocks; the others are NaN. Reading few columns of a wide
+ * file is much faster. -ENOENT names a column that no recording has. */
+int gt_recording_columns(struct gt_recording *recording, const char *const names[], size_t count, struct gt_error *error);
+/* Before the first next: GPU and PROCESS rows as well, when the recording has them. */
+int gt_recording_detail(struct gt_recording *recording, bool wanted);
 /* 1 a sample in file order, 0 the end, negative an error naming file and line or row. Borrowed until the next call.
- * GPU and PROCESS rows are there only when the recording has them and `detail` was asked for. */
+ * -EBADMSG is a bad row: the next call goes on behind it. */
 int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error);
-int gt_recording_detail(struct gt_recording *recording, bool wanted); /* before the first next */
+/* Rows left out so far because they were never finished: 1 at most, at the end of a file whose writer was killed. */
+uint64_t gt_recording_unfinished(const struct gt_recording *recording);
 void gt_recording_close(struct gt_recording *recording);
 
-/* One format. The functions beyond open/close run on the writer thread. */
-struct gt_store_type {
-    const char *suffix;   /* ".csv" */
-    const char *help;
-    int (*create)(void **ret, const struct gt_store_options *, const struct gt_machine *, struct gt_error *);
-    int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
-    int (*flush)(void *state, struct gt_error *error); /* make what was written durable against kill -9 */
-    int (*finish)(void *state, const struct gt_outcome *outcome, struct gt_error *error); /* also frees */
-    int (*open)(void **ret, const char *path, struct gt_machine *, struct gt_outcome *, bool *has_outcome, struct gt_error *);
-    int (*next)(void *state, struct gt_sample *sample, struct gt_error *error);
-    void (*close)(void *state);
-};
-
 /* The columns that gpu_tracker's own files have, then ours: one list for every format. */
+enum { GT_COLUMN_REAL = -1, GT_COLUMN_MONOTONIC = -2 }; /* scopes of the two clocks */
+
 struct gt_column {
     char name[64];          /* "main_ram", "cpu_main_sum_utilization_percent", "combined_swap", "timestamp" */
-    int scope;              /* -1: the timestamp */
+    int scope;              /* enum gt_scope, or one of the clocks above */
     enum gt_metric_id metric;
     bool per_unit;          /* "hardware": divided by cores or GPUs */
-    bool is_seed;           /* one of the original's 22 columns: written as 0 where it was not measured */
+    bool is_original;       /* one of the original's 22 columns: the file's units, percentages */
 };
-/* All columns in file order; *seed_count is how many at the front are the original's. */
-const struct gt_column *gt_store_columns(size_t *count, size_t *seed_count);
-int gt_store_column_find(const char *name); /* index or -ENOENT */
-/* The value of a column in the file's units (see gt_machine), and back. NaN when missing. */
+
+struct gt_columns {
+    size_t count, original_count; /* the original's come first */
+    struct gt_column column[24 + GT_FIXED_ROWS * GT_METRIC_COUNT];
+};
+
+void gt_store_columns(struct gt_columns *ret);
+int gt_store_column_find(const struct gt_columns *columns, const char *name); /* index or -ENOENT */
+/* The value of a column in the file's units (see gt_machine). NaN when missing, but 0 in the original's GPU columns of a
+ * machine without a GPU, as the original has it. Rounded to 9 decimals: a nanosecond. */
 double gt_store_column_value(const struct gt_column *column, const struct gt_sample *sample, const struct gt_machine *machine);
+/* And back: the sample has its fixed rows. */
 void gt_store_column_assign(const struct gt_column *column, double value, struct gt_sample *sample, const struct gt_machine *machine);
 
 #endif
