@@ -1,6 +1,7 @@
 #include "base/number.h"
 
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static locale_t c_locale(void)
 
 int gt_number_double(const char *text, double *ret)
 {
-    if (!*text || *text == ' ' || *text == '\t')
+    if (text[strspn(text, "0123456789+-.eE")]) /* no blanks, hexadecimal, "nan", "inf" */
         return -EINVAL;
     char *end;
     errno = 0;
@@ -121,7 +122,8 @@ size_t gt_number_repr(char *text, double value)
     if (value == floor(value) && fabs(value) < 1e15) /* the common case, cheaply */
         return (size_t)sprintf(text, signbit(value) ? "-%lld.0" : "%lld.0", (long long)fabs(value));
     char scientific[40];
-    for (int precision = 14; precision <= 16; precision++) {
+    int least = fabs(value) < DBL_MIN ? 0 : 14; /* 15 digits always survive, but for subnormal numbers */
+    for (int precision = least; precision <= 16; precision++) {
         snprintf(scientific, sizeof scientific, "%.*e", precision, value);
         point_for_comma(scientific);
         if (precision == 16 || strtod_l(scientific, NULL, c_locale()) == value)
