@@ -1,34 +1,137 @@
-# make, make run, make test, make bench, make lint, make install, make format: see CONTRIBUTING.md.
+# make, make run, make test, make bench, make lint, make install: see CONTRIBUTING.md. V=1 shows the commands.
 VERSION := $(shell cat VERSION)
 BUILD   ?= build
-CC      ?= gcc
+PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
+PYTHON  := .venv/bin/python
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
 CPPFLAGS += -D_GNU_SOURCE -DGT_VERSION='"$(VERSION)"' -Iinclude -Ilib -Icli
 override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -MMD -MP -pthread
 LDLIBS  := -lsqlite3 -ljansson -lz -lm -ldl -pthread
+TEST_CPPFLAGS := -Itest -DTEST_SOURCE_DIR='"$(CURDIR)/test"' -DTEST_BUILD_DIR='"$(abspath $(BUILD))/test"'
+SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_SECONDS ?= 600
+Q       := $(if $(V),,@)
+SAY     := $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += --jobs=$(shell nproc) --output-sync
+endif
 
-LIB_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard lib/*/*.c))
-CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
+objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
+programs = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
+LIB_OBJ  := $(call objects,lib/*/*.c)
+CLI_OBJ  := $(call objects,cli/*.c)
+UNIT     := $(call programs,test/unit/test_*.c)
+FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
+TRUTH    := $(call programs,test/truth/*.c)
+EXAMPLES := $(call programs,examples/*.c)
+SUPPORT  := $(call objects,test/support/*.c)
+FAKES    := $(patsubst test/fake/%.c,$(BUILD)/test/fake/lib%.so,$(wildcard test/fake/*.c))
+FUZZ_MAIN := $(if $(findstring fuzzer,$(CFLAGS)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/main.o)
+
+# Everything is built again when the compiler, the flags or the list of files change.
+SIGNATURE := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
+ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))
+$(shell mkdir -p $(BUILD))$(file >$(BUILD)/signature,$(SIGNATURE))
+endif
 
 all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)/gpu-tracker)
+unit: $(UNIT) $(FAKES)
+test-programs: unit $(TRUTH) $(EXAMPLES)
+fuzz-programs: $(FUZZ)
 
-$(BUILD)/%.o: %.c VERSION
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(BUILD)/%.o: %.c $(BUILD)/signature
+	@mkdir -p $(@D) && $(SAY) "CC $@"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/libgputracker.a: $(LIB_OBJ)
-	@rm -f $@
-	$(AR) rcs $@ $^
+	@rm -f $@ && $(SAY) "AR $@"
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/libgputracker.so: $(LIB_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libgputracker.so.0 -o $@ $^ $(LDLIBS)
+	@ln -sf $(@F) $@.0 && $(SAY) "LD $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F).0 -Wl,--as-needed -o $@ $^ $(LDLIBS)
 
 $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	@$(SAY) "LD $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LDLIBS)
+
+$(BUILD)/test/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
+
+$(UNIT): %: %.o $(SUPPORT) $(BUILD)/libgputracker.a
+	@$(SAY) "LD $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o %.a,$^) -lcmocka $(LDLIBS)
+
+$(FUZZ): %: %.o $(filter %.o,$(FUZZ_MAIN)) $(BUILD)/libgputracker.a
+	@$(SAY) "LD $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o %.a,$^) $(filter -%,$(FUZZ_MAIN)) $(LDLIBS)
+
+$(BUILD)/test/fake/lib%.so: test/fake/%.c
+	@mkdir -p $(@D) && $(SAY) "LD $@"
+	$(Q)$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS) -fvisibility=default -shared -o $@ $<
+
+# Not sanitized: what they measure must be the kernel's figures for plain programs.
+$(TRUTH): $(BUILD)/%: %.c
+	@mkdir -p $(@D) && $(SAY) "LD $@"
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O2 -g -MMD -MP -pthread -o $@ $<
+
+$(EXAMPLES): $(BUILD)/%: %.c $(BUILD)/libgputracker.so
+	@mkdir -p $(@D) && $(SAY) "LD $@"
+	$(Q)$(CC) -D_GNU_SOURCE -Iinclude $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(BUILD) -lgputracker -lm -Wl,-rpath,'$$ORIGIN/..'
+
+build-dependencies:
+	@tools/install-dependencies build
+test-dependencies:
+	@tools/install-dependencies build test
+lint-dependencies:
+	@tools/install-dependencies build test lint
+
+run: build-dependencies
+	@$(MAKE) -s all
+	@tools/run-example
+
+# The whole of the tests; the last line is "N passed, N failed".
+test: test-dependencies
+	@$(MAKE) -s all test-programs
+	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" unit
+	@$(MAKE) -s fuzz-build
+	@$(PYTHON) tools/run-tests all
+
+# Only the unit tests, only the release build.
+check: all unit
+	@python3 tools/run-tests unit
+
+# With clang a libFuzzer program for each target; without it programs that try the stored inputs only.
+fuzz-build:
+	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzz-programs; \
+	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(SANITIZE)" fuzz-programs; fi
+
+fuzz: test-dependencies
+	@$(MAKE) -s fuzz-build
+	@python3 tools/run-tests fuzz --fuzz-seconds $(FUZZ_SECONDS)
+
+valgrind: test-dependencies
+	@$(MAKE) -s all unit
+	@python3 tools/run-tests unit --valgrind
+
+bench: test-dependencies
+	@$(MAKE) -s all test-programs
+	@$(PYTHON) bench/run.py
+
+lint: lint-dependencies
+	@tools/lint
+
+format:
+	clang-format -i $(wildcard include/*.h lib/*/*.[ch] cli/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
+
+install: all
+	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
 
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
-.PHONY: all clean
+.SECONDARY:
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(EXAMPLES)) $(FAKES:.so=.d)
+.PHONY: all unit test-programs fuzz-programs build-dependencies test-dependencies lint-dependencies \
+        run test check fuzz-build fuzz valgrind bench lint format install clean

@@ -1,0 +1,42 @@
+"""What every pytest here shares: where the built programs are, and how to run them."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+GPU_TRACKER = pathlib.Path(os.environ.get("GPU_TRACKER", BUILD / "gpu-tracker"))
+
+
+@pytest.fixture(scope="session")
+def gpu_tracker():
+    """Path of the program under test."""
+    return str(GPU_TRACKER)
+
+
+@pytest.fixture(scope="session")
+def truth():
+    """truth("burn", 1, 0.5, 100): path and arguments of a program of known behaviour, as a list of strings."""
+    return lambda name, *arguments: [str(BUILD / "test" / "truth" / name), *map(str, arguments)]
+
+
+@pytest.fixture(scope="session")
+def fake():
+    """fake("nvml"): path of a stand-in for a driver library."""
+    return lambda name: str(BUILD / "test" / "fake" / f"lib{name}.so")
+
+
+@pytest.fixture
+def track(gpu_tracker, tmp_path):
+    """track(command, *options): run `gpu-tracker run`; (completed process, its JSON report, what the command printed)."""
+
+    def run(command, *options, **keywords):
+        report = tmp_path / "report.json"
+        done = subprocess.run([gpu_tracker, "run", "--format", "json", "--output", str(report), *options, "--", *command],
+                              cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False, **keywords)
+        return done, json.loads(report.read_text()) if report.exists() else None, done.stdout
+
+    return run
