@@ -65,23 +65,25 @@ struct gt_report;
 
 struct gt_tracker_options {
     size_t size;
-    double sleep_time;          /* seconds between samples, from 0.001; 0: 1.0 */
-    const char *ram_unit;       /* "bytes" .. "terabytes"; NULL: "gigabytes" */
-    const char *gpu_ram_unit;   /* the same */
-    const char *time_unit;      /* "seconds" .. "days"; NULL: "hours" */
-    int expected_cores;         /* what hardware percentages are divided by; 0: all cores */
-    const char *gpu_uuids;      /* GPUs whose utilisation counts: "UUID,UUID", indices, or MIG names; NULL: all */
-    const char *gpu_brand;      /* "nvidia", "amd", "intel"; NULL: any */
-    const char *tracking_file;  /* NULL: no recording */
-    int overwrite;              /* replace an existing tracking file */
-    int detail;                 /* record every process and every GPU, too */
-    const char *memory;         /* how memory shared in the tree is counted once: "auto", "rss", "pss", "unique"; NULL: "auto" */
-    const char *machine_root;   /* a stored machine to read instead of this one; NULL: this one */
+    double sleep_time;            /* seconds between samples, from 0.001; 0: 1.0 */
+    const char *ram_unit;         /* "bytes" .. "terabytes"; NULL: "gigabytes" */
+    const char *gpu_ram_unit;     /* the same */
+    const char *time_unit;        /* "seconds" .. "days"; NULL: "hours" */
+    int expected_cores;           /* what hardware percentages are divided by; 0: all cores */
+    const char *gpu_uuids;        /* GPUs whose utilisation counts: "UUID,UUID", indices, or MIG names; NULL: all */
+    const char *gpu_brand;        /* "nvidia", "amd", "intel"; NULL: any */
+    const char *tracking_file;    /* NULL: no recording */
+    int overwrite;                /* replace an existing tracking file */
+    int detail;                   /* record every process and every GPU, too */
+    const char *memory;           /* how shared memory is counted once: "auto", "rss", "pss", "unique"; NULL: "auto" */
+    const char *machine_root;     /* a stored machine to read instead of this one; NULL: this one */
     const char *const *libraries; /* "nvml=PATH", ... NULL-terminated; NULL: the installed drivers */
-    int launched;               /* the caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other
-                                 * children, and will tell of each child it waits for with gt_tracker_reaped */
-    const char *command;        /* what is tracked, for the report; NULL: read from the process */
-    void (*warn)(void *context, const char *sentence); /* may be NULL; called on the thread that calls into the tracker */
+    /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and will
+     * tell of each child it waits for with gt_tracker_reaped. */
+    int launched;
+    const char *command; /* what is tracked, for the report; NULL: read from the process */
+    /* May be NULL; called on the thread that calls into the tracker. */
+    void (*warn)(void *context, const char *sentence);
     void *context;
 };
 

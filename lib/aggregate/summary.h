@@ -5,7 +5,7 @@
 #include "sample/sample.h"
 
 struct gt_statistic {
-    uint64_t count;   /* samples that had the metric */
+    uint64_t count; /* samples that had the metric */
     double min, max, sum, first, last;
 };
 

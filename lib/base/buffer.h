@@ -5,19 +5,18 @@
 #include <stddef.h>
 
 struct gt_buffer {
-    char *data;      /* NULL while nothing was appended */
+    char *data; /* NULL while nothing was appended */
     size_t length;
     size_t capacity;
-    size_t ceiling;  /* 0: no ceiling */
-    int failed;      /* 0, or the negative errno of the first append that failed; later appends do nothing */
+    size_t ceiling; /* 0: no ceiling */
+    int failed;     /* 0, or the negative errno of the first append that failed; later appends do nothing */
 };
 
 int gt_buffer_reserve(struct gt_buffer *buffer, size_t more);
 int gt_buffer_append(struct gt_buffer *buffer, const void *bytes, size_t length);
 int gt_buffer_text(struct gt_buffer *buffer, const char *text);
 int gt_buffer_char(struct gt_buffer *buffer, char c);
-int gt_buffer_printf(struct gt_buffer *buffer, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+int gt_buffer_printf(struct gt_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void gt_buffer_clear(struct gt_buffer *buffer);
 void gt_buffer_release(struct gt_buffer *buffer);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK 65536
+#define BLOCK          65536
 #define RECORD_CEILING (16u << 20)
 
 struct gt_csv_reader {

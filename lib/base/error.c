@@ -29,8 +29,7 @@ int gt_error_system(struct gt_error *error, int code, const char *format, ...)
         va_end(arguments);
         size_t used = strlen(error->text);
         char scratch[128];
-        snprintf(error->text + used, sizeof error->text - used, ": %s",
-                 strerror_r(code, scratch, sizeof scratch));
+        snprintf(error->text + used, sizeof error->text - used, ": %s", strerror_r(code, scratch, sizeof scratch));
     }
     return -code;
 }

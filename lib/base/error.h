@@ -8,11 +8,9 @@
 
 /* Fill `error` (which may be NULL) unless it already holds an error, and return -code.
  * The sentence names the object and the cause and has no full stop at its end. */
-int gt_error_set(struct gt_error *error, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int gt_error_set(struct gt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same, with ": " and the system's text for `code` appended. */
-int gt_error_system(struct gt_error *error, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int gt_error_system(struct gt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -92,7 +92,13 @@ static void quote_ascii(struct gt_buffer *out, unsigned char c)
 {
     const char *escape = strchr("\"\"\\\\\nn\rr\tt\bb\ff", c);
     switch (c) {
-    case '"': case '\\': case '\n': case '\r': case '\t': case '\b': case '\f':
+    case '"':
+    case '\\':
+    case '\n':
+    case '\r':
+    case '\t':
+    case '\b':
+    case '\f':
         gt_buffer_char(out, '\\');
         gt_buffer_char(out, escape[1]);
         break;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int bind_symbols(struct gt_library *library, const struct gt_symbol *symbols, size_t count,
-                        void *functions, struct gt_error *error)
+static int bind_symbols(struct gt_library *library, const struct gt_symbol *symbols, size_t count, void *functions,
+                        struct gt_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         void *address = dlsym(library->handle, symbols[i].name);

@@ -9,11 +9,13 @@
 
 struct gt_symbol {
     const char *name;
-    size_t offset;   /* where the address goes, in the caller's struct of function pointers */
+    size_t offset; /* where the address goes, in the caller's struct of function pointers */
     bool required;
 };
 
+/* clang-format off */
 #define GT_SYMBOL(type, member, symbol, is_required) {symbol, offsetof(struct type, member), is_required}
+/* clang-format on */
 
 struct gt_library {
     void *handle;

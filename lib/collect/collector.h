@@ -19,12 +19,12 @@
 struct gt_process {
     pid_t pid;
     pid_t parent;
-    uint64_t start;        /* clock ticks after boot, field 22 of /proc/PID/stat */
+    uint64_t start; /* clock ticks after boot, field 22 of /proc/PID/stat */
     pid_t session;
     bool is_main;
-    bool is_zombie;        /* ended and not yet waited for: its counters can still be read, its memory is gone */
-    bool is_gone;          /* vanished during this frame; its values are the last that were read */
-    bool is_denied;        /* some of its files may not be read by this user */
+    bool is_zombie; /* ended and not yet waited for: its counters can still be read, its memory is gone */
+    bool is_gone;   /* vanished during this frame; its values are the last that were read */
+    bool is_denied; /* some of its files may not be read by this user */
     double value[GT_METRIC_COUNT];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_METRIC_COUNT]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
     struct gt_process_files *files; /* private to collect/process.c */
@@ -32,25 +32,25 @@ struct gt_process {
 
 /* One GPU. The first part is constant while the collector is open. */
 struct gt_device {
-    char uuid[96];         /* stable identity: NVML's "GPU-...", "MIG-...", or "pci-0000:03:00.0" where there is none */
+    char uuid[96]; /* stable identity: NVML's "GPU-...", "MIG-...", or "pci-0000:03:00.0" where there is none */
     char name[96];
-    char brand[16];        /* "nvidia", "amd", "intel", ... */
-    int index;             /* the driver's own index within its brand */
-    int parent;            /* index in the frame of the board a MIG slice belongs to, else -1 */
-    double memory;         /* bytes, NaN when it has none of its own */
-    bool selected;         /* counts towards utilisation (--guuids) */
+    char brand[16]; /* "nvidia", "amd", "intel", ... */
+    int index;      /* the driver's own index within its brand */
+    int parent;     /* index in the frame of the board a MIG slice belongs to, else -1 */
+    double memory;  /* bytes, NaN when it has none of its own */
+    bool selected;  /* counts towards utilisation (--guuids) */
     double value[GT_METRIC_COUNT];
 };
 
 /* What one process uses of one GPU in this frame. At most one entry for each (device, pid). */
 struct gt_share {
-    int device;            /* index into the frame's devices */
-    pid_t pid;             /* in the tracker's own PID namespace */
+    int device;                    /* index into the frame's devices */
+    pid_t pid;                     /* in the tracker's own PID namespace */
     double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
 };
 
 struct gt_frame {
-    int64_t real_ns;       /* the moment of the readings */
+    int64_t real_ns; /* the moment of the readings */
     int64_t monotonic_ns;
     double system[GT_METRIC_COUNT];
     double job[GT_METRIC_COUNT]; /* figures that exist only for the whole job: control group, network namespace */
@@ -85,10 +85,10 @@ struct gt_availability {
 struct gt_collect_options {
     const struct gt_root *root;
     const struct gt_clock *clock;
-    pid_t pid;                 /* the main process; 0 in `doctor`, which follows none */
-    const char *gpu_brand;     /* only this brand; NULL any */
-    const char *const *library; /* "nvml=PATH" overrides, NULL-terminated; may be NULL */
-    double period;             /* seconds between samples asked for */
+    pid_t pid;                      /* the main process; 0 in `doctor`, which follows none */
+    const char *gpu_brand;          /* only this brand; NULL any */
+    const char *const *library;     /* "nvml=PATH" overrides, NULL-terminated; may be NULL */
+    double period;                  /* seconds between samples asked for */
     const struct gt_cgroup *cgroup; /* the job's own control group, made by the tracker; NULL: it has none */
 };
 

@@ -15,7 +15,15 @@
 struct gt_report;
 struct gt_node;
 
-enum gt_node_kind { GT_NODE_SECTION, GT_NODE_NUMBER, GT_NODE_INTEGER, GT_NODE_TEXT, GT_NODE_BOOL, GT_NODE_TABLE, GT_NODE_SERIES };
+enum gt_node_kind {
+    GT_NODE_SECTION,
+    GT_NODE_NUMBER,
+    GT_NODE_INTEGER,
+    GT_NODE_TEXT,
+    GT_NODE_BOOL,
+    GT_NODE_TABLE,
+    GT_NODE_SERIES
+};
 
 enum gt_node_flag {
     GT_ONLY_DATA = 1,   /* left out of text, Markdown and HTML: provenance, long lists */
@@ -36,8 +44,10 @@ struct gt_node *gt_report_root(struct gt_report *report);
 /* Building. All return the new node, or NULL without memory (and then accept a NULL parent, so that a builder may check
  * once, with gt_report_failed). Strings are copied. */
 struct gt_node *gt_report_section(struct gt_node *parent, const char *key, const char *title);
-struct gt_node *gt_report_number(struct gt_node *parent, const char *key, const char *title, double value, const char *unit);
-struct gt_node *gt_report_integer(struct gt_node *parent, const char *key, const char *title, int64_t value, const char *unit);
+struct gt_node *gt_report_number(struct gt_node *parent, const char *key, const char *title, double value,
+                                 const char *unit);
+struct gt_node *gt_report_integer(struct gt_node *parent, const char *key, const char *title, int64_t value,
+                                  const char *unit);
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
 struct gt_node *gt_report_table(struct gt_node *parent, const char *key, const char *title);
@@ -46,23 +56,26 @@ bool gt_report_failed(const struct gt_report *report);
 
 /* Tables: columns first, then rows, cell by cell from the left. */
 enum gt_cell_kind { GT_CELL_NUMBER, GT_CELL_INTEGER, GT_CELL_TEXT };
-int gt_table_column(struct gt_node *table, const char *key, const char *title, enum gt_cell_kind kind, const char *unit);
-int gt_table_number(struct gt_node *table, double value);    /* NaN: missing */
+int gt_table_column(struct gt_node *table, const char *key, const char *title, enum gt_cell_kind kind,
+                    const char *unit);
+int gt_table_number(struct gt_node *table, double value); /* NaN: missing */
 int gt_table_integer(struct gt_node *table, int64_t value);
 int gt_table_text(struct gt_node *table, const char *value); /* NULL: missing */
 
 /* Series: x and named ys over time, for plots (HTML) and data formats. */
-struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit, const char *unit);
-int gt_series_line(struct gt_node *series, const char *key, const char *title);       /* index of the new line */
+struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
+                                 const char *unit);
+int gt_series_line(struct gt_node *series, const char *key, const char *title); /* index of the new line */
 int gt_series_point(struct gt_node *series, int line, double x, double y);
-int gt_series_band(struct gt_node *series, const char *title, double from, double to); /* a named stretch of x: a block */
+/* A named stretch of x: a block. */
+int gt_series_band(struct gt_node *series, const char *title, double from, double to);
 
 /* Reading, for formats. */
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);
 const char *gt_node_key(const struct gt_node *node);
 const char *gt_node_title(const struct gt_node *node);
-const char *gt_node_unit(const struct gt_node *node); /* may be "" */
+const char *gt_node_unit(const struct gt_node *node);            /* may be "" */
 const struct gt_node *gt_node_child(const struct gt_node *node); /* first */
 const struct gt_node *gt_node_next(const struct gt_node *node);  /* sibling */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
@@ -81,9 +94,9 @@ const char *gt_table_cell_text(const struct gt_node *table, size_t row, size_t c
 
 /* One output format. */
 struct gt_format {
-    const char *name;      /* "json" */
+    const char *name; /* "json" */
     const char *help;
-    const char *suffix;    /* ".json": what --output FILE without --format means */
+    const char *suffix; /* ".json": what --output FILE without --format means */
     int (*write)(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error);
 };
 extern const struct gt_format *const gt_formats[];

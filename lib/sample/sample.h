@@ -10,17 +10,17 @@
 
 struct gt_row {
     enum gt_scope scope;
-    pid_t pid;        /* PROCESS rows: its pid, parent and start; else 0 */
+    pid_t pid; /* PROCESS rows: its pid, parent and start; else 0 */
     pid_t parent;
     uint64_t start;
-    int device;       /* GPU rows: index into gt_machine.gpu; else -1 */
+    int device; /* GPU rows: index into gt_machine.gpu; else -1 */
     double value[GT_METRIC_COUNT];
 };
 
 /* row[0..3] are the scopes SYSTEM, MAIN, DESCENDANTS, COMBINED in that order; then one GPU row for each device; then,
  * when detail was asked for, one PROCESS row for each process. */
 struct gt_sample {
-    int64_t real_ns;      /* since 1970-01-01 UTC: the moment of the readings */
+    int64_t real_ns; /* since 1970-01-01 UTC: the moment of the readings */
     int64_t monotonic_ns;
     size_t row_count;
     struct gt_row *row;
@@ -32,7 +32,7 @@ struct gt_gpu {
     char uuid[96];
     char name[96];
     char brand[16];
-    double memory;        /* bytes */
+    double memory; /* bytes */
     bool selected;
 };
 
@@ -47,10 +47,10 @@ struct gt_machine {
     struct gt_gpu *gpu;
     char host[128];
     char command[512];
-    pid_t pid;            /* the main process */
-    double period;        /* seconds between samples asked for */
+    pid_t pid;     /* the main process */
+    double period; /* seconds between samples asked for */
     int64_t start_real_ns;
-    char ram_method[64];  /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
+    char ram_method[64]; /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
 };
 
 /* How a figure came about. */
@@ -61,20 +61,20 @@ struct gt_provenance {
     enum gt_scope scope;
     enum gt_metric_id metric;
     enum gt_exactness exactness;
-    char source[96];  /* "/proc/PID/status VmHWM" */
-    char note[200];   /* method, limits, or why it is missing */
+    char source[96]; /* "/proc/PID/status VmHWM" */
+    char note[200];  /* method, limits, or why it is missing */
 };
 
 /* What is known only at the end. Values are those of the whole run: the final counters and peaks. */
 struct gt_outcome {
-    bool complete;        /* the tracker ended in order: false in a recording whose tracker was killed */
-    double elapsed;       /* seconds: the time of the command, NaN while unknown */
-    int exit_status;      /* 0..255, 128 + n for a signal; -1 unknown (attached) */
+    bool complete;   /* the tracker ended in order: false in a recording whose tracker was killed */
+    double elapsed;  /* seconds: the time of the command, NaN while unknown */
+    int exit_status; /* 0..255, 128 + n for a signal; -1 unknown (attached) */
     double value[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
-    double own_cpu_time;  /* the tracker's own cost, seconds */
-    double slowest_sample;/* seconds */
-    uint64_t samples, missed; /* taken; ticks of the schedule that were missed */
-    uint64_t dropped;         /* samples that the recording lost because the disk was too slow */
+    double own_cpu_time;                          /* the tracker's own cost, seconds */
+    double slowest_sample;                        /* seconds */
+    uint64_t samples, missed;                     /* taken; ticks of the schedule that were missed */
+    uint64_t dropped;                             /* samples that the recording lost because the disk was too slow */
     size_t provenance_count;
     struct gt_provenance *provenance;
 };

@@ -40,7 +40,7 @@ const char *gt_scope_name(enum gt_scope scope)
 
 const char *gt_unit_name(enum gt_unit unit)
 {
-    static const char *const names[] = {"bytes", "seconds", "ratio", "count", "watts",
+    static const char *const names[] = {"bytes",  "seconds", "ratio", "count", "watts",
                                         "joules", "celsius", "hertz", "bits"};
     return names[unit];
 }

@@ -20,8 +20,8 @@ static int find(const char *what, const char *name, const char *const names[], c
 int gt_unit_memory(const char *name, double *ret, struct gt_error *error)
 {
     static const double factors[] = {1, 1e3, 1e6, 1e9, 1e12};
-    return find("memory", name, gt_memory_units, factors, "bytes, kilobytes, megabytes, gigabytes or terabytes",
-                ret, error);
+    return find("memory", name, gt_memory_units, factors, "bytes, kilobytes, megabytes, gigabytes or terabytes", ret,
+                error);
 }
 
 int gt_unit_time(const char *name, double *ret, struct gt_error *error)

@@ -11,9 +11,9 @@
 struct gt_store;
 
 struct gt_store_options {
-    const char *path;     /* after gt_store_path() */
+    const char *path; /* after gt_store_path() */
     bool overwrite;
-    bool detail;          /* keep PROCESS and GPU rows too */
+    bool detail; /* keep PROCESS and GPU rows too */
 };
 
 /* Fill in placeholders (%p pid, %h host, %j job id, %r rank, %% percent) and the suffix .sqlite when there is none.
@@ -42,7 +42,8 @@ const struct gt_machine *gt_recording_machine(const struct gt_recording *recordi
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
 /* Before the first next: read only these columns, and the two clocks; the others are NaN. Reading few columns of a wide
  * file is much faster. -ENOENT names a column that no recording has. */
-int gt_recording_columns(struct gt_recording *recording, const char *const names[], size_t count, struct gt_error *error);
+int gt_recording_columns(struct gt_recording *recording, const char *const names[], size_t count,
+                         struct gt_error *error);
 /* Before the first next: GPU and PROCESS rows as well, when the recording has them. */
 int gt_recording_detail(struct gt_recording *recording, bool wanted);
 /* 1 a sample in file order, 0 the end, negative an error naming file and line or row. Borrowed until the next call.
@@ -56,11 +57,11 @@ void gt_recording_close(struct gt_recording *recording);
 enum { GT_COLUMN_REAL = -1, GT_COLUMN_MONOTONIC = -2 }; /* scopes of the two clocks */
 
 struct gt_column {
-    char name[64];          /* "main_ram", "cpu_main_sum_utilization_percent", "combined_swap", "timestamp" */
-    int scope;              /* enum gt_scope, or one of the clocks above */
+    char name[64]; /* "main_ram", "cpu_main_sum_utilization_percent", "combined_swap", "timestamp" */
+    int scope;     /* enum gt_scope, or one of the clocks above */
     enum gt_metric_id metric;
-    bool per_unit;          /* "hardware": divided by cores or GPUs */
-    bool is_original;       /* one of the original's 22 columns: the file's units, percentages */
+    bool per_unit;    /* "hardware": divided by cores or GPUs */
+    bool is_original; /* one of the original's 22 columns: the file's units, percentages */
 };
 
 struct gt_columns {
@@ -72,8 +73,10 @@ void gt_store_columns(struct gt_columns *ret);
 int gt_store_column_find(const struct gt_columns *columns, const char *name); /* index or -ENOENT */
 /* The value of a column in the file's units (see gt_machine). NaN when missing, but 0 in the original's GPU columns of a
  * machine without a GPU, as the original has it. Rounded to 9 decimals: a nanosecond. */
-double gt_store_column_value(const struct gt_column *column, const struct gt_sample *sample, const struct gt_machine *machine);
+double gt_store_column_value(const struct gt_column *column, const struct gt_sample *sample,
+                             const struct gt_machine *machine);
 /* And back: the sample has its fixed rows. */
-void gt_store_column_assign(const struct gt_column *column, double value, struct gt_sample *sample, const struct gt_machine *machine);
+void gt_store_column_assign(const struct gt_column *column, double value, struct gt_sample *sample,
+                            const struct gt_machine *machine);
 
 #endif

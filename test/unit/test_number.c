@@ -41,8 +41,8 @@ static void texts_read_back_as_the_same_number(void **state)
         double value;
         const char *text;
     } rows[] = {
-        {0.1, "0.1"}, {3, "3.0"}, {1e16, "1e+16"}, {1e-5, "1e-05"}, {123456789.125, "123456789.125"},
-        {-0.0, "-0.0"}, {5e-324, "5e-324"}, {NAN, "nan"}, {INFINITY, "inf"},
+        {0.1, "0.1"},   {3, "3.0"},         {1e16, "1e+16"}, {1e-5, "1e-05"},   {123456789.125, "123456789.125"},
+        {-0.0, "-0.0"}, {5e-324, "5e-324"}, {NAN, "nan"},    {INFINITY, "inf"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[GT_NUMBER_SIZE];
@@ -59,8 +59,8 @@ static void rounding_goes_by_the_exact_value(void **state)
         int decimals;
         const char *text;
     } rows[] = {
-        {2, 3, "2.0"}, {67.2541, 3, "67.254"}, {0.0005, 3, "0.001"}, {2.5, 0, "2.0"}, {2.675, 2, "2.67"},
-        {1e-9, 3, "0.0"}, {NAN, 3, "nan"},
+        {2, 3, "2.0"},      {67.2541, 3, "67.254"}, {0.0005, 3, "0.001"}, {2.5, 0, "2.0"},
+        {2.675, 2, "2.67"}, {1e-9, 3, "0.0"},       {NAN, 3, "nan"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[GT_NUMBER_SIZE];
