@@ -20,6 +20,11 @@ struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid)
     for (size_t i = 0; i < frame->share_count; i++)
         if (frame->share[i].device == device && frame->share[i].pid == pid)
             return &frame->share[i];
+    return gt_frame_add_share(frame, device, pid);
+}
+
+struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pid)
+{
     if (frame->share_count == frame->share_capacity) {
         size_t capacity = frame->share_capacity ? frame->share_capacity * 2 : 16;
         struct gt_share *share = realloc(frame->share, capacity * sizeof *share);
@@ -42,7 +47,8 @@ struct gt_device *gt_frame_device(struct gt_frame *frame)
         return NULL;
     frame->device = device;
     device += frame->device_count++;
-    *device = (struct gt_device){.parent = -1, .selected = true, .memory = NAN};
+    *device = (struct gt_device){
+        .parent = -1, .gpu_instance = -1, .compute_instance = -1, .selected = true, .memory = NAN};
     gt_values_clear(device->value);
     return device;
 }

@@ -34,11 +34,13 @@ struct gt_process {
 struct gt_device {
     char uuid[96]; /* stable identity: NVML's "GPU-...", "MIG-...", or "pci-0000:03:00.0" where there is none */
     char name[96];
-    char brand[16]; /* "nvidia", "amd", "intel", ... */
-    int index;      /* the driver's own index within its brand */
-    int parent;     /* index in the frame of the board a MIG slice belongs to, else -1 */
-    double memory;  /* bytes, NaN when it has none of its own */
-    bool selected;  /* counts towards utilisation (--guuids) */
+    char brand[16];                     /* "nvidia", "amd", "intel", ... */
+    char pci[16];                       /* "0000:03:00.0", empty when it has no such address */
+    int index;                          /* the driver's own index within its brand */
+    int parent;                         /* index in the frame of the board a MIG slice belongs to, else -1 */
+    int gpu_instance, compute_instance; /* of a MIG slice, else -1 */
+    double memory;                      /* bytes, NaN when it has none of its own */
+    bool selected;                      /* counts towards utilisation (--guuids) */
     double value[GT_METRIC_COUNT];
 };
 
@@ -64,6 +66,8 @@ struct gt_frame {
 
 /* Find or add the entry of (device, pid); NULL without memory. A new entry is all NaN. */
 struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid);
+/* The same for a caller that knows the entry is not there yet: no search. */
+struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pid);
 /* Append a device while opening; NULL without memory. A new entry is all NaN, parent -1, selected. */
 struct gt_device *gt_frame_device(struct gt_frame *frame);
 
@@ -104,8 +108,11 @@ struct gt_collector_type {
      * May append devices to the frame. Negative only for ENOMEM and the like. */
     int (*open)(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                 struct gt_availability *availability, struct gt_error *error);
+    /* A negative result is worth one warning; what was filled in all the same is good. */
     int (*collect)(void *state, struct gt_frame *frame, struct gt_error *error);
     void (*close)(void *state);
+    /* How the figures were had, as known by now ("host PIDs mapped by NSpid"); may be NULL. An empty text: nothing to add. */
+    void (*describe)(const void *state, char *text, size_t size);
 };
 
 extern const struct gt_collector_type *const gt_collector_types[];

@@ -1,0 +1,130 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collect/device.h"
+
+static void add(struct gt_frame *frame, const char *uuid, const char *brand, int index)
+{
+    struct gt_device *device = gt_frame_device(frame);
+    assert_non_null(device);
+    snprintf(device->uuid, sizeof device->uuid, "%s", uuid);
+    snprintf(device->brand, sizeof device->brand, "%s", brand);
+    device->index = index;
+}
+
+static void add_slice(struct gt_frame *frame, const char *uuid, int parent, int gpu_instance)
+{
+    add(frame, uuid, "nvidia", 0);
+    struct gt_device *device = &frame->device[frame->device_count - 1];
+    device->parent = parent;
+    device->gpu_instance = gpu_instance;
+    device->compute_instance = 0;
+}
+
+static int setup(void **state)
+{
+    struct gt_frame *frame = calloc(1, sizeof *frame);
+    add(frame, "GPU-11111111-aaaa", "nvidia", 0);
+    add(frame, "GPU-11112222-bbbb", "nvidia", 1);
+    add_slice(frame, "MIG-99999999-cccc", 1, 7);
+    add_slice(frame, "MIG-88888888-dddd", 1, 9);
+    add(frame, "pci-0000:03:00.0", "amd", 2);
+    *state = frame;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct gt_frame *frame = *state;
+    free(frame->device);
+    free(frame);
+    return 0;
+}
+
+/* "10110": which devices are selected. */
+static void expect(struct gt_frame *frame, const char *list, const char *selected)
+{
+    char got[16] = "";
+    struct gt_error error = {0};
+    assert_int_equal(gt_device_select(frame, list, &error), 0);
+    for (size_t i = 0; i < frame->device_count; i++)
+        strcat(got, frame->device[i].selected ? "1" : "0");
+    assert_string_equal(got, selected);
+}
+
+static void refused(struct gt_frame *frame, const char *list, const char *part)
+{
+    struct gt_error error = {0};
+    assert_int_equal(gt_device_select(frame, list, &error), -EINVAL);
+    assert_non_null(strstr(error.text, part));
+}
+
+static void selects_by_name(void **state)
+{
+    expect(*state, "GPU-11111111-aaaa", "10000");
+    expect(*state, "gpu-11111111-AAAA", "10000");
+    expect(*state, "GPU-1111111", "10000");
+    expect(*state, "pci-0000:03:00.0, GPU-11111111-aaaa", "10001");
+}
+
+static void selects_by_index(void **state)
+{
+    expect(*state, "0", "10000");
+    expect(*state, "2,0", "10001");
+}
+
+static void selects_slices(void **state)
+{
+    expect(*state, "MIG-99999999-cccc", "00100");
+    expect(*state, "MIG-GPU-11112222-bbbb/9/0", "00010");
+    expect(*state, "1", "01110");
+}
+
+static void selects_all_when_blank(void **state)
+{
+    expect(*state, "0", "10000");
+    expect(*state, "", "11111");
+    expect(*state, "0", "10000");
+    expect(*state, NULL, "11111");
+}
+
+static void names_what_is_wrong(void **state)
+{
+    struct gt_frame *frame = *state;
+    expect(frame, "0", "10000");
+    refused(frame, "0,GPU-1111", "\"GPU-1111\" fits more than one");
+    refused(frame, "7", "\"7\" is not there; known: GPU-11111111-aaaa, ");
+    refused(frame, "1111", "\"1111\" is not there");
+    refused(frame, "0,,1", "a name is missing");
+    refused(frame, "1,", "a name is missing");
+    refused(frame, "MIG-GPU-11112222-bbbb/9/1", "is not there");
+    assert_true(frame->device[0].selected);
+    assert_false(frame->device[1].selected);
+    refused(&(struct gt_frame){0}, "0", "known: none");
+}
+
+static void refuses_index_of_two_brands(void **state)
+{
+    struct gt_frame *frame = *state;
+    frame->device[4].index = 0;
+    refused(frame, "0", "fits more than one");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(selects_by_name),        TEST(selects_by_index),    TEST(selects_slices),
+        TEST(selects_all_when_blank), TEST(names_what_is_wrong), TEST(refuses_index_of_two_brands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
