@@ -120,7 +120,7 @@ bench: test-dependencies
 	@$(PYTHON) bench/run.py
 
 lint: lint-dependencies
-	@tools/lint
+	@+tools/lint
 
 format:
 	clang-format -i $(wildcard include/*.h lib/*/*.[ch] cli/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)

@@ -31,12 +31,12 @@ def fake():
 
 @pytest.fixture
 def track(gpu_tracker, tmp_path):
-    """track(command, *options): run `gpu-tracker run`; (completed process, its JSON report, what the command printed)."""
+    """track(command, *options): run `gpu-tracker run`; the completed process and the JSON report (None without one)."""
 
     def run(command, *options, **keywords):
         report = tmp_path / "report.json"
-        done = subprocess.run([gpu_tracker, "run", "--format", "json", "--output", str(report), *options, "--", *command],
-                              cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False, **keywords)
-        return done, json.loads(report.read_text()) if report.exists() else None, done.stdout
+        line = [gpu_tracker, "run", "--format", "json", "--output", str(report), *options, "--", *command]
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False, **keywords)
+        return done, json.loads(report.read_text()) if report.exists() else None
 
     return run
