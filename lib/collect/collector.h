@@ -15,6 +15,14 @@
 #include "base/root.h"
 #include "schema/metric.h"
 
+/* Counters that are added up over processes that come and go; see sample/account.h. */
+enum { GT_ACCOUNTED = 9 };
+struct gt_ledger {
+    double base[GT_ACCOUNTED];     /* used before tracking began */
+    double lost[GT_ACCOUNTED];     /* of ended children that the process did not wait for */
+    double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when last looked at */
+};
+
 /* One process of the job. (pid, start) is its identity: a number used again has another start. */
 struct gt_process {
     pid_t pid;
@@ -24,9 +32,11 @@ struct gt_process {
     bool is_main;
     bool is_zombie; /* ended and not yet waited for: its counters can still be read, its memory is gone */
     bool is_gone;   /* vanished during this frame; its values are the last that were read */
+    bool is_fresh;  /* all of its files were read in this frame */
     bool is_denied; /* some of its files may not be read by this user */
     double value[GT_METRIC_COUNT];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_METRIC_COUNT]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
+    struct gt_ledger ledger;        /* kept by sample/account.c */
     struct gt_process_files *files; /* private to collect/process.c */
 };
 

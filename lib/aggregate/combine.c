@@ -1,0 +1,289 @@
+#include "aggregate/combine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gt_process_rate {
+    pid_t pid;
+    uint64_t start;
+    struct gt_rate rate;
+    bool seen;
+};
+
+void gt_combine_init(struct gt_combiner *combine, bool detail, int core_count, double period)
+{
+    *combine = (struct gt_combiner){.detail = detail, .core_count = core_count};
+    combine->shortest_ns = (int64_t)(period * 0.5e9);
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+        gt_values_clear(combine->peak[scope]);
+}
+
+void gt_combine_release(struct gt_combiner *combine)
+{
+    free(combine->row);
+    free(combine->process_rate);
+    combine->row = NULL;
+    combine->process_rate = NULL;
+}
+
+static void raise_to(double *peak, double value)
+{
+    if (!isnan(value) && !(*peak >= value))
+        *peak = value;
+}
+
+static double sum_if(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants)
+{
+    double sum = NAN;
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        if (isnan(process->value[id]) || process->is_zombie || !(process->is_main ? main : descendants))
+            continue;
+        sum = (isnan(sum) ? 0 : sum) + process->value[id];
+    }
+    return sum;
+}
+
+static double sum_of_scope(const struct gt_sampler *sampler, enum gt_metric_id id, enum gt_scope scope)
+{
+    return sum_if(sampler, id, scope != GT_SCOPE_DESCENDANTS, scope != GT_SCOPE_MAIN);
+}
+
+static const struct gt_process *main_process(const struct gt_sampler *sampler)
+{
+    return sampler->tree.count && sampler->tree.process[0]->is_main ? sampler->tree.process[0] : NULL;
+}
+
+static size_t living(const struct gt_sampler *sampler)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sampler->tree.count; i++)
+        count += !sampler->tree.process[i]->is_zombie;
+    return count;
+}
+
+void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    double(*peak)[GT_METRIC_COUNT] = combine->peak;
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        enum gt_scope scope = process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS;
+        raise_to(&peak[scope][GT_RAM_PEAK], process->value[GT_RAM_PEAK]);
+        raise_to(&peak[scope][GT_RAM_PEAK], process->value[GT_RSS]);
+        raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], process->value[GT_RAM_PEAK]);
+    }
+    if (sampler->account.single_peak > 0)
+        raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], sampler->account.single_peak);
+    for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
+        raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.ram[scope]);
+        raise_to(&peak[scope][GT_RAM_PEAK_BOUND], sum_of_scope(sampler, GT_RAM_PEAK, scope));
+        raise_to(&peak[scope][GT_RAM_PEAK_BOUND], peak[scope][GT_RAM_PEAK]);
+    }
+    raise_to(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], sum_of_scope(sampler, GT_THREADS, GT_SCOPE_COMBINED));
+    raise_to(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)living(sampler));
+}
+
+static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants)
+{
+    const struct gt_frame *frame = &sampler->frame;
+    double sum = frame->device_count ? 0 : NAN;
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        const struct gt_process *process = gt_tree_find(&sampler->tree, share->pid);
+        if (process && (process->is_main ? main : descendants) && !isnan(share->value[id]) &&
+            (id == GT_GPU_RAM || frame->device[share->device].selected))
+            sum += share->value[id];
+    }
+    return sum;
+}
+
+static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
+{
+    const struct gt_frame *frame = &sampler->frame;
+    row[GT_SCOPE_MAIN].value[GT_GPU_RAM] = gpu_ram_of(sampler, GT_GPU_RAM, true, false);
+    row[GT_SCOPE_DESCENDANTS].value[GT_GPU_RAM] = gpu_ram_of(sampler, GT_GPU_RAM, false, true);
+    row[GT_SCOPE_COMBINED].value[GT_GPU_RAM] = gpu_ram_of(sampler, GT_GPU_RAM, true, true);
+    row[GT_SCOPE_COMBINED].value[GT_GPU_UTILIZATION] = gpu_ram_of(sampler, GT_GPU_UTILIZATION, true, true);
+    for (int id = 0; id < GT_METRIC_COUNT; id++) {
+        if (!gt_metric_has(id, GT_SCOPE_GPU) || !gt_metric_has(id, GT_SCOPE_SYSTEM))
+            continue;
+        double *total = &row[GT_SCOPE_SYSTEM].value[id];
+        *total = NAN;
+        for (size_t i = 0; i < frame->device_count; i++) {
+            const struct gt_device *device = &frame->device[i];
+            bool counts = (id == GT_GPU_RAM || device->selected) &&
+                          device->parent < 0; /* a slice is part of its board */
+            if (!counts || isnan(device->value[id]))
+                continue;
+            *total = isnan(*total)                      ? device->value[id]
+                     : gt_metrics[id].combine == GT_MAX ? fmax(*total, device->value[id])
+                                                        : *total + device->value[id];
+        }
+    }
+}
+
+static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
+{
+    const struct gt_job_memory *memory = &sampler->memory;
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
+        if (scope == GT_SCOPE_MAIN && !main_process(sampler))
+            continue;
+        row[scope].value[GT_RAM] = memory->ram[scope];
+        row[scope].value[GT_RAM_PRIVATE] = memory->private[scope];
+        row[scope].value[GT_RAM_SHARED] = memory->shared[scope];
+        row[scope].value[GT_RSS] = memory->rss[scope];
+    }
+    row[GT_SCOPE_COMBINED].value[GT_SWAP] = sum_of_scope(sampler, GT_SWAP, GT_SCOPE_COMBINED);
+}
+
+static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
+{
+    double job[GT_METRIC_COUNT];
+    gt_values_clear(job);
+    gt_account_totals(&sampler->account, &sampler->tree, job);
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        row[GT_SCOPE_COMBINED].value[gt_accounted[k]] = job[gt_accounted[k]];
+    double main = sampler->account.main_own_cpu;
+    row[GT_SCOPE_MAIN].value[GT_CPU_TIME] = main;
+    row[GT_SCOPE_DESCENDANTS].value[GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+        row[scope].value[GT_CPU_UTILIZATION] = gt_rate_next(&combine->cpu[scope], row[scope].value[GT_CPU_TIME],
+                                                            sampler->frame.monotonic_ns, combine->shortest_ns,
+                                                            combine->core_count);
+}
+
+static void combine_counts(const struct gt_sampler *sampler, struct gt_row *row)
+{
+    double descendants = sum_of_scope(sampler, GT_THREADS, GT_SCOPE_DESCENDANTS);
+    row[GT_SCOPE_MAIN].value[GT_THREADS] = sum_of_scope(sampler, GT_THREADS, GT_SCOPE_MAIN);
+    row[GT_SCOPE_DESCENDANTS].value[GT_THREADS] = isnan(descendants) ? 0 : descendants;
+    row[GT_SCOPE_COMBINED].value[GT_THREADS] = sum_of_scope(sampler, GT_THREADS, GT_SCOPE_COMBINED);
+    row[GT_SCOPE_COMBINED].value[GT_PROCESSES] = (double)living(sampler);
+    row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = (double)sampler->tree.started;
+}
+
+static int make_rows(struct gt_combiner *combine, size_t count)
+{
+    if (count <= combine->row_capacity)
+        return 0;
+    struct gt_row *row = realloc(combine->row, (count + count / 2) * sizeof *row);
+    if (!row)
+        return -ENOMEM;
+    combine->row = row;
+    combine->row_capacity = count + count / 2;
+    return 0;
+}
+
+static void clear_row(struct gt_row *row, enum gt_scope scope)
+{
+    *row = (struct gt_row){.scope = scope, .device = -1};
+    gt_values_clear(row->value);
+}
+
+static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    struct gt_row *row = combine->row;
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+        clear_row(&row[scope], scope);
+    memcpy(row[GT_SCOPE_SYSTEM].value, sampler->frame.system, sizeof sampler->frame.system);
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        if (!isnan(sampler->frame.job[id]))
+            row[GT_SCOPE_COMBINED].value[id] = sampler->frame.job[id];
+    combine_memory(sampler, row);
+    combine_counts(sampler, row);
+    combine_cpu(combine, sampler, row);
+    combine_gpus(sampler, row);
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            if (gt_metrics[id].kind == GT_PEAK && !isnan(combine->peak[scope][id]))
+                row[scope].value[id] = combine->peak[scope][id];
+}
+
+static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct gt_process *process)
+{
+    for (size_t tried = 0; tried < combine->process_rate_count; tried++) { /* the order hardly changes */
+        struct gt_process_rate *rate = &combine->process_rate[combine->next_rate++ % combine->process_rate_count];
+        if (rate->pid == process->pid && rate->start == process->start)
+            return rate;
+    }
+    if (combine->process_rate_count == combine->process_rate_capacity) {
+        size_t capacity = combine->process_rate_capacity ? combine->process_rate_capacity * 2 : 16;
+        struct gt_process_rate *rate = realloc(combine->process_rate, capacity * sizeof *rate);
+        if (!rate)
+            return NULL;
+        combine->process_rate = rate;
+        combine->process_rate_capacity = capacity;
+    }
+    struct gt_process_rate *rate = &combine->process_rate[combine->process_rate_count++];
+    *rate = (struct gt_process_rate){.pid = process->pid, .start = process->start};
+    return rate;
+}
+
+static void forget_ended(struct gt_combiner *combine)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < combine->process_rate_count; i++)
+        if (combine->process_rate[i].seen) {
+            combine->process_rate[kept] = combine->process_rate[i];
+            combine->process_rate[kept++].seen = false;
+        }
+    combine->process_rate_count = kept;
+    combine->next_rate = 0;
+}
+
+static void process_row(struct gt_combiner *combine, const struct gt_sampler *sampler, const struct gt_process *process,
+                        struct gt_row *row)
+{
+    clear_row(row, GT_SCOPE_PROCESS);
+    row->pid = process->pid;
+    row->parent = process->parent;
+    row->start = process->start;
+    memcpy(row->value, process->value, sizeof row->value);
+    row->value[GT_CPU_TIME] -= process->ledger.base[0];
+    struct gt_process_rate *rate = rate_of(combine, process);
+    if (rate) {
+        rate->seen = true;
+        row->value[GT_CPU_UTILIZATION] = gt_rate_next(&rate->rate, row->value[GT_CPU_TIME], sampler->frame.monotonic_ns,
+                                                      combine->shortest_ns, combine->core_count);
+    }
+    for (size_t i = 0; i < sampler->frame.share_count; i++) {
+        const struct gt_share *share = &sampler->frame.share[i];
+        if (share->pid != process->pid)
+            continue;
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            if (!isnan(share->value[id]))
+                row->value[id] = (isnan(row->value[id]) ? 0 : row->value[id]) + share->value[id];
+    }
+}
+
+static size_t gpu_rows(const struct gt_sampler *sampler, struct gt_row *row)
+{
+    for (size_t i = 0; i < sampler->frame.device_count; i++) {
+        clear_row(&row[i], GT_SCOPE_GPU);
+        row[i].device = (int)i;
+        memcpy(row[i].value, sampler->frame.device[i].value, sizeof row[i].value);
+    }
+    return sampler->frame.device_count;
+}
+
+int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret)
+{
+    size_t processes = combine->detail ? sampler->tree.count : 0;
+    int status = make_rows(combine, GT_FIXED_ROWS + sampler->frame.device_count + processes);
+    if (status < 0)
+        return status;
+    gt_combine_peaks(combine, sampler);
+    fixed_rows(combine, sampler);
+    size_t count = GT_FIXED_ROWS;
+    count += gpu_rows(sampler, combine->row + count);
+    for (size_t i = 0; i < processes; i++)
+        process_row(combine, sampler, sampler->tree.process[i], &combine->row[count++]);
+    if (processes)
+        forget_ended(combine);
+    *ret = (struct gt_sample){.real_ns = sampler->frame.real_ns,
+                              .monotonic_ns = sampler->frame.monotonic_ns,
+                              .row_count = count,
+                              .row = combine->row};
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* From one reading of everything to one sample: rows for the system, the main process, its descendants, both together,
+ * each GPU, and each process when detail is wanted. Rates and running peaks are computed here, and nowhere else. */
+#ifndef GT_AGGREGATE_COMBINE_H
+#define GT_AGGREGATE_COMBINE_H
+
+#include "aggregate/rate.h"
+#include "sample/sampler.h"
+
+struct gt_combiner {
+    bool detail;
+    int core_count;
+    int64_t shortest_ns; /* an interval of utilisation is at least this long */
+    struct gt_rate cpu[GT_FIXED_ROWS];
+    double peak[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* running values of the metrics of kind PEAK */
+    double main_gone_cpu;                        /* CPU time of the main process after it ended */
+    struct gt_process_rate *process_rate;        /* of PROCESS rows, sorted by pid */
+    size_t process_rate_count, process_rate_capacity, next_rate;
+    struct gt_row *row;
+    size_t row_capacity;
+};
+
+void gt_combine_init(struct gt_combiner *combine, bool detail, int core_count, double period);
+void gt_combine_release(struct gt_combiner *combine);
+/* `ret` is borrowed until the next call. -ENOMEM. */
+int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret);
+/* Only the running peaks, for readings that are not recorded. */
+void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler);
+
+#endif

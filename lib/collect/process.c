@@ -1,0 +1,363 @@
+#include "collect/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct gt_process_files {
+    int directory; /* /proc/PID */
+    int statm;     /* negative: opened anew each time, when descriptors are short */
+    int task;      /* /proc/PID/task */
+    int children;  /* of the main thread */
+    clockid_t clock;
+    bool has_clock;
+    bool may_read_io;
+};
+
+static ssize_t read_file(int directory, int kept, const char *name, char *text, size_t size)
+{
+    if (kept >= 0)
+        return gt_root_reread(kept, text, size);
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t length = gt_root_reread(fd, text, size);
+    close(fd);
+    return length;
+}
+
+static unsigned long long next_number(const char **text)
+{
+    char *end;
+    unsigned long long value = strtoull(*text, &end, 10);
+    *text = end;
+    return value;
+}
+
+static void skip_numbers(const char **text, int count)
+{
+    while (count-- > 0)
+        next_number(text);
+}
+
+int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
+{
+    const char *p = strrchr(text, ')'); /* names may hold blanks and brackets */
+    if (!p || p[1] != ' ' || !p[2])
+        return -EINVAL;
+    double tick = (double)sysconf(_SC_CLK_TCK);
+    ret->pid = atoi(text);
+    ret->state = p[2];
+    p += 3;
+    ret->parent = (pid_t)next_number(&p);
+    skip_numbers(&p, 1); /* process group */
+    ret->session = (pid_t)next_number(&p);
+    p += strspn(p, " ");
+    strtol(p, (char **)&p, 10); /* terminal */
+    strtol(p, (char **)&p, 10); /* its foreground group, may be -1 */
+    skip_numbers(&p, 1);        /* flags */
+    ret->minor_faults = (double)next_number(&p);
+    ret->reaped_minor_faults = (double)next_number(&p);
+    ret->major_faults = (double)next_number(&p);
+    ret->reaped_major_faults = (double)next_number(&p);
+    unsigned long long user = next_number(&p), system = next_number(&p);
+    ret->cpu_time = (double)(user + system) / tick;
+    unsigned long long reaped_user = next_number(&p), reaped_system = next_number(&p);
+    ret->reaped_cpu_time = (double)(reaped_user + reaped_system) / tick;
+    strtol(p, (char **)&p, 10); /* priority */
+    strtol(p, (char **)&p, 10); /* nice */
+    ret->threads = (double)next_number(&p);
+    skip_numbers(&p, 1);
+    if (!*p)
+        return -EINVAL;
+    ret->start = next_number(&p);
+    return 0;
+}
+
+static void apply_stat(struct gt_process *process, const struct gt_process_stat *stat)
+{
+    process->parent = stat->parent;
+    process->session = stat->session;
+    process->is_zombie = stat->state == 'Z' || stat->state == 'X';
+    process->value[GT_MINOR_FAULTS] = stat->minor_faults;
+    process->value[GT_MAJOR_FAULTS] = stat->major_faults;
+    process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
+    process->reaped[GT_MINOR_FAULTS] = stat->reaped_minor_faults;
+    process->reaped[GT_MAJOR_FAULTS] = stat->reaped_major_faults;
+    if (!process->files->has_clock)
+        process->value[GT_CPU_TIME] = stat->cpu_time;
+}
+
+static int gone(struct gt_process *process)
+{
+    process->is_gone = true;
+    return -ESRCH;
+}
+
+int gt_process_read_stat(struct gt_process *process, const struct gt_root *root)
+{
+    (void)root;
+    char text[1024];
+    struct gt_process_stat stat;
+    ssize_t length = read_file(process->files->directory, -1, "stat", text, sizeof text);
+    if (length <= 0 || gt_process_parse_stat(text, &stat) < 0)
+        return gone(process);
+    if (process->start && stat.start != process->start)
+        return gone(process);
+    process->start = stat.start;
+    apply_stat(process, &stat);
+    return 0;
+}
+
+static int open_kept(int directory, const char *name, int flags)
+{
+    int fd = openat(directory, name, flags | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d", (int)pid);
+    int directory = gt_root_open_directory(root, path);
+    if (directory < 0)
+        return directory == -ENOENT ? -ESRCH : directory;
+    struct gt_process *process = calloc(1, sizeof *process);
+    struct gt_process_files *files = calloc(1, sizeof *files);
+    if (!process || !files) {
+        free(process);
+        free(files);
+        close(directory);
+        return -ENOMEM;
+    }
+    *process = (struct gt_process){.pid = pid, .files = files};
+    gt_values_clear(process->value);
+    *files = (struct gt_process_files){.directory = directory, .may_read_io = true};
+    files->statm = open_kept(directory, "statm", O_RDONLY);
+    files->task = open_kept(directory, "task", O_RDONLY | O_DIRECTORY);
+    snprintf(path, sizeof path, "task/%d/children", (int)pid);
+    files->children = open_kept(directory, path, O_RDONLY);
+    files->has_clock = root->is_machine && clock_getcpuclockid(pid, &files->clock) == 0;
+    int status = gt_process_read_stat(process, root);
+    if (status < 0) {
+        gt_process_close(process);
+        return status;
+    }
+    *ret = process;
+    return 0;
+}
+
+static void close_kept(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+void gt_process_close(struct gt_process *process)
+{
+    if (!process)
+        return;
+    if (process->files) {
+        close_kept(process->files->directory);
+        close_kept(process->files->statm);
+        close_kept(process->files->task);
+        close_kept(process->files->children);
+    }
+    free(process->files);
+    free(process);
+}
+
+static void read_clock(struct gt_process *process)
+{
+    struct timespec t;
+    if (process->files->has_clock && clock_gettime(process->files->clock, &t) == 0)
+        process->value[GT_CPU_TIME] = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void read_threads(struct gt_process *process)
+{
+    struct stat task;
+    int status = process->files->task >= 0 ? fstat(process->files->task, &task)
+                                           : fstatat(process->files->directory, "task", &task, 0);
+    if (status == 0 && task.st_nlink >= 2)
+        process->value[GT_THREADS] = (double)(task.st_nlink - 2);
+}
+
+int gt_process_read(struct gt_process *process, const struct gt_root *root)
+{
+    char text[128];
+    double before = process->value[GT_CPU_TIME];
+    read_clock(process); /* before statm: statm tells whether the number still was this process */
+    ssize_t length = read_file(process->files->directory, process->files->statm, "statm", text, sizeof text);
+    if (length <= 0) {
+        process->value[GT_CPU_TIME] = before;
+        return gone(process);
+    }
+    const char *p = text;
+    unsigned long long size = next_number(&p), resident = next_number(&p);
+    process->value[GT_RSS] = (double)resident * (double)sysconf(_SC_PAGESIZE);
+    if (size == 0 && !process->is_zombie) /* no address space: ending, or a kernel thread */
+        gt_process_read_stat(process, root);
+    if (root->is_machine)
+        read_threads(process);
+    return process->is_gone ? -ESRCH : 0;
+}
+
+static double status_number(const char *text, const char *key)
+{
+    const char *line = strstr(text, key);
+    return line ? (double)strtoull(line + strlen(key), NULL, 10) : NAN;
+}
+
+static void read_status(struct gt_process *process)
+{
+    char text[4096];
+    if (read_file(process->files->directory, -1, "status", text, sizeof text) <= 0)
+        return;
+    double peak = status_number(text, "\nVmHWM:") * 1024;
+    if (!isnan(peak)) {
+        process->value[GT_RAM_PEAK] = peak;
+        process->value[GT_SWAP] = status_number(text, "\nVmSwap:") * 1024;
+    }
+    process->value[GT_VOLUNTARY_SWITCHES] = status_number(text, "\nvoluntary_ctxt_switches:");
+    process->value[GT_INVOLUNTARY_SWITCHES] = status_number(text, "\nnonvoluntary_ctxt_switches:");
+    if (isnan(process->value[GT_THREADS]))
+        process->value[GT_THREADS] = status_number(text, "\nThreads:");
+}
+
+static void read_io(struct gt_process *process)
+{
+    char text[512];
+    ssize_t length = read_file(process->files->directory, -1, "io", text, sizeof text);
+    if (length == -EACCES || length == -EPERM) {
+        process->files->may_read_io = false;
+        process->is_denied = true;
+    }
+    if (length <= 0)
+        return;
+    text[length] = '\0';
+    process->value[GT_READ_CHARACTERS] = status_number(text, "rchar:");
+    process->value[GT_WRITTEN_CHARACTERS] = status_number(text, "wchar:");
+    process->value[GT_READ_BYTES] = status_number(text, "\nread_bytes:");
+    process->value[GT_WRITTEN_BYTES] = status_number(text, "\nwrite_bytes:");
+}
+
+enum { MOST_THREADS_ASKED = 256 };
+
+/* status counts the context switches of one thread: those of the others are added. */
+static void add_thread_switches(struct gt_process *process)
+{
+    if (!(process->value[GT_THREADS] > 1) || process->value[GT_THREADS] > MOST_THREADS_ASKED)
+        return;
+    int fd = openat(process->files->directory, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
+    if (!tasks) {
+        close_kept(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        char path[288], text[4096];
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
+            continue;
+        snprintf(path, sizeof path, "task/%s/status", entry->d_name);
+        if (read_file(process->files->directory, -1, path, text, sizeof text) <= 0)
+            continue;
+        process->value[GT_VOLUNTARY_SWITCHES] += status_number(text, "\nvoluntary_ctxt_switches:");
+        process->value[GT_INVOLUNTARY_SWITCHES] += status_number(text, "\nnonvoluntary_ctxt_switches:");
+    }
+    closedir(tasks);
+}
+
+static void keep_growing(double *value, double before)
+{
+    if (!isnan(before) && !(*value >= before)) /* threads that ended took their counts with them */
+        *value = before;
+}
+
+int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root)
+{
+    if (gt_process_read_stat(process, root) < 0)
+        return -ESRCH;
+    double voluntary = process->value[GT_VOLUNTARY_SWITCHES], involuntary = process->value[GT_INVOLUNTARY_SWITCHES];
+    read_status(process);
+    add_thread_switches(process);
+    keep_growing(&process->value[GT_VOLUNTARY_SWITCHES], voluntary);
+    keep_growing(&process->value[GT_INVOLUNTARY_SWITCHES], involuntary);
+    if (process->files->may_read_io && !process->is_zombie)
+        read_io(process);
+    return 0;
+}
+
+static size_t parse_pids(const char *text, pid_t *pids, size_t count, size_t capacity)
+{
+    while (*(text += strspn(text, " \n")) && count < capacity)
+        pids[count++] = (pid_t)next_number(&text);
+    return count;
+}
+
+/* A children file can be longer than any buffer on the stack: read it in pieces that end at a blank. */
+static size_t read_children(int fd, pid_t *pids, size_t count, size_t capacity)
+{
+    char text[4096];
+    off_t offset = 0;
+    for (;;) {
+        ssize_t length = pread(fd, text, sizeof text - 1, offset);
+        if (length <= 0)
+            return count;
+        while (length && text[length - 1] != ' ')
+            length--;
+        if (!length)
+            return count;
+        text[length] = '\0';
+        count = parse_pids(text, pids, count, capacity);
+        offset += length;
+    }
+}
+
+static size_t children_of_other_threads(struct gt_process *process, pid_t *pids, size_t count, size_t capacity)
+{
+    int fd = openat(process->files->directory, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
+    if (!tasks) {
+        close_kept(fd);
+        return count;
+    }
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
+            continue;
+        char path[288];
+        snprintf(path, sizeof path, "task/%s/children", entry->d_name);
+        int children = openat(process->files->directory, path, O_RDONLY | O_CLOEXEC);
+        if (children >= 0)
+            count = read_children(children, pids, count, capacity);
+        close_kept(children);
+    }
+    closedir(tasks);
+    return count;
+}
+
+int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
+                        size_t count, size_t capacity)
+{
+    (void)root;
+    int fd = process->files->children;
+    char path[64];
+    if (fd < 0) {
+        snprintf(path, sizeof path, "task/%d/children", (int)process->pid);
+        fd = openat(process->files->directory, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            return errno == ENOENT && faccessat(process->files->directory, "stat", F_OK, 0) == 0 ? -ENOENT : (int)count;
+    }
+    count = read_children(fd, pids, count, capacity);
+    if (fd != process->files->children)
+        close(fd);
+    if (every_thread && process->value[GT_THREADS] > 1)
+        count = children_of_other_threads(process, pids, count, capacity);
+    return (int)count;
+}

@@ -1,0 +1,40 @@
+/* Reading one process from /proc, at the cost of the reads.
+ *
+ * Every reading: CPU clock (clock_gettime of the process's own clock, ns; Linux keeps it for dead threads too), RSS
+ * (statm), threads (links of /proc/PID/task). Once a second: stat (faults, what waited-for children used), status
+ * (high-water mark, swap, context switches), io. Descriptors are kept: a kept descriptor never shows another process
+ * when the number is used again. */
+#ifndef GT_COLLECT_PROCESS_H
+#define GT_COLLECT_PROCESS_H
+
+#include "collect/collector.h"
+
+/* Open `pid`; `process` is filled with identity, NaN values and kept descriptors.
+ * -ESRCH: it is gone; -EACCES and the like: /proc does not show it. */
+int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t pid);
+void gt_process_close(struct gt_process *process);
+
+/* The reading of every sample. 0, or -ESRCH with is_gone set. */
+int gt_process_read(struct gt_process *process, const struct gt_root *root);
+/* The reading of once a second. */
+int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root);
+/* Only stat: parent, faults, what waited-for children used. */
+int gt_process_read_stat(struct gt_process *process, const struct gt_root *root);
+
+/* Append the children of the process to `pids`; of its main thread, or of every thread. Returns how many there are in all now,
+ * or -ENOENT when this kernel has no children files. */
+int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
+                        size_t count, size_t capacity);
+
+/* The same from /proc/PID/stat alone, for searches through all processes. */
+struct gt_process_stat {
+    pid_t pid, parent, session;
+    char state;
+    uint64_t start;
+    double minor_faults, major_faults, reaped_minor_faults, reaped_major_faults;
+    double cpu_time, reaped_cpu_time; /* seconds, in steps of a clock tick */
+    double threads;
+};
+int gt_process_parse_stat(const char *text, struct gt_process_stat *ret); /* -EINVAL */
+
+#endif

@@ -1,0 +1,86 @@
+/* The collector "proc": one reading of every process of the frame. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/process.h"
+
+enum { SLOW_PERIOD_MS = 950 };
+
+struct state {
+    const struct gt_root *root;
+    int64_t slow_ns; /* last time all files were read */
+};
+
+static const enum gt_metric_id metrics[] = {
+    GT_RSS,
+    GT_RAM_PEAK,
+    GT_SWAP,
+    GT_CPU_TIME,
+    GT_CPU_UTILIZATION,
+    GT_THREADS,
+    GT_PROCESSES,
+    GT_MINOR_FAULTS,
+    GT_MAJOR_FAULTS,
+    GT_VOLUNTARY_SWITCHES,
+    GT_READ_BYTES,
+    GT_WRITTEN_BYTES,
+    GT_READ_CHARACTERS,
+    GT_WRITTEN_CHARACTERS,
+    GT_INVOLUNTARY_SWITCHES,
+};
+
+static int proc_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                     struct gt_availability *availability, struct gt_error *error)
+{
+    (void)frame;
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "/proc/PID/{statm,stat,status,io} and the process's CPU clock"};
+    int directory = gt_root_open_directory(options->root, "proc/self");
+    if (directory < 0 && options->root->is_machine) {
+        availability->state = GT_BROKEN;
+        strcpy(availability->reason, "/proc is not mounted");
+        strcpy(availability->remedy, "mount -t proc proc /proc");
+        return 0;
+    }
+    if (directory >= 0)
+        close(directory);
+    struct state *state = calloc(1, sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "process collector");
+    state->root = options->root;
+    *ret = state;
+    return 0;
+}
+
+static int proc_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    struct state *state = opaque;
+    (void)error;
+    bool slowly = !state->slow_ns || frame->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
+    if (slowly)
+        state->slow_ns = frame->monotonic_ns;
+    for (size_t i = 0; i < frame->process_count; i++) {
+        struct gt_process *process = frame->process[i];
+        bool is_new = isnan(process->value[GT_RSS]);
+        if (gt_process_read(process, state->root) == 0 && (slowly || is_new))
+            gt_process_read_slowly(process, state->root);
+    }
+    return 0;
+}
+
+static void proc_close(void *state)
+{
+    free(state);
+}
+
+const struct gt_collector_type gt_collector_proc = {
+    .name = "proc",
+    .help = "Processes: memory, CPU time, threads, faults, switches, bytes",
+    .metrics = metrics,
+    .metric_count = sizeof metrics / sizeof *metrics,
+    .open = proc_open,
+    .collect = proc_collect,
+    .close = proc_close,
+};

@@ -1,0 +1,250 @@
+#include "sample/account.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/process.h"
+
+const enum gt_metric_id gt_accounted[GT_ACCOUNTED] = {
+    GT_CPU_TIME,   GT_MINOR_FAULTS,  GT_MAJOR_FAULTS,    GT_VOLUNTARY_SWITCHES, GT_INVOLUNTARY_SWITCHES,
+    GT_READ_BYTES, GT_WRITTEN_BYTES, GT_READ_CHARACTERS, GT_WRITTEN_CHARACTERS,
+};
+
+static bool is_io(int k)
+{
+    return k >= 5;
+}
+
+static bool is_switches(int k)
+{
+    return k == 3 || k == 4;
+}
+
+void gt_account_init(struct gt_account *account, uint64_t start_tick)
+{
+    *account = (struct gt_account){.start_tick = start_tick};
+}
+
+/* What the member and the children it waited for have used. */
+static double inclusive(const struct gt_process *process, int k)
+{
+    double own = process->value[gt_accounted[k]];
+    return (isnan(own) ? 0 : own) + process->reaped[gt_accounted[k]];
+}
+
+/* The part of `inclusive` in which a waited-for child shows up; for bytes the kernel does not tell it apart from the
+ * process's own. */
+static double absorbed(const struct gt_process *process, int k)
+{
+    return is_io(k) ? inclusive(process, k) : process->reaped[gt_accounted[k]];
+}
+
+static void remember(struct gt_process *process)
+{
+    process->is_fresh = false;
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        process->ledger.absorbed[k] = absorbed(process, k);
+}
+
+void gt_account_admit(struct gt_account *account, struct gt_process *process)
+{
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        account->measured[k] |= !isnan(process->value[gt_accounted[k]]);
+    if (process->start < account->start_tick)
+        for (int k = 0; k < GT_ACCOUNTED; k++)
+            process->ledger.base[k] = inclusive(process, k);
+    remember(process);
+}
+
+/* What tracking owes to a member that goes: all it used since tracking began, its lost children included. */
+static double legacy(const struct gt_process *process, int k)
+{
+    return inclusive(process, k) + process->ledger.lost[k];
+}
+
+static void end_without_heir(struct gt_account *account, const struct gt_process *process)
+{
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        account->ended[k] += legacy(process, k) - process->ledger.base[k];
+}
+
+/* Youngest first: children are settled before their parents. */
+static int younger_first(const void *a, const void *b)
+{
+    const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
+    return p->start < q->start ? 1 : p->start > q->start ? -1 : (p->pid < q->pid) - (p->pid > q->pid);
+}
+
+/* Hand the legacy of vanished children to their living parent `heir`: only what its growth does not cover is lost. */
+static void inherit(struct gt_process *heir, const double legacies[GT_ACCOUNTED], const double bases[GT_ACCOUNTED])
+{
+    for (int k = 0; k < GT_ACCOUNTED; k++) {
+        double growth = absorbed(heir, k) - heir->ledger.absorbed[k];
+        double lost = legacies[k] - growth;
+        heir->ledger.lost[k] += (lost > 0 ? lost : 0) - bases[k];
+    }
+}
+
+static void settle_children_of(struct gt_process *heir, struct gt_process **gone, size_t count)
+{
+    double legacies[GT_ACCOUNTED] = {0}, bases[GT_ACCOUNTED] = {0};
+    size_t children = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!gone[i] || gone[i]->parent != heir->pid)
+            continue;
+        for (int k = 0; k < GT_ACCOUNTED; k++) {
+            legacies[k] += legacy(gone[i], k);
+            bases[k] += gone[i]->ledger.base[k];
+        }
+        gone[i] = NULL;
+        children++;
+    }
+    if (children)
+        inherit(heir, legacies, bases);
+}
+
+/* A parent that vanished in the same moment cannot be asked any more: it is taken to have waited for the child. */
+static void leave_to_vanished_parent(struct gt_process *parent, const struct gt_process *child)
+{
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        parent->ledger.lost[k] += legacy(child, k) - child->ledger.base[k];
+}
+
+static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->process[i]->is_gone)
+            gone[count++] = tree->process[i];
+    if (count > 1)
+        qsort(gone, count, sizeof *gone, younger_first);
+    return count;
+}
+
+static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct gt_process **gone, size_t count,
+                        struct gt_process *exact)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!gone[i] || gone[i] == exact)
+            continue;
+        struct gt_process *parent = gt_tree_find(tree, gone[i]->parent);
+        if (!parent)
+            end_without_heir(account, gone[i]);
+        else if (parent->is_gone && parent != exact)
+            leave_to_vanished_parent(parent, gone[i]);
+        else
+            settle_children_of(parent, gone + i, count - i);
+    }
+}
+
+/* A child that ends after it was read and before its parent was read would count twice. */
+static bool read_children(struct gt_tree *tree, const struct gt_process *parent)
+{
+    bool another_gone = false;
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_process *child = tree->process[i];
+        if (child->parent == parent->pid && !child->is_gone && gt_process_read(child, tree->root) < 0)
+            another_gone = true;
+    }
+    return another_gone;
+}
+
+/* The parents of vanished members must be read after that. One may turn out to have vanished, too. */
+static void read_heirs(struct gt_tree *tree, const struct gt_process *exact)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_process *parent = tree->process[i]->is_gone ? gt_tree_find(tree, tree->process[i]->parent) : NULL;
+        if (!parent || parent->is_gone || parent->is_fresh || parent == exact)
+            continue;
+        parent->is_fresh = true;
+        if (gt_process_read_slowly(parent, tree->root) < 0 || read_children(tree, parent))
+            i = (size_t)-1; /* start again */
+    }
+}
+
+static void settle(struct gt_account *account, struct gt_tree *tree, struct gt_process *exact)
+{
+    size_t ended = 0;
+    read_heirs(tree, exact);
+    for (size_t i = 0; i < tree->count; i++)
+        ended += tree->process[i]->is_gone;
+    if (ended) {
+        struct gt_process **gone = malloc(ended * sizeof *gone);
+        if (!gone)
+            return; /* settled in the next frame */
+        settle_gone(account, tree, gone, list_gone(tree, gone), exact);
+        free(gone);
+    }
+    if (exact)
+        end_without_heir(account, exact);
+    gt_tree_drop_gone(tree);
+    for (size_t i = 0; i < tree->count; i++)
+        remember(tree->process[i]);
+}
+
+void gt_account_settle(struct gt_account *account, struct gt_tree *tree)
+{
+    const struct gt_process *main = tree->count && tree->process[0]->is_main ? tree->process[0] : NULL;
+    if (main)
+        account->main_own_cpu = main->value[GT_CPU_TIME] - main->ledger.base[0];
+    settle(account, tree, NULL);
+}
+
+static void usage_values(const struct rusage *usage, double values[GT_ACCOUNTED])
+{
+    memset(values, 0, GT_ACCOUNTED * sizeof *values);
+    values[0] = (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+                (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+    values[1] = (double)usage->ru_minflt;
+    values[2] = (double)usage->ru_majflt;
+    values[3] = (double)usage->ru_nvcsw;
+    values[4] = (double)usage->ru_nivcsw;
+    values[5] = (double)usage->ru_inblock * 512;
+    values[6] = (double)usage->ru_oublock * 512;
+}
+
+/* Put what wait4 said in the place of what was read, as growth of the part taken over from children. */
+static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNTED])
+{
+    for (int k = 0; k < GT_ACCOUNTED; k++) {
+        if (is_switches(k))
+            process->ledger.lost[k] = 0;
+        double more = exact[k] - inclusive(process, k);
+        if (more > 0 || (k < 3 && !isnan(process->value[gt_accounted[k]])))
+            process->reaped[gt_accounted[k]] += more;
+    }
+}
+
+void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, pid_t pid, const struct rusage *usage)
+{
+    double exact[GT_ACCOUNTED];
+    usage_values(usage, exact);
+    for (int k = 0; k < 7; k++)
+        account->measured[k] = true;
+    account->single_peak = fmax(account->single_peak, (double)usage->ru_maxrss * 1024);
+    struct gt_process *process = gt_tree_find(tree, pid);
+    if (!process) { /* it came and went between two samples */
+        for (int k = 0; k < GT_ACCOUNTED; k++)
+            account->ended[k] += exact[k];
+        tree->started++;
+        return;
+    }
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->process[i] != process)
+            gt_process_read(tree->process[i], tree->root);
+    if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
+        account->main_own_cpu = process->value[GT_CPU_TIME] - process->ledger.base[0];
+    make_exact(process, exact);
+    process->is_gone = true;
+    settle(account, tree, process);
+}
+
+void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT])
+{
+    for (int k = 0; k < GT_ACCOUNTED; k++) {
+        double total = account->ended[k];
+        for (size_t i = 0; i < tree->count; i++)
+            total += legacy(tree->process[i], k) - tree->process[i]->ledger.base[k];
+        values[gt_accounted[k]] = account->measured[k] ? total : NAN;
+    }
+}

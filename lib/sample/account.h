@@ -1,0 +1,35 @@
+/* Counters of a job whose processes come and go.
+ *
+ * The kernel hands the CPU time, faults and bytes of a child to the parent that waits for it. So the job has used
+ *     sum over living members (own + taken over from waited-for children + lost - base) + those that ended without heir.
+ * When a member vanishes, its parent must have grown by what the member had used; what the growth does not cover was lost by
+ * the kernel (a parent that ignores SIGCHLD) and is kept here. What wait4 says of a child (gt_account_reaped) is exact
+ * and takes the place of all that was added up for it. */
+#ifndef GT_SAMPLE_ACCOUNT_H
+#define GT_SAMPLE_ACCOUNT_H
+
+#include <sys/resource.h>
+
+#include "sample/tree.h"
+
+extern const enum gt_metric_id gt_accounted[GT_ACCOUNTED];
+
+struct gt_account {
+    double ended[GT_ACCOUNTED];  /* of members that ended and whose parent is no member */
+    bool measured[GT_ACCOUNTED]; /* some member showed the counter */
+    double main_own_cpu;         /* CPU time of the main process alone since tracking began */
+    double single_peak;          /* largest high-water mark that wait4 told of, bytes; 0 none */
+    uint64_t start_tick;         /* members older than this have a base; 0: none has */
+};
+
+void gt_account_init(struct gt_account *account, uint64_t start_tick);
+/* Call for members added since the last call, after their first slow reading. */
+void gt_account_admit(struct gt_account *account, struct gt_process *process);
+/* After a frame was read: settle what vanished members leave. */
+void gt_account_settle(struct gt_account *account, struct gt_tree *tree);
+/* wait4 told of `pid`, a child of the tracker. The member is dropped from the tree. */
+void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, pid_t pid, const struct rusage *usage);
+/* Totals of the job, NaN where nothing was measured. */
+void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT]);
+
+#endif

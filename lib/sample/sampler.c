@@ -1,0 +1,168 @@
+#include "sample/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/process.h"
+
+static int open_source(struct gt_sampler *sampler, const struct gt_collector_type *type,
+                       const struct gt_collect_options *options, struct gt_error *error)
+{
+    struct gt_sampler_source *source = &sampler->source[sampler->source_count++];
+    source->type = type;
+    return type->open(&source->state, options, &sampler->frame, &source->availability, error);
+}
+
+static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+{
+    struct gt_collect_options collect = {
+        .root = &sampler->root,
+        .clock = &sampler->clock,
+        .pid = options->pid,
+        .gpu_brand = options->gpu_brand,
+        .library = options->libraries,
+        .period = options->period,
+    };
+    sampler->source = calloc(gt_collector_type_count, sizeof *sampler->source);
+    if (!sampler->source)
+        return gt_error_system(error, ENOMEM, "sampler");
+    for (size_t i = 0; i < gt_collector_type_count; i++) {
+        int status = open_source(sampler, gt_collector_types[i], &collect, error);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+int gt_sampler_probe(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+{
+    *sampler = (struct gt_sampler){.root.fd = -1};
+    sampler->clock = options->clock ? *options->clock : gt_clock_system;
+    int status = gt_root_open(&sampler->root, options->machine_root, error);
+    if (status >= 0)
+        status = open_collectors(sampler, options, error);
+    if (status < 0)
+        gt_sampler_close(sampler);
+    return status;
+}
+
+/* Clock ticks since boot, the unit of a process's start time. */
+static uint64_t now_in_ticks(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (uint64_t)t.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK) +
+           (uint64_t)t.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000u;
+}
+
+int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+{
+    int status = gt_sampler_probe(sampler, options, error);
+    if (status < 0)
+        return status;
+    gt_account_init(&sampler->account, options->launched ? 0 : now_in_ticks());
+    status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
+    if (status < 0)
+        gt_sampler_close(sampler);
+    return status;
+}
+
+void gt_sampler_close(struct gt_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->source_count; i++)
+        if (sampler->source[i].state)
+            sampler->source[i].type->close(sampler->source[i].state);
+    free(sampler->source);
+    free(sampler->frame.device);
+    free(sampler->frame.share);
+    gt_tree_close(&sampler->tree);
+    gt_root_close(&sampler->root);
+    *sampler = (struct gt_sampler){.root.fd = -1};
+}
+
+static void admit_new(struct gt_sampler *sampler, size_t from)
+{
+    for (size_t i = from; i < sampler->tree.count; i++) {
+        struct gt_process *process = sampler->tree.process[i];
+        if (gt_process_read(process, &sampler->root) == 0)
+            gt_process_read_slowly(process, &sampler->root);
+        gt_account_admit(&sampler->account, process);
+    }
+}
+
+enum { THOROUGH_PERIOD_MS = 950 };
+
+static int discover(struct gt_sampler *sampler, struct gt_error *error)
+{
+    int64_t now = gt_clock_monotonic(&sampler->clock);
+    bool first = !sampler->thorough_ns;
+    bool thorough = first || now - sampler->thorough_ns >= THOROUGH_PERIOD_MS * (GT_SECOND / 1000);
+    if (thorough)
+        sampler->thorough_ns = now;
+    size_t known = first ? 0 : sampler->tree.count;
+    int status = gt_tree_discover(&sampler->tree, thorough, now);
+    if (status < 0)
+        return gt_error_system(error, -status, "cannot follow the processes");
+    admit_new(sampler, known);
+    return 0;
+}
+
+static int collect(struct gt_sampler *sampler, struct gt_error *error)
+{
+    struct gt_frame *frame = &sampler->frame;
+    frame->process = sampler->tree.process;
+    frame->process_count = sampler->tree.count;
+    frame->share_count = 0;
+    gt_values_clear(frame->system);
+    gt_values_clear(frame->job);
+    for (size_t i = 0; i < frame->device_count; i++)
+        gt_values_clear(frame->device[i].value);
+    frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
+    frame->real_ns = gt_clock_real(&sampler->clock);
+    for (size_t i = 0; i < sampler->source_count; i++) {
+        struct gt_sampler_source *source = &sampler->source[i];
+        int status = source->state ? source->type->collect(source->state, frame, error) : 0;
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+static double measured(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static void read_memory(struct gt_sampler *sampler)
+{
+    struct gt_job_memory *memory = &sampler->memory;
+    *memory = (struct gt_job_memory){0};
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        double rss = measured(process->value[GT_RSS]);
+        memory->rss[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS] += rss;
+        memory->rss[GT_SCOPE_COMBINED] += rss;
+    }
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
+        memory->ram[scope] = memory->rss[scope];
+        memory->private[scope] = memory->shared[scope] = NAN;
+    }
+}
+
+int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
+{
+    (void)patience_ns;
+    int status = discover(sampler, error);
+    if (status >= 0)
+        status = collect(sampler, error);
+    if (status < 0)
+        return status;
+    gt_account_settle(&sampler->account, &sampler->tree);
+    sampler->frame.process = sampler->tree.process;
+    sampler->frame.process_count = sampler->tree.count;
+    read_memory(sampler);
+    return 0;
+}

@@ -1,0 +1,199 @@
+#include "sample/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/process.h"
+
+static size_t slot_of(const struct gt_tree *tree, pid_t pid)
+{
+    size_t slot = ((size_t)pid * 2654435761u) & (tree->slots - 1);
+    while (tree->slot[slot] && tree->slot[slot]->pid != pid)
+        slot = (slot + 1) & (tree->slots - 1);
+    return slot;
+}
+
+struct gt_process *gt_tree_find(const struct gt_tree *tree, pid_t pid)
+{
+    return tree->slots ? tree->slot[slot_of(tree, pid)] : NULL;
+}
+
+static void fill_slots(struct gt_tree *tree)
+{
+    memset(tree->slot, 0, tree->slots * sizeof *tree->slot);
+    for (size_t i = 0; i < tree->count; i++)
+        tree->slot[slot_of(tree, tree->process[i]->pid)] = tree->process[i];
+}
+
+static int make_room(struct gt_tree *tree)
+{
+    if (tree->count < tree->capacity)
+        return 0;
+    size_t capacity = tree->capacity ? tree->capacity * 2 : 16;
+    struct gt_process **process = realloc(tree->process, capacity * sizeof *process);
+    if (!process)
+        return -ENOMEM;
+    tree->process = process;
+    struct gt_process **slot = realloc(tree->slot, capacity * 4 * sizeof *slot);
+    if (!slot)
+        return -ENOMEM;
+    tree->slot = slot;
+    tree->capacity = capacity;
+    tree->slots = capacity * 4;
+    fill_slots(tree);
+    return 0;
+}
+
+static int append(struct gt_tree *tree, pid_t pid)
+{
+    struct gt_process *process;
+    int status = make_room(tree);
+    if (status < 0 || (status = gt_process_open(&process, tree->root, pid)) < 0)
+        return status;
+    process->is_main = pid == tree->main && tree->count == 0;
+    tree->process[tree->count++] = process;
+    tree->slot[slot_of(tree, pid)] = process;
+    tree->started++;
+    return 1;
+}
+
+int gt_tree_add(struct gt_tree *tree, pid_t pid)
+{
+    if (gt_tree_find(tree, pid) || (tree->tracker && tree->tracker->pid == pid))
+        return 0;
+    int status = append(tree, pid);
+    return status == -ENOMEM ? status : status > 0;
+}
+
+int gt_tree_open(struct gt_tree *tree, const struct gt_root *root, pid_t main, bool adopts_orphans,
+                 struct gt_error *error)
+{
+    *tree = (struct gt_tree){.root = root, .main = main, .has_children_files = true};
+    int status = append(tree, main);
+    if (status == -ESRCH)
+        gt_error_set(error, ESRCH, "process %d does not exist", (int)main);
+    else if (status < 0)
+        gt_error_system(error, -status, "process %d cannot be followed", (int)main);
+    if (status >= 0 && adopts_orphans)
+        status = gt_process_open(&tree->tracker, root, getpid());
+    if (status < 0) {
+        gt_tree_close(tree);
+        return status;
+    }
+    tree->follows_session = !adopts_orphans && tree->process[0]->session == main;
+    return 0;
+}
+
+void gt_tree_close(struct gt_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        gt_process_close(tree->process[i]);
+    gt_process_close(tree->tracker);
+    free(tree->process);
+    free(tree->slot);
+    free(tree->found);
+    *tree = (struct gt_tree){0};
+}
+
+static int add_children(struct gt_tree *tree, struct gt_process *parent, bool thorough)
+{
+    int count;
+    for (;;) {
+        count = gt_process_children(parent, tree->root, thorough, tree->found, 0, tree->found_capacity);
+        if (count < (int)tree->found_capacity)
+            break;
+        size_t capacity = tree->found_capacity ? tree->found_capacity * 2 : 256;
+        pid_t *found = realloc(tree->found, capacity * sizeof *found);
+        if (!found)
+            return -ENOMEM;
+        tree->found = found;
+        tree->found_capacity = capacity;
+    }
+    if (count == -ENOENT)
+        tree->has_children_files = false;
+    for (int i = 0; i < count; i++) {
+        int status = gt_tree_add(tree, tree->found[i]);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+static bool belongs(const struct gt_tree *tree, const struct gt_process_stat *stat)
+{
+    return gt_tree_find(tree, stat->parent) || (tree->tracker && stat->parent == tree->tracker->pid) ||
+           (tree->follows_session && stat->session == tree->main);
+}
+
+/* One pass over all processes; several are needed for generations found in the wrong order, so repeat while it finds any. */
+static int search_once(struct gt_tree *tree)
+{
+    int fd = gt_root_open_directory(tree->root, "proc");
+    DIR *proc = fd < 0 ? NULL : fdopendir(fd);
+    int added = 0;
+    if (!proc)
+        return fd < 0 ? fd : -ENOMEM;
+    for (struct dirent *entry; (entry = readdir(proc)) && added >= 0;) {
+        char path[288], text[1024];
+        struct gt_process_stat stat;
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+            continue;
+        snprintf(path, sizeof path, "proc/%s/stat", entry->d_name);
+        if (gt_root_read(tree->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+            continue;
+        if (!gt_tree_find(tree, stat.pid) && belongs(tree, &stat)) {
+            int status = gt_tree_add(tree, stat.pid);
+            added = status < 0 ? status : added + status;
+        }
+    }
+    closedir(proc);
+    return added;
+}
+
+static int search(struct gt_tree *tree, int64_t now_ns)
+{
+    int added;
+    if (tree->searched_ns && now_ns - tree->searched_ns < GT_SECOND)
+        return 0;
+    tree->searched_ns = now_ns;
+    do
+        added = search_once(tree);
+    while (added > 0);
+    return added == -ENOMEM ? added : 0;
+}
+
+int gt_tree_discover(struct gt_tree *tree, bool thorough, int64_t now_ns)
+{
+    int status = 0;
+    if (tree->has_children_files) {
+        for (size_t i = 0; i < tree->count && status >= 0; i++) /* grows while it runs: grandchildren are found, too */
+            status = add_children(tree, tree->process[i], thorough);
+        size_t adopted = tree->count;
+        if (tree->tracker && status >= 0)
+            status = add_children(tree, tree->tracker, thorough);
+        for (size_t i = adopted; i < tree->count && status >= 0; i++)
+            status = add_children(tree, tree->process[i], true);
+    }
+    if (status >= 0 && (!tree->has_children_files || (tree->follows_session && thorough)))
+        status = search(tree, now_ns);
+    return status;
+}
+
+void gt_tree_drop_gone(struct gt_tree *tree)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        if (tree->process[i]->is_gone)
+            gt_process_close(tree->process[i]);
+        else
+            tree->process[kept++] = tree->process[i];
+    }
+    if (kept != tree->count) {
+        tree->count = kept;
+        fill_slots(tree);
+    }
+}

@@ -1,0 +1,39 @@
+/* The job's processes: found, remembered until they end, never confused when a number is used again.
+ *
+ * A process once found stays a member, whoever its parent becomes. New ones are found as children of members, as children
+ * that the tracker adopted (subreaper), and, where /proc has no children files, by a search through all processes. */
+#ifndef GT_SAMPLE_TREE_H
+#define GT_SAMPLE_TREE_H
+
+#include "collect/collector.h"
+
+struct gt_tree {
+    const struct gt_root *root;
+    struct gt_process **process; /* the main process first while it lives */
+    size_t count, capacity;
+    struct gt_process **slot; /* hash of pids, open addressing */
+    size_t slots;
+    pid_t *found; /* scratch of one search */
+    size_t found_capacity;
+    struct gt_process *tracker; /* ourselves, when ended parents leave us their children; else NULL */
+    pid_t main;
+    uint64_t started; /* processes seen so far */
+    bool has_children_files;
+    bool follows_session; /* the main process leads a session: its processes belong to the job */
+    int64_t searched_ns;  /* last search through all processes */
+};
+
+/* -ESRCH, -EACCES: the main process cannot be followed. */
+int gt_tree_open(struct gt_tree *tree, const struct gt_root *root, pid_t main, bool adopts_orphans,
+                 struct gt_error *error);
+void gt_tree_close(struct gt_tree *tree);
+
+struct gt_process *gt_tree_find(const struct gt_tree *tree, pid_t pid);
+/* Add `pid` unless it is a member; 1 added, 0 known or gone, negative without memory. */
+int gt_tree_add(struct gt_tree *tree, pid_t pid);
+/* Look for new members. `thorough`: ask every thread of every process, not only the main threads. */
+int gt_tree_discover(struct gt_tree *tree, bool thorough, int64_t now_ns);
+/* Drop the members that are marked is_gone. */
+void gt_tree_drop_gone(struct gt_tree *tree);
+
+#endif
