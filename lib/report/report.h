@@ -27,9 +27,17 @@ enum gt_node_kind {
 
 enum gt_node_flag {
     GT_ONLY_DATA = 1,   /* left out of text, Markdown and HTML: provenance, long lists */
-    GT_ONLY_PEOPLE = 2, /* left out of JSON and CSV: advice, remarks */
-    GT_KEYED = 4,       /* tables: JSON writes {first cell: {column: cell}} instead of a list of objects */
-    GT_BY_COLUMN = 8,   /* tables, with KEYED: as pandas' DataFrame.to_dict does, {column: {first cell: cell}} */
+    GT_ONLY_PEOPLE = 2, /* left out of JSON, CSV and pickle: advice, remarks */
+    GT_KEYED = 4, /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
+                           list of objects; people see the first column without a title */
+    GT_LIST = 8,  /* sections: JSON writes the children as a list, without their keys; text without their titles */
+    GT_ROW = 16,  /* sections of facts: people see a table of one row */
+};
+
+/* The two layouts of the text format, as the original's tracking and analysis have them. */
+enum gt_layout {
+    GT_LAYOUT_TRACKING, /* three spaces a level, three decimals */
+    GT_LAYOUT_ANALYSIS, /* a tab a level, values of a section aligned, eight decimals */
 };
 
 /* `type` names the kind of result for readers of our files: "resource_usage", "sub_tracking_results",
@@ -37,8 +45,7 @@ enum gt_node_flag {
 int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *error);
 void gt_report_free(struct gt_report *report);
 const char *gt_report_type(const struct gt_report *report);
-/* Decimals in text output (3 for tracking, 8 for analysis), and spaces per level (3 by default). */
-void gt_report_text_style(struct gt_report *report, int decimals);
+void gt_report_layout(struct gt_report *report, enum gt_layout layout); /* GT_LAYOUT_TRACKING unless set */
 struct gt_node *gt_report_root(struct gt_report *report);
 
 /* Building. All return the new node, or NULL without memory (and then accept a NULL parent, so that a builder may check
@@ -48,13 +55,17 @@ struct gt_node *gt_report_number(struct gt_node *parent, const char *key, const 
                                  const char *unit);
 struct gt_node *gt_report_integer(struct gt_node *parent, const char *key, const char *title, int64_t value,
                                   const char *unit);
+/* A count held as a double: an integer, or a missing number when NaN. */
+struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const char *title, double value,
+                                const char *unit);
+/* NULL: missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
 struct gt_node *gt_report_table(struct gt_node *parent, const char *key, const char *title);
 void gt_node_flags(struct gt_node *node, unsigned flags);
 bool gt_report_failed(const struct gt_report *report);
 
-/* Tables: columns first, then rows, cell by cell from the left. */
+/* Tables: columns first, then rows, cell by cell from the left. 0, -ENOMEM, or -EINVAL for a cell of another kind. */
 enum gt_cell_kind { GT_CELL_NUMBER, GT_CELL_INTEGER, GT_CELL_TEXT };
 int gt_table_column(struct gt_node *table, const char *key, const char *title, enum gt_cell_kind kind,
                     const char *unit);
@@ -65,12 +76,14 @@ int gt_table_text(struct gt_node *table, const char *value); /* NULL: missing */
 /* Series: x and named ys over time, for plots (HTML) and data formats. */
 struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
                                  const char *unit);
-int gt_series_line(struct gt_node *series, const char *key, const char *title); /* index of the new line */
+int gt_series_line(struct gt_node *series, const char *key, const char *title); /* index of the new line, from 0 */
 int gt_series_point(struct gt_node *series, int line, double x, double y);
-/* A named stretch of x: a block. */
-int gt_series_band(struct gt_node *series, const char *title, double from, double to);
+int gt_series_band(struct gt_node *series, const char *title, double from,
+                   double to); /* a named stretch of x: a block */
 
 /* Reading, for formats. */
+const struct gt_node *gt_report_top(const struct gt_report *report);
+enum gt_layout gt_report_layout_of(const struct gt_report *report);
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);
 const char *gt_node_key(const struct gt_node *node);
@@ -78,34 +91,41 @@ const char *gt_node_title(const struct gt_node *node);
 const char *gt_node_unit(const struct gt_node *node);            /* may be "" */
 const struct gt_node *gt_node_child(const struct gt_node *node); /* first */
 const struct gt_node *gt_node_next(const struct gt_node *node);  /* sibling */
+/* The first node from `node` on, itself included, with none of the flags `hidden`; NULL at the end. */
+const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidden);
+bool gt_node_is_fact(const struct gt_node *node); /* a number, integer, text or truth value */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
 double gt_node_number(const struct gt_node *node);
 int64_t gt_node_integer(const struct gt_node *node);
-const char *gt_node_text(const struct gt_node *node);
+bool gt_node_bool(const struct gt_node *node);
+const char *gt_node_text(const struct gt_node *node); /* NULL: missing */
 size_t gt_table_columns(const struct gt_node *table);
 size_t gt_table_rows(const struct gt_node *table);
 const char *gt_table_column_key(const struct gt_node *table, size_t column);
 const char *gt_table_column_title(const struct gt_node *table, size_t column);
 const char *gt_table_column_unit(const struct gt_node *table, size_t column);
 enum gt_cell_kind gt_table_column_kind(const struct gt_node *table, size_t column);
+bool gt_table_cell_missing(const struct gt_node *table, size_t row, size_t column);
 double gt_table_cell_number(const struct gt_node *table, size_t row, size_t column);
-int64_t gt_table_cell_integer(const struct gt_node *table, size_t row, size_t column, bool *missing);
+int64_t gt_table_cell_integer(const struct gt_node *table, size_t row, size_t column);
 const char *gt_table_cell_text(const struct gt_node *table, size_t row, size_t column);
-
-/* One output format. */
-struct gt_format {
-    const char *name; /* "json" */
-    const char *help;
-    const char *suffix; /* ".json": what --output FILE without --format means */
-    int (*write)(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error);
+struct gt_point {
+    double x, y;
 };
-extern const struct gt_format *const gt_formats[];
-extern const size_t gt_format_count;
-const struct gt_format *gt_format_find(const char *name); /* NULL when there is none */
+struct gt_band {
+    const char *title;
+    double from, to;
+};
+const char *gt_series_x_unit(const struct gt_node *series);
+size_t gt_series_lines(const struct gt_node *series);
+const char *gt_series_line_key(const struct gt_node *series, size_t line);
+const char *gt_series_line_title(const struct gt_node *series, size_t line);
+size_t gt_series_points(const struct gt_node *series, size_t line, const struct gt_point **ret);
+size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
 
-/* Render into `out`. -EINVAL names the formats there are. */
+/* Formats, in format.h and format.def. Render into `out`; -EINVAL names the formats there are. */
 int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);
-/* The same into a file, written beside and renamed; path NULL or "-": standard output. */
+/* The same into a file, written beside and renamed; path NULL or "-": standard output, past stdio: flush that first. */
 int gt_report_save(const struct gt_report *report, const char *format, const char *path, struct gt_error *error);
 
 #endif

@@ -1,0 +1,27 @@
+#include <errno.h>
+
+#include "report/format.h"
+
+int gt_format_info(size_t index, const char **name, const char **suffix, const char **help)
+{
+    if (index >= gt_format_count)
+        return -ENOENT;
+    *name = gt_formats[index]->name;
+    *suffix = gt_formats[index]->suffix;
+    *help = gt_formats[index]->help;
+    return 0;
+}
+
+int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
+                     struct gt_error *error)
+{
+    struct gt_buffer text = {0};
+    int status = gt_report_write(report, format, &text, error);
+    if (status < 0) {
+        gt_buffer_release(&text);
+        return status;
+    }
+    *ret = text.data;
+    *length = text.length;
+    return 0;
+}

@@ -1,0 +1,196 @@
+/* CSV: a report that is one table is that table; any other is one line per figure, "key,value,unit", with the keys of
+ * the JSON format joined by points. Missing values are empty. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/csv.h"
+#include "base/number.h"
+#include "report/format.h"
+
+static void put_number(struct gt_buffer *out, double value)
+{
+    char text[GT_NUMBER_SIZE];
+    if (isfinite(value))
+        gt_buffer_append(out, text, gt_number_repr(text, value));
+}
+
+static void put_cell(struct gt_buffer *out, const struct gt_node *table, size_t row, size_t column)
+{
+    if (gt_table_cell_missing(table, row, column))
+        return;
+    switch (gt_table_column_kind(table, column)) {
+    case GT_CELL_NUMBER: put_number(out, gt_table_cell_number(table, row, column)); break;
+    case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
+    case GT_CELL_TEXT: gt_csv_field(out, gt_table_cell_text(table, row, column)); break;
+    }
+}
+
+static void put_whole_table(struct gt_buffer *out, const struct gt_node *table)
+{
+    for (size_t column = 0; column < gt_table_columns(table); column++) {
+        gt_buffer_text(out, column ? "," : "");
+        gt_csv_field(out, gt_table_column_key(table, column));
+    }
+    gt_buffer_char(out, '\n');
+    for (size_t row = 0; row < gt_table_rows(table); row++) {
+        for (size_t column = 0; column < gt_table_columns(table); column++) {
+            gt_buffer_text(out, column ? "," : "");
+            put_cell(out, table, row, column);
+        }
+        gt_buffer_char(out, '\n');
+    }
+}
+
+/* Lengthen the key by one part; the result is the length to go back to. */
+static size_t push(struct gt_buffer *key, const char *part)
+{
+    size_t before = key->length;
+    if (before)
+        gt_buffer_char(key, '.');
+    gt_buffer_text(key, part);
+    return before;
+}
+
+static size_t push_index(struct gt_buffer *key, size_t index)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%zu", index);
+    return push(key, text);
+}
+
+static void pop(struct gt_buffer *key, size_t before)
+{
+    if (key->failed)
+        return;
+    key->length = before;
+    key->data[before] = '\0';
+}
+
+static void begin_line(struct gt_buffer *out, const struct gt_buffer *key)
+{
+    if (key->failed)
+        out->failed = key->failed;
+    gt_csv_field(out, key->data ? key->data : "");
+    gt_buffer_char(out, ',');
+}
+
+static void end_line(struct gt_buffer *out, const char *unit)
+{
+    gt_buffer_char(out, ',');
+    gt_csv_field(out, unit);
+    gt_buffer_char(out, '\n');
+}
+
+static void put_table(struct gt_buffer *out, const struct gt_node *table, struct gt_buffer *key)
+{
+    bool keyed = gt_node_flag_bits(table) & GT_KEYED;
+    for (size_t row = 0; row < gt_table_rows(table); row++) {
+        const char *name = keyed ? gt_table_cell_text(table, row, 0) : NULL;
+        size_t before = keyed ? push(key, name ? name : "") : push_index(key, row);
+        for (size_t column = keyed; column < gt_table_columns(table); column++) {
+            size_t row_key = push(key, gt_table_column_key(table, column));
+            begin_line(out, key);
+            put_cell(out, table, row, column);
+            end_line(out, gt_table_column_unit(table, column));
+            pop(key, row_key);
+        }
+        pop(key, before);
+    }
+}
+
+static void put_point(struct gt_buffer *out, const struct gt_node *series, struct gt_buffer *key,
+                      const struct gt_point *point)
+{
+    size_t before = push(key, "x");
+    begin_line(out, key);
+    put_number(out, point->x);
+    end_line(out, gt_series_x_unit(series));
+    pop(key, before);
+    push(key, "y");
+    begin_line(out, key);
+    put_number(out, point->y);
+    end_line(out, gt_node_unit(series));
+    pop(key, before);
+}
+
+static void put_series(struct gt_buffer *out, const struct gt_node *series, struct gt_buffer *key)
+{
+    for (size_t line = 0; line < gt_series_lines(series); line++) {
+        const struct gt_point *point;
+        size_t count = gt_series_points(series, line, &point);
+        size_t before = push(key, gt_series_line_key(series, line));
+        for (size_t i = 0; i < count; i++) {
+            size_t line_key = push_index(key, i);
+            put_point(out, series, key, &point[i]);
+            pop(key, line_key);
+        }
+        pop(key, before);
+    }
+}
+
+static void put_fact(struct gt_buffer *out, const struct gt_node *fact, struct gt_buffer *key)
+{
+    begin_line(out, key);
+    switch (gt_node_kind(fact)) {
+    case GT_NODE_NUMBER: put_number(out, gt_node_number(fact)); break;
+    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
+    case GT_NODE_TEXT: gt_csv_field(out, gt_node_text(fact) ? gt_node_text(fact) : ""); break;
+    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "true" : "false"); break;
+    default: break;
+    }
+    end_line(out, gt_node_unit(fact));
+}
+
+static void put_section(struct gt_buffer *out, const struct gt_node *section, struct gt_buffer *key)
+{
+    size_t index = 0;
+    for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
+        if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE)
+            continue;
+        bool in_list = gt_node_flag_bits(section) & GT_LIST;
+        size_t before = in_list ? push_index(key, index++) : push(key, gt_node_key(node));
+        switch (gt_node_kind(node)) {
+        case GT_NODE_SECTION: put_section(out, node, key); break;
+        case GT_NODE_TABLE: put_table(out, node, key); break;
+        case GT_NODE_SERIES: put_series(out, node, key); break;
+        default: put_fact(out, node, key);
+        }
+        pop(key, before);
+    }
+}
+
+/* The table that is all that the report holds, or NULL. */
+static const struct gt_node *only_table(const struct gt_report *report)
+{
+    const struct gt_node *table = NULL;
+    for (const struct gt_node *node = gt_node_child(gt_report_top(report)); node; node = gt_node_next(node)) {
+        if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE)
+            continue;
+        if (table || gt_node_kind(node) != GT_NODE_TABLE)
+            return NULL;
+        table = node;
+    }
+    return table;
+}
+
+static int write_csv(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
+{
+    (void)error;
+    const struct gt_node *table = only_table(report);
+    if (table) {
+        put_whole_table(out, table);
+        return 0;
+    }
+    struct gt_buffer key = {0};
+    gt_buffer_text(out, "key,value,unit\n");
+    put_section(out, gt_report_top(report), &key);
+    gt_buffer_release(&key);
+    return 0;
+}
+
+const struct gt_format gt_format_csv = {
+    .name = "csv",
+    .help = "For spreadsheets: the table, or one line for each figure",
+    .suffix = ".csv",
+    .write = write_csv,
+};

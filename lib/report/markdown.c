@@ -1,0 +1,126 @@
+/* Markdown with GitHub's tables, for a pull request or a wiki. */
+#include <string.h>
+
+#include "report/format.h"
+#include "report/people.h"
+
+/* Texts may hold anything; what Markdown or HTML would take as markup is escaped, and lines are not broken. */
+static void put_escaped(struct gt_buffer *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\n' || *text == '\r') {
+            gt_buffer_char(out, ' ');
+            continue;
+        }
+        if (*text == '&' || *text == '<') {
+            gt_buffer_text(out, *text == '&' ? "&amp;" : "&lt;");
+            continue;
+        }
+        if (strchr("\\`*_[]|~#", *text))
+            gt_buffer_char(out, '\\');
+        gt_buffer_char(out, *text);
+    }
+}
+
+static void put_row(struct gt_buffer *out, const struct gt_grid *grid, size_t row)
+{
+    for (size_t column = 0; column < grid->columns; column++) {
+        gt_buffer_text(out, "| ");
+        put_escaped(out, gt_grid_at(grid, row, column));
+        gt_buffer_char(out, ' ');
+    }
+    gt_buffer_text(out, "|\n");
+}
+
+static int put_grid(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node)
+{
+    struct gt_grid grid;
+    int status = gt_grid_init(&grid, report, node);
+    if (status < 0)
+        return status;
+    put_row(out, &grid, 0);
+    for (size_t column = 0; column < grid.columns; column++)
+        gt_buffer_text(out, grid.is_text[column] ? "| --- " : "| ---: ");
+    gt_buffer_text(out, "|\n");
+    for (size_t row = 1; row < grid.rows; row++)
+        put_row(out, &grid, row);
+    gt_buffer_char(out, '\n');
+    gt_grid_release(&grid);
+    return 0;
+}
+
+static void put_heading(struct gt_buffer *out, const char *title, int level)
+{
+    for (int i = 0; i < level && i < 6; i++)
+        gt_buffer_char(out, '#');
+    gt_buffer_char(out, ' ');
+    put_escaped(out, title);
+    gt_buffer_text(out, "\n\n");
+}
+
+static void put_series(struct gt_buffer *out, const struct gt_node *series)
+{
+    for (size_t line = 0; line < gt_series_lines(series); line++) {
+        const struct gt_point *point;
+        size_t count = gt_series_points(series, line, &point);
+        gt_buffer_text(out, "- ");
+        put_escaped(out, gt_series_line_title(series, line));
+        gt_buffer_printf(out, ": %zu points\n", count);
+    }
+    gt_buffer_char(out, '\n');
+}
+
+/* The facts of a section as one table, whatever stands between them. */
+static void put_facts(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section)
+{
+    struct gt_buffer value = {0};
+    bool begun = false;
+    for (const struct gt_node *node = gt_people_child(section); node; node = gt_people_next(node)) {
+        if (!gt_node_is_fact(node))
+            continue;
+        if (!begun)
+            gt_buffer_text(out, "| | |\n| --- | ---: |\n");
+        begun = true;
+        gt_buffer_clear(&value);
+        gt_people_fact(&value, report, node);
+        gt_buffer_text(out, "| ");
+        put_escaped(out, gt_node_title(node));
+        gt_buffer_text(out, " | ");
+        put_escaped(out, value.data ? value.data : "");
+        gt_buffer_text(out, " |\n");
+    }
+    if (begun)
+        gt_buffer_char(out, '\n');
+    gt_buffer_release(&value);
+}
+
+static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level)
+{
+    int status = 0;
+    put_facts(out, report, section);
+    for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
+        if (gt_node_is_fact(node))
+            continue;
+        put_heading(out, gt_node_title(node), level);
+        if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
+            status = put_grid(out, report, node);
+        else if (gt_node_kind(node) == GT_NODE_SERIES)
+            put_series(out, node);
+        else
+            status = put_nodes(out, report, node, level + 1);
+    }
+    return status;
+}
+
+static int write_markdown(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
+{
+    int status = put_nodes(out, report, gt_report_top(report), 2);
+    return status < 0 ? gt_error_system(error, -status, "markdown") : 0;
+}
+
+const struct gt_format gt_format_markdown = {
+    .name = "markdown",
+    .help = "For pull requests and wikis",
+    .suffix = ".md",
+    .write = write_markdown,
+};

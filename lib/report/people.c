@@ -1,0 +1,172 @@
+#include "report/people.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+
+const struct gt_node *gt_people_child(const struct gt_node *node)
+{
+    return gt_node_visible(gt_node_child(node), GT_ONLY_DATA);
+}
+
+const struct gt_node *gt_people_next(const struct gt_node *node)
+{
+    return gt_node_visible(gt_node_next(node), GT_ONLY_DATA);
+}
+
+static int decimals_of(const struct gt_report *report)
+{
+    return gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS ? 8 : 3;
+}
+
+static void add_number(struct gt_buffer *out, const struct gt_report *report, double value)
+{
+    char text[GT_NUMBER_SIZE];
+    if (isnan(value))
+        gt_buffer_text(out, "n/a");
+    else
+        gt_buffer_append(out, text, gt_number_rounded(text, value, decimals_of(report)));
+}
+
+static bool is_missing(const struct gt_node *fact)
+{
+    switch (gt_node_kind(fact)) {
+    case GT_NODE_NUMBER: return isnan(gt_node_number(fact));
+    case GT_NODE_TEXT: return !gt_node_text(fact);
+    default: return false;
+    }
+}
+
+void gt_people_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact)
+{
+    if (is_missing(fact)) {
+        gt_buffer_text(out, "n/a");
+        return;
+    }
+    switch (gt_node_kind(fact)) {
+    case GT_NODE_NUMBER: add_number(out, report, gt_node_number(fact)); break;
+    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
+    case GT_NODE_TEXT: gt_buffer_text(out, gt_node_text(fact)); break;
+    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
+    default: break;
+    }
+    if (*gt_node_unit(fact))
+        gt_buffer_printf(out, " %s", gt_node_unit(fact));
+}
+
+static void add_cell(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *table, size_t row,
+                     size_t column)
+{
+    if (gt_table_cell_missing(table, row, column)) {
+        gt_buffer_text(out, "n/a");
+        return;
+    }
+    switch (gt_table_column_kind(table, column)) {
+    case GT_CELL_NUMBER: add_number(out, report, gt_table_cell_number(table, row, column)); break;
+    case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
+    case GT_CELL_TEXT: gt_buffer_text(out, gt_table_cell_text(table, row, column)); break;
+    }
+}
+
+static void add_title(struct gt_buffer *out, const char *title, const char *unit)
+{
+    gt_buffer_text(out, title);
+    if (*unit)
+        gt_buffer_printf(out, " (%s)", unit);
+}
+
+static int allocate(struct gt_grid *grid, size_t columns, size_t rows)
+{
+    grid->columns = columns;
+    grid->rows = rows;
+    grid->text = calloc(columns * rows + 1, sizeof *grid->text);
+    grid->is_text = calloc(columns + 1, sizeof *grid->is_text);
+    return grid->text && grid->is_text ? 0 : -ENOMEM;
+}
+
+/* Move what was appended into the grid; a failed append shows as a missing text. */
+static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text)
+{
+    int status = gt_buffer_text(text, "");
+    grid->text[row * grid->columns + column] = text->data;
+    *text = (struct gt_buffer){0};
+    return status;
+}
+
+static int fill_from_table(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *table)
+{
+    struct gt_buffer text = {0};
+    grid->keyed = gt_node_flag_bits(table) & GT_KEYED;
+    int status = allocate(grid, gt_table_columns(table), gt_table_rows(table) + 1);
+    for (size_t column = 0; !status && column < grid->columns; column++) {
+        grid->is_text[column] = gt_table_column_kind(table, column) == GT_CELL_TEXT;
+        if (column > 0 || !grid->keyed)
+            add_title(&text, gt_table_column_title(table, column), gt_table_column_unit(table, column));
+        status = take(grid, 0, column, &text);
+        for (size_t row = 1; !status && row < grid->rows; row++) {
+            add_cell(&text, report, table, row - 1, column);
+            status = take(grid, row, column, &text);
+        }
+    }
+    return status;
+}
+
+static int fill_from_facts(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *section)
+{
+    struct gt_buffer text = {0};
+    size_t count = 0;
+    for (const struct gt_node *fact = gt_people_child(section); fact; fact = gt_people_next(fact))
+        count++;
+    int status = allocate(grid, count, 2);
+    size_t column = 0;
+    bool any_text = false;
+    for (const struct gt_node *fact = gt_people_child(section); fact && !status;
+         fact = gt_people_next(fact), column++) {
+        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
+        gt_buffer_text(&text, gt_node_title(fact));
+        status = take(grid, 0, column, &text);
+        gt_people_fact(&text, report, fact);
+        if (!status)
+            status = take(grid, 1, column, &text);
+        any_text = any_text || grid->is_text[column];
+    }
+    /* As in pandas, where a row has one type: with a text among them, all are texts. */
+    for (column = 0; !status && column < grid->columns; column++)
+        grid->is_text[column] = any_text;
+    return status;
+}
+
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node)
+{
+    *grid = (struct gt_grid){0};
+    int status = gt_node_kind(node) == GT_NODE_TABLE ? fill_from_table(grid, report, node)
+                                                     : fill_from_facts(grid, report, node);
+    if (status < 0)
+        gt_grid_release(grid);
+    return status;
+}
+
+void gt_grid_release(struct gt_grid *grid)
+{
+    for (size_t i = 0; grid->text && i < grid->columns * grid->rows; i++)
+        free(grid->text[i]);
+    free(grid->text);
+    free(grid->is_text);
+    *grid = (struct gt_grid){0};
+}
+
+const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)
+{
+    return grid->text[row * grid->columns + column];
+}
+
+size_t gt_people_width(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += (*text & 0xc0) != 0x80;
+    return width;
+}

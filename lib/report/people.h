@@ -1,0 +1,29 @@
+/* What text, Markdown and HTML share: values as people read them, and tables as grids of such texts. */
+#ifndef GT_REPORT_PEOPLE_H
+#define GT_REPORT_PEOPLE_H
+
+#include "report/report.h"
+
+/* The first child of `node`, and the next sibling, that people see; NULL at the end. */
+const struct gt_node *gt_people_child(const struct gt_node *node);
+const struct gt_node *gt_people_next(const struct gt_node *node);
+
+/* A fact's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
+void gt_people_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact);
+
+/* A table, or a GT_ROW section, as texts. Row 0 holds the titles. */
+struct gt_grid {
+    size_t columns, rows;
+    char **text;   /* row by row */
+    bool *is_text; /* of each column: not a number */
+    bool keyed;    /* the first column names the rows */
+};
+
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node);
+void gt_grid_release(struct gt_grid *grid);
+const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);
+
+/* Columns a terminal needs for UTF-8 text, taking every character as one. */
+size_t gt_people_width(const char *text);
+
+#endif

@@ -1,0 +1,169 @@
+/* Text for a terminal, in the two layouts of the original gpu_tracker: its tracking report, and its analyses with tables
+ * as pandas prints them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/format.h"
+#include "report/people.h"
+
+struct text {
+    const struct gt_report *report;
+    struct gt_buffer *out;
+    const char *indent;
+    bool pandas; /* the analysis layout */
+};
+
+static void put_indent(struct text *text, int level)
+{
+    for (int i = 0; i < level; i++)
+        gt_buffer_text(text->out, text->indent);
+}
+
+static void put_spaces(struct text *text, size_t count)
+{
+    while (count--)
+        gt_buffer_char(text->out, ' ');
+}
+
+static bool is_row_name(const struct gt_grid *grid, size_t column)
+{
+    return grid->keyed && column == 0;
+}
+
+/* pandas reserves a space before the title of a number and before a text. */
+static size_t reserved(const struct text *text, const struct gt_grid *grid, size_t row, size_t column)
+{
+    if (!text->pandas || is_row_name(grid, column))
+        return 0;
+    return grid->is_text[column] ? row > 0 : row == 0;
+}
+
+static size_t column_width(const struct text *text, const struct gt_grid *grid, size_t column)
+{
+    size_t width = 0;
+    for (size_t row = 0; row < grid->rows; row++) {
+        size_t needed = gt_people_width(gt_grid_at(grid, row, column)) + reserved(text, grid, row, column);
+        width = needed > width ? needed : width;
+    }
+    return width;
+}
+
+static size_t gap_before(const struct text *text, const struct gt_grid *grid, size_t column)
+{
+    if (text->pandas)
+        return !is_row_name(grid, column);
+    return column > 0 ? 2 : 0;
+}
+
+static void put_cell(struct text *text, const struct gt_grid *grid, size_t row, size_t column, size_t width)
+{
+    const char *cell = gt_grid_at(grid, row, column);
+    size_t space = width - gt_people_width(cell);
+    bool left = is_row_name(grid, column) || (grid->is_text[column] && !text->pandas);
+    bool last = column + 1 == grid->columns;
+    put_spaces(text, gap_before(text, grid, column) + (left ? 0 : space));
+    gt_buffer_text(text->out, cell);
+    put_spaces(text, left && !last ? space : 0);
+}
+
+static int put_grid(struct text *text, const struct gt_node *node, int level)
+{
+    struct gt_grid grid;
+    int status = gt_grid_init(&grid, text->report, node);
+    if (status < 0)
+        return status;
+    size_t *width = calloc(grid.columns + 1, sizeof *width);
+    for (size_t column = 0; width && column < grid.columns; column++)
+        width[column] = column_width(text, &grid, column);
+    for (size_t row = 0; width && row < grid.rows; row++) {
+        put_indent(text, level);
+        for (size_t column = 0; column < grid.columns; column++)
+            put_cell(text, &grid, row, column, width[column]);
+        gt_buffer_char(text->out, '\n');
+    }
+    gt_grid_release(&grid);
+    free(width);
+    return width ? 0 : -ENOMEM;
+}
+
+static int put_series(struct text *text, const struct gt_node *series, int level)
+{
+    for (size_t line = 0; line < gt_series_lines(series); line++) {
+        const struct gt_point *point;
+        size_t count = gt_series_points(series, line, &point);
+        put_indent(text, level);
+        gt_buffer_printf(text->out, "%s: %zu points\n", gt_series_line_title(series, line), count);
+    }
+    return 0;
+}
+
+static int put_nodes(struct text *text, const struct gt_node *section, int level);
+
+static int put_list(struct text *text, const struct gt_node *list, int level)
+{
+    int status = 0;
+    for (const struct gt_node *item = gt_people_child(list); item && !status; item = gt_people_next(item)) {
+        status = put_nodes(text, item, level);
+        gt_buffer_char(text->out, '\n');
+    }
+    return status;
+}
+
+static int put_body(struct text *text, const struct gt_node *node, int level)
+{
+    switch (gt_node_kind(node)) {
+    case GT_NODE_TABLE: return put_grid(text, node, level);
+    case GT_NODE_SERIES: return put_series(text, node, level);
+    default:
+        if (gt_node_flag_bits(node) & GT_ROW)
+            return put_grid(text, node, level);
+        if (gt_node_flag_bits(node) & GT_LIST)
+            return put_list(text, node, level);
+        return put_nodes(text, node, level);
+    }
+}
+
+static size_t widest_title(const struct gt_node *section)
+{
+    size_t widest = 0;
+    for (const struct gt_node *node = gt_people_child(section); node; node = gt_people_next(node)) {
+        size_t width = gt_people_width(gt_node_title(node));
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+static int put_nodes(struct text *text, const struct gt_node *section, int level)
+{
+    size_t widest = text->pandas ? widest_title(section) : 0;
+    int status = 0;
+    for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
+        put_indent(text, level);
+        gt_buffer_printf(text->out, "%s:", gt_node_title(node));
+        if (gt_node_is_fact(node)) {
+            size_t width = gt_people_width(gt_node_title(node));
+            put_spaces(text, 1 + (widest > width ? widest - width : 0));
+            gt_people_fact(text->out, text->report, node);
+            gt_buffer_char(text->out, '\n');
+        } else {
+            gt_buffer_char(text->out, '\n');
+            status = put_body(text, node, level + 1);
+        }
+    }
+    return status;
+}
+
+static int write_text(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
+{
+    bool analysis = gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS;
+    struct text text = {report, out, analysis ? "\t" : "   ", analysis};
+    int status = put_nodes(&text, gt_report_top(report), 0);
+    return status < 0 ? gt_error_system(error, -status, "text") : 0;
+}
+
+const struct gt_format gt_format_text = {
+    .name = "text",
+    .help = "For reading in a terminal",
+    .suffix = ".txt",
+    .write = write_text,
+};

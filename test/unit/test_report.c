@@ -1,0 +1,399 @@
+/* The report model and its formats. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "report/format.h"
+
+static struct gt_report *report_of(const char *type)
+{
+    struct gt_report *report;
+    assert_int_equal(gt_report_new(&report, type, NULL), 0);
+    return report;
+}
+
+static void assert_writes(const struct gt_report *report, const char *format, const char *expected)
+{
+    struct gt_buffer out = {0};
+    struct gt_error error = {0};
+    if (gt_report_write(report, format, &out, &error) < 0)
+        fail_msg("%s", error.text);
+    assert_string_equal(out.data, expected);
+    gt_buffer_release(&out);
+}
+
+static struct gt_report *sample_report(void)
+{
+    struct gt_report *report = report_of("sample");
+    struct gt_node *root = gt_report_root(report);
+    struct gt_node *ram = gt_report_section(root, "max_ram", "Max RAM");
+    gt_report_text(ram, "unit", "Unit", "gigabytes");
+    gt_report_number(ram, "system_capacity", "System capacity", 67.254165504, "");
+    struct gt_node *main_process = gt_report_section(ram, "main", "Main");
+    gt_report_number(main_process, "total_rss", "Total RSS", 0.0004, "");
+    gt_report_number(main_process, "private_rss", "Private RSS", NAN, "");
+    gt_report_integer(ram, "threads", "Threads", 3, "");
+    gt_report_count(ram, "processes", "Processes", NAN, "");
+    gt_report_bool(ram, "complete", "Complete", true);
+    gt_node_flags(gt_report_text(root, "advice", "Advice", "Sleep more"), GT_ONLY_PEOPLE);
+    gt_node_flags(gt_report_text(root, "origin", "Origin", NULL), GT_ONLY_DATA);
+    struct gt_node *table = gt_report_table(root, "gpus", "GPUs");
+    gt_table_column(table, "name", "Name", GT_CELL_TEXT, "");
+    gt_table_column(table, "memory", "Memory", GT_CELL_NUMBER, "bytes");
+    gt_table_column(table, "index", "Index", GT_CELL_INTEGER, "");
+    gt_table_text(table, "a, \"b\"");
+    gt_table_number(table, 1.5);
+    gt_table_integer(table, 7);
+    gt_table_text(table, NULL);
+    gt_table_number(table, NAN);
+    gt_table_number(table, NAN);
+    assert_false(gt_report_failed(report));
+    return report;
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    struct gt_report *report = sample_report();
+    assert_writes(report, "text",
+                  "Max RAM:\n"
+                  "   Unit: gigabytes\n"
+                  "   System capacity: 67.254\n"
+                  "   Main:\n"
+                  "      Total RSS: 0.0\n"
+                  "      Private RSS: n/a\n"
+                  "   Threads: 3\n"
+                  "   Processes: n/a\n"
+                  "   Complete: yes\n"
+                  "Advice: Sleep more\n"
+                  "GPUs:\n"
+                  "   Name    Memory (bytes)  Index\n"
+                  "   a, \"b\"             1.5      7\n"
+                  "   n/a                n/a    n/a\n");
+    gt_report_free(report);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    struct gt_report *report = sample_report();
+    assert_writes(report, "json",
+                  "{\n"
+                  " \"max_ram\": {\n"
+                  "  \"unit\": \"gigabytes\",\n"
+                  "  \"system_capacity\": 67.254165504,\n"
+                  "  \"main\": {\n"
+                  "   \"total_rss\": 0.0004,\n"
+                  "   \"private_rss\": null\n"
+                  "  },\n"
+                  "  \"threads\": 3,\n"
+                  "  \"processes\": null,\n"
+                  "  \"complete\": true\n"
+                  " },\n"
+                  " \"origin\": null,\n"
+                  " \"gpus\": [\n"
+                  "  {\n"
+                  "   \"name\": \"a, \\\"b\\\"\",\n"
+                  "   \"memory\": 1.5,\n"
+                  "   \"index\": 7\n"
+                  "  },\n"
+                  "  {\n"
+                  "   \"name\": null,\n"
+                  "   \"memory\": null,\n"
+                  "   \"index\": null\n"
+                  "  }\n"
+                  " ]\n"
+                  "}\n");
+    gt_report_free(report);
+}
+
+static void test_csv_figures(void **state)
+{
+    (void)state;
+    struct gt_report *report = sample_report();
+    assert_writes(report, "csv",
+                  "key,value,unit\n"
+                  "max_ram.unit,gigabytes,\n"
+                  "max_ram.system_capacity,67.254165504,\n"
+                  "max_ram.main.total_rss,0.0004,\n"
+                  "max_ram.main.private_rss,,\n"
+                  "max_ram.threads,3,\n"
+                  "max_ram.processes,,\n"
+                  "max_ram.complete,true,\n"
+                  "origin,,\n"
+                  "gpus.0.name,\"a, \"\"b\"\"\",\n"
+                  "gpus.0.memory,1.5,bytes\n"
+                  "gpus.0.index,7,\n"
+                  "gpus.1.name,,\n"
+                  "gpus.1.memory,,bytes\n"
+                  "gpus.1.index,,\n");
+    gt_report_free(report);
+}
+
+static void test_markdown(void **state)
+{
+    (void)state;
+    struct gt_report *report = sample_report();
+    assert_writes(report, "markdown",
+                  "| | |\n| --- | ---: |\n| Advice | Sleep more |\n\n"
+                  "## Max RAM\n\n"
+                  "| | |\n| --- | ---: |\n"
+                  "| Unit | gigabytes |\n"
+                  "| System capacity | 67.254 |\n"
+                  "| Threads | 3 |\n"
+                  "| Processes | n/a |\n"
+                  "| Complete | yes |\n\n"
+                  "### Main\n\n"
+                  "| | |\n| --- | ---: |\n"
+                  "| Total RSS | 0.0 |\n"
+                  "| Private RSS | n/a |\n\n"
+                  "## GPUs\n\n"
+                  "| Name | Memory (bytes) | Index |\n"
+                  "| --- | ---: | ---: |\n"
+                  "| a, \"b\" | 1.5 | 7 |\n"
+                  "| n/a | n/a | n/a |\n\n");
+    gt_report_free(report);
+}
+
+static void test_markdown_escapes(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("sample");
+    gt_report_text(gt_report_root(report), "name", "Na|me", "<b>*x*</b>\n`y`");
+    assert_writes(report, "markdown", "| | |\n| --- | ---: |\n| Na\\|me | &lt;b>\\*x\\*&lt;/b> \\`y\\` |\n\n");
+    gt_report_free(report);
+}
+
+/* The shape of the original's analysis, whose tables are those of pandas. */
+static struct gt_report *analysis_report(void)
+{
+    struct gt_report *report = report_of("sub_tracking_results");
+    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    struct gt_node *root = gt_report_root(report);
+    struct gt_node *table = gt_report_table(root, "overall", "Overall");
+    gt_node_flags(table, GT_KEYED);
+    gt_table_column(table, "column", "Column", GT_CELL_TEXT, "");
+    gt_table_column(table, "min", "min", GT_CELL_NUMBER, "");
+    gt_table_column(table, "std", "std", GT_CELL_NUMBER, "");
+    gt_table_text(table, "main_ram");
+    gt_table_number(table, 0.0662978564);
+    gt_table_number(table, 0.00082189999);
+    gt_table_text(table, "combined_n_threads");
+    gt_table_number(table, 1.0);
+    gt_table_number(table, 0.0);
+    struct gt_node *machine = gt_report_section(root, "static_data", "Static Data");
+    gt_node_flags(machine, GT_ROW);
+    gt_report_text(machine, "ram_unit", "ram_unit", "gigabytes");
+    gt_report_number(machine, "ram_system_capacity", "ram_system_capacity", 25.274793984, "");
+    gt_report_integer(machine, "n", "n", 2, "");
+    struct gt_node *blocks = gt_report_section(root, "code_block_results", "Code Block Results");
+    gt_node_flags(blocks, GT_LIST);
+    for (int i = 0; i < 2; i++) {
+        struct gt_node *block = gt_report_section(blocks, "block", "");
+        gt_report_text(block, "name", "Name", i ? "b" : "a");
+        gt_report_integer(block, "num_timepoints", "Num Timepoints", i, "");
+    }
+    return report;
+}
+
+static void test_analysis_text(void **state)
+{
+    (void)state;
+    struct gt_report *report = analysis_report();
+    assert_writes(report, "text",
+                  "Overall:\n"
+                  "\t                          min       std\n"
+                  "\tmain_ram           0.06629786 0.0008219\n"
+                  "\tcombined_n_threads        1.0       0.0\n"
+                  "Static Data:\n"
+                  "\t   ram_unit ram_system_capacity  n\n"
+                  "\t  gigabytes         25.27479398  2\n"
+                  "Code Block Results:\n"
+                  "\tName:           a\n"
+                  "\tNum Timepoints: 0\n"
+                  "\n"
+                  "\tName:           b\n"
+                  "\tNum Timepoints: 1\n"
+                  "\n");
+    gt_report_free(report);
+}
+
+static void test_analysis_json(void **state)
+{
+    (void)state;
+    struct gt_report *report = analysis_report();
+    assert_writes(report, "json",
+                  "{\n"
+                  " \"overall\": {\n"
+                  "  \"main_ram\": {\n"
+                  "   \"min\": 0.0662978564,\n"
+                  "   \"std\": 0.00082189999\n"
+                  "  },\n"
+                  "  \"combined_n_threads\": {\n"
+                  "   \"min\": 1.0,\n"
+                  "   \"std\": 0.0\n"
+                  "  }\n"
+                  " },\n"
+                  " \"static_data\": {\n"
+                  "  \"ram_unit\": \"gigabytes\",\n"
+                  "  \"ram_system_capacity\": 25.274793984,\n"
+                  "  \"n\": 2\n"
+                  " },\n"
+                  " \"code_block_results\": [\n"
+                  "  {\n"
+                  "   \"name\": \"a\",\n"
+                  "   \"num_timepoints\": 0\n"
+                  "  },\n"
+                  "  {\n"
+                  "   \"name\": \"b\",\n"
+                  "   \"num_timepoints\": 1\n"
+                  "  }\n"
+                  " ]\n"
+                  "}\n");
+    gt_report_free(report);
+}
+
+static void test_csv_of_one_table(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("timeline");
+    struct gt_node *table = gt_report_table(gt_report_root(report), "calls", "Calls");
+    gt_table_column(table, "name", "Name", GT_CELL_TEXT, "");
+    gt_table_column(table, "time", "Time", GT_CELL_NUMBER, "seconds");
+    gt_table_text(table, "x\ny");
+    gt_table_number(table, 0.1);
+    assert_writes(report, "csv", "name,time\n\"x\ny\",0.1\n");
+    gt_report_free(report);
+}
+
+static void test_series(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("timeline");
+    struct gt_node *series = gt_report_series(gt_report_root(report), "ram", "RAM", "seconds", "bytes");
+    assert_int_equal(gt_series_line(series, "main", "Main"), 0);
+    assert_int_equal(gt_series_line(series, "combined", "Combined"), 1);
+    assert_int_equal(gt_series_point(series, 1, 0.5, 2.0), 0);
+    assert_int_equal(gt_series_point(series, 2, 0.5, 2.0), -EINVAL);
+    assert_int_equal(gt_series_band(series, "load", 0.25, 0.75), 0);
+    assert_writes(report, "json",
+                  "{\n \"ram\": {\n  \"x_unit\": \"seconds\",\n  \"unit\": \"bytes\",\n  \"lines\": {\n"
+                  "   \"main\": [],\n   \"combined\": [\n    [\n     0.5,\n     2.0\n    ]\n   ]\n  },\n"
+                  "  \"bands\": [\n   {\n    \"name\": \"load\",\n    \"start\": 0.25,\n    \"stop\": 0.75\n   }\n  ]\n"
+                  " }\n}\n");
+    assert_writes(report, "csv", "key,value,unit\nram.combined.0.x,0.5,seconds\nram.combined.0.y,2.0,bytes\n");
+    gt_report_free(report);
+}
+
+static void test_cells_are_checked(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("sample");
+    struct gt_node *table = gt_report_table(gt_report_root(report), "t", "T");
+    assert_int_equal(gt_table_number(table, 1.0), -EINVAL);
+    gt_table_column(table, "a", "A", GT_CELL_INTEGER, "");
+    assert_int_equal(gt_table_number(table, 1.0), -EINVAL);
+    assert_int_equal(gt_table_text(table, "x"), -EINVAL);
+    assert_int_equal(gt_table_integer(table, 1), 0);
+    assert_int_equal(gt_table_column(table, "b", "B", GT_CELL_TEXT, ""), -EINVAL);
+    assert_int_equal(gt_table_rows(table), 1);
+    assert_int_equal(gt_table_number(NULL, 1.0), -ENOMEM);
+    assert_null(gt_report_section(NULL, "x", "X"));
+    gt_report_free(report);
+}
+
+static void test_unknown_format(void **state)
+{
+    (void)state;
+    struct gt_report *report = sample_report();
+    struct gt_error error = {0};
+    struct gt_buffer out = {0};
+    assert_int_equal(gt_report_write(report, "jsn", &out, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "\"jsn\" is not an output format; choose text, json, "));
+    gt_report_free(report);
+}
+
+static void test_render(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("sample");
+    gt_report_integer(gt_report_root(report), "a", "A", 1, "");
+    char *text;
+    size_t length;
+    assert_int_equal(gt_report_render(report, "text", &text, &length, NULL), 0);
+    assert_string_equal(text, "A: 1\n");
+    assert_int_equal(length, 5);
+    free(text);
+    gt_report_free(report);
+}
+
+static void read_file(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static void test_save(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/gt_report_XXXXXX", path[128], link_path[128], text[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out.txt", folder);
+    snprintf(link_path, sizeof link_path, "%s/link.txt", folder);
+    struct gt_report *report = report_of("sample");
+    gt_report_integer(gt_report_root(report), "a", "A", 1, "");
+    assert_int_equal(gt_report_save(report, "text", path, NULL), 0);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(symlink("out.txt", link_path), 0);
+    gt_report_integer(gt_report_root(report), "b", "B", 2, "");
+    assert_int_equal(gt_report_save(report, "text", link_path, NULL), 0);
+    read_file(path, text, sizeof text);
+    assert_string_equal(text, "A: 1\nB: 2\n");
+    struct stat info;
+    assert_int_equal(lstat(link_path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0640);
+
+    struct gt_error error = {0};
+    assert_int_equal(gt_report_save(report, "text", folder, &error), -EISDIR);
+    assert_non_null(strstr(error.text, folder));
+    assert_int_equal(gt_report_save(report, "text", "/nonexistent/out.txt", NULL), -ENOENT);
+    assert_int_equal(gt_report_save(report, "text", "/dev/full", NULL), -ENOSPC);
+    gt_report_free(report);
+    assert_int_equal(unlink(link_path) | unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0); /* so nothing was left beside */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_csv_figures),
+        cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_markdown_escapes),
+        cmocka_unit_test(test_analysis_text),
+        cmocka_unit_test(test_analysis_json),
+        cmocka_unit_test(test_csv_of_one_table),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_cells_are_checked),
+        cmocka_unit_test(test_unknown_format),
+        cmocka_unit_test(test_render),
+        cmocka_unit_test(test_save),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
