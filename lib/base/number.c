@@ -4,6 +4,7 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,38 @@ static locale_t c_locale(void)
     return current;
 }
 
+/* Most numbers have few enough digits for one exact operation: an integer below 2^53 over a power of ten up to 10^22,
+ * both exact doubles, gives the correctly rounded result (W. Clinger, "How to read floating point numbers accurately"). */
+static bool read_short_decimal(const char *text, double *ret)
+{
+    static const double power[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                   1e16, 1e17, 1e18};
+    bool negative = *text == '-';
+    const char *p = text + negative, *point = NULL;
+    uint64_t digits = 0;
+    int count = 0;
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
+        if (*p == '.') {
+            point = p;
+        } else {
+            digits = digits * 10 + (uint64_t)(*p - '0');
+            if (++count > 18)
+                return false;
+        }
+    }
+    if (*p || !count || digits > UINT64_C(1) << 53)
+        return false;
+    double value = (double)digits;
+    if (point)
+        value /= power[p - point - 1];
+    *ret = negative ? -value : value;
+    return true;
+}
+
 int gt_number_double(const char *text, double *ret)
 {
+    if (read_short_decimal(text, ret))
+        return 0;
     if (text[strspn(text, "0123456789+-.eE")]) /* no blanks, hexadecimal, "nan", "inf" */
         return -EINVAL;
     char *end;
@@ -115,14 +146,52 @@ static size_t from_scientific(char *text, char *scientific)
     return lay_out(text, digits, count, exponent, negative);
 }
 
+static char *write_digits(char *out, uint64_t number, int least)
+{
+    char reversed[20];
+    int count = 0;
+    do {
+        reversed[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number || count < least);
+    while (count)
+        *out++ = reversed[--count];
+    return out;
+}
+
+/* `whole` / 10^decimals, with at least one decimal and no needless zeros. */
+static size_t lay_out_fixed(char *text, uint64_t whole, int decimals, bool negative)
+{
+    uint64_t power = 1;
+    for (int i = 0; i < decimals; i++)
+        power *= 10;
+    char *out = text;
+    if (negative)
+        *out++ = '-';
+    out = write_digits(out, whole / power, 1);
+    *out++ = '.';
+    out = write_digits(out, whole % power, decimals);
+    while (out[-1] == '0' && out[-2] != '.')
+        out--;
+    *out = '\0';
+    return (size_t)(out - text);
+}
+
 size_t gt_number_repr(char *text, double value)
 {
     if (!isfinite(value))
         return special(text, value);
-    if (value == floor(value) && fabs(value) < 1e15) /* the common case, cheaply */
-        return (size_t)sprintf(text, signbit(value) ? "-%lld.0" : "%lld.0", (long long)fabs(value));
+    double size = fabs(value);
+    if (size == floor(size) && size < 1e15)
+        return lay_out_fixed(text, (uint64_t)size * 10, 1, signbit(value));
+    /* A decimal that reads back as `value` and is coarser than the distance of doubles there is the shortest one:
+     * nine decimals below 10^6, six below 2^33. */
+    bool small = size < 1e6;
+    double whole = nearbyint(size * (small ? 1e9 : 1e6));
+    if (size >= 1e-4 && size < 0x1p33 && whole / (small ? 1e9 : 1e6) == size)
+        return lay_out_fixed(text, (uint64_t)whole, small ? 9 : 6, signbit(value));
     char scientific[40];
-    int least = fabs(value) < DBL_MIN ? 0 : 14; /* 15 digits always survive, but for subnormal numbers */
+    int least = size < DBL_MIN ? 0 : 14; /* 15 digits always survive, but for subnormal numbers */
     for (int precision = least; precision <= 16; precision++) {
         snprintf(scientific, sizeof scientific, "%.*e", precision, value);
         point_for_comma(scientific);
