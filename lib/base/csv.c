@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK          65536
+#define BLOCK          262144
 #define RECORD_CEILING (16u << 20)
 
 struct gt_csv_reader {
@@ -68,20 +68,19 @@ static int next_byte(struct gt_csv_reader *reader)
     return (unsigned char)reader->block[reader->used++];
 }
 
-static int begin_field(struct gt_csv_reader *reader)
+static int hold_field(struct gt_csv_reader *reader)
 {
-    if (reader->count == reader->capacity) {
-        size_t capacity = reader->capacity ? reader->capacity * 2 : 64;
-        size_t *start = realloc(reader->start, capacity * sizeof *start);
-        if (start)
-            reader->start = start;
-        char **field = start ? realloc(reader->field, capacity * sizeof *field) : NULL;
-        if (!field)
-            return -ENOMEM;
-        reader->field = field;
-        reader->capacity = capacity;
-    }
-    reader->start[reader->count++] = reader->record.length;
+    if (reader->count < reader->capacity)
+        return 0;
+    size_t capacity = reader->capacity ? reader->capacity * 2 : 64;
+    size_t *start = realloc(reader->start, capacity * sizeof *start);
+    if (start)
+        reader->start = start;
+    char **field = start ? realloc(reader->field, capacity * sizeof *field) : NULL;
+    if (!field)
+        return -ENOMEM;
+    reader->field = field;
+    reader->capacity = capacity;
     return 0;
 }
 
@@ -97,8 +96,10 @@ static void count_line(struct gt_csv_reader *reader, int c)
 static int read_field(struct gt_csv_reader *reader, struct gt_error *error)
 {
     bool quoted = false, was_quoted = false;
-    int status = begin_field(reader);
+    int status = hold_field(reader);
     size_t begun = reader->record.length;
+    if (!status)
+        reader->start[reader->count++] = begun;
     while (!status) {
         int c = next_byte(reader);
         if (c == -2)
@@ -134,28 +135,72 @@ static int read_field(struct gt_csv_reader *reader, struct gt_error *error)
     return gt_error_system(error, -status, "%s, line %llu", reader->name, (unsigned long long)reader->record_line);
 }
 
+static bool is_plain(unsigned char c)
+{
+    static const bool special[256] = {[','] = true, ['"'] = true, ['\r'] = true, ['\n'] = true, ['\0'] = true};
+    return !special[c];
+}
+
+/* The record at hand when it lies whole in the block and holds no quote: split where it stands. False: not so, and
+ * nothing was consumed. */
+static bool split_in_place(struct gt_csv_reader *reader)
+{
+    char *p = reader->block + reader->used, *end = reader->block + reader->filled;
+    if (p < end && *p == '\n' && reader->after_return)
+        p++;
+    reader->count = 0;
+    for (char *field = p;; field = ++p) {
+        while (p < end && is_plain((unsigned char)*p))
+            p++;
+        bool ends = p < end && (*p == '\n' || (*p == '\r' && p + 1 < end && p[1] == '\n'));
+        if (p == end || (*p != ',' && !ends) || hold_field(reader) < 0)
+            return false;
+        reader->field[reader->count++] = field;
+        if (ends)
+            break;
+    }
+    char *next = p + (*p == '\r' ? 2 : 1);
+    *p = '\0';
+    for (size_t i = 1; i < reader->count; i++)
+        reader->field[i][-1] = '\0';
+    reader->used = (size_t)(next - reader->block);
+    reader->record_line = reader->line++;
+    reader->after_return = false;
+    reader->complete = true;
+    return true;
+}
+
+static int read_record(struct gt_csv_reader *reader, struct gt_error *error)
+{
+    gt_buffer_clear(&reader->record);
+    reader->count = 0;
+    reader->record_line = reader->line;
+    int ending;
+    do {
+        ending = read_field(reader, error);
+        if (ending < 0)
+            return ending;
+        if (gt_buffer_char(&reader->record, '\0') < 0)
+            return gt_error_system(error, EFBIG, "%s, line %llu", reader->name,
+                                   (unsigned long long)reader->record_line);
+    } while (ending == FIELD_ENDS);
+    reader->ended = ending == FILE_ENDS;
+    if (reader->count > 1 || reader->record.length > 1)
+        reader->complete = ending == RECORD_ENDS;
+    for (size_t i = 0; i < reader->count; i++)
+        reader->field[i] = reader->record.data + reader->start[i];
+    return 0;
+}
+
 int gt_csv_next(struct gt_csv_reader *reader, char ***fields, size_t *count, struct gt_error *error)
 {
-    int ending;
     do {
         if (reader->ended)
             return 0;
-        gt_buffer_clear(&reader->record);
-        reader->count = 0;
-        reader->record_line = reader->line;
-        do {
-            ending = read_field(reader, error);
-            if (ending < 0)
-                return ending;
-            if (gt_buffer_char(&reader->record, '\0') < 0)
-                return gt_error_system(error, EFBIG, "%s, line %llu", reader->name,
-                                       (unsigned long long)reader->record_line);
-        } while (ending == FIELD_ENDS);
-        reader->ended = ending == FILE_ENDS;
-    } while (reader->count == 1 && reader->record.length == 1); /* an empty line is no record */
-    reader->complete = ending == RECORD_ENDS;
-    for (size_t i = 0; i < reader->count; i++)
-        reader->field[i] = reader->record.data + reader->start[i];
+        int status = split_in_place(reader) ? 0 : read_record(reader, error);
+        if (status < 0)
+            return status;
+    } while (reader->count == 1 && !*reader->field[0]); /* an empty line is no record */
     *fields = reader->field;
     *count = reader->count;
     return 1;
