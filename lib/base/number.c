@@ -28,8 +28,8 @@ static locale_t c_locale(void)
  * both exact doubles, gives the correctly rounded result (W. Clinger, "How to read floating point numbers accurately"). */
 static bool read_short_decimal(const char *text, double *ret)
 {
-    static const double power[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                   1e16, 1e17, 1e18};
+    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                   1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
     bool negative = *text == '-';
     const char *p = text + negative, *point = NULL;
     uint64_t digits = 0;

@@ -62,6 +62,8 @@ struct gt_column {
     enum gt_metric_id metric;
     bool per_unit;    /* "hardware": divided by cores or GPUs */
     bool is_original; /* one of the original's 22 columns: the file's units, percentages */
+    bool is_zero;     /* a GPU column of the original's on a machine without a GPU: 0 there, as the original has it */
+    double multiply, divide; /* from base units to the column's */
 };
 
 struct gt_columns {
@@ -69,14 +71,12 @@ struct gt_columns {
     struct gt_column column[24 + GT_FIXED_ROWS * GT_METRIC_COUNT];
 };
 
-void gt_store_columns(struct gt_columns *ret);
+/* The machine tells the units; NULL is enough for the names alone. */
+void gt_store_columns(struct gt_columns *ret, const struct gt_machine *machine);
 int gt_store_column_find(const struct gt_columns *columns, const char *name); /* index or -ENOENT */
-/* The value of a column in the file's units (see gt_machine). NaN when missing, but 0 in the original's GPU columns of a
- * machine without a GPU, as the original has it. Rounded to 9 decimals: a nanosecond. */
-double gt_store_column_value(const struct gt_column *column, const struct gt_sample *sample,
-                             const struct gt_machine *machine);
-/* And back: the sample has its fixed rows. */
-void gt_store_column_assign(const struct gt_column *column, double value, struct gt_sample *sample,
-                            const struct gt_machine *machine);
+/* The value of a column in the file's units, rounded to 9 decimals (a nanosecond). NaN when missing. */
+double gt_store_column_value(const struct gt_column *column, const struct gt_sample *sample);
+/* And back; the sample has its fixed rows. A column that is zero leaves its metric missing. */
+void gt_store_column_assign(const struct gt_column *column, double value, struct gt_sample *sample);
 
 #endif
