@@ -125,6 +125,54 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
 int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error);
 void gt_tracker_close(struct gt_tracker *tracker);
 
+/* ---- Code blocks --------------------------------------------------------------------------------------------- */
+
+/* Mark where a named stretch of the calling program begins and ends, from any thread, nested and recursive as you like.
+ * Rows go to one file for each process: in the folder named by GPU_TRACKER_BLOCKS when it is set (`gpu-tracker run
+ * --blocks` sets it), else <pid>.csv in the current folder. A file of that name left by an earlier process is kept, and
+ * <pid>-2.csv is written instead. After fork the child writes a file of its own. A row survives kill -9 of the process.
+ * Marking never fails loudly: without a place to write it does nothing, and gt_block_trouble() tells why.
+ * Not from signal handlers. Do not truncate a CSV file that is being written: it is mapped into memory. */
+#define GT_BLOCKS_ENVIRONMENT "GPU_TRACKER_BLOCKS"
+
+struct gt_block_file;
+
+struct gt_block {
+    const char *name;           /* borrowed until the end of the block */
+    struct gt_block_file *file; /* NULL: nothing was written */
+    uint64_t process;
+    uint64_t call;
+    pid_t thread;
+};
+
+struct gt_block gt_block_begin(const char *name);
+/* In a process forked since the beginning this does nothing: the block is its parent's. */
+void gt_block_end(struct gt_block *block);
+/* The same, with the CPU seconds of child processes that were the block's work and have been waited for. */
+void gt_block_end_with_children(struct gt_block *block, double cpu_seconds);
+
+/* Mark in a file of your choice, .csv or .sqlite. It stays open until the process ends; asking again gives the same.
+ * -EEXIST when a file is there that this process did not make and `overwrite` is 0. A child made by fork writes
+ * NAME-<pid>.csv in its stead. */
+int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
+struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
+
+/* NULL, or one sentence about why blocks of this process are not being recorded. */
+const char *gt_block_trouble(void);
+
+/* GT_BLOCK("name"); marks the rest of the enclosing scope; GT_BLOCK_HERE(); the same, named "file:line". */
+#define GT_BLOCK_JOIN_(a, b) a##b
+#define GT_BLOCK_JOIN(a, b) GT_BLOCK_JOIN_(a, b)
+#define GT_BLOCK_TEXT_(a) #a
+#define GT_BLOCK_TEXT(a) GT_BLOCK_TEXT_(a)
+#ifdef __cplusplus
+#define GT_BLOCK(name) const gt_block_scope GT_BLOCK_JOIN(gt_block_, __LINE__)(name)
+#else
+#define GT_BLOCK(name) \
+    __attribute__((cleanup(gt_block_end))) struct gt_block GT_BLOCK_JOIN(gt_block_, __LINE__) = gt_block_begin(name)
+#endif
+#define GT_BLOCK_HERE() GT_BLOCK(__FILE__ ":" GT_BLOCK_TEXT(__LINE__))
+
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
 
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the file's. */
@@ -145,5 +193,16 @@ void gt_report_free(struct gt_report *report);
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
+
+class gt_block_scope {
+public:
+    explicit gt_block_scope(const char *name) : block(gt_block_begin(name)) {}
+    ~gt_block_scope() { gt_block_end(&block); }
+    gt_block_scope(const gt_block_scope &) = delete;
+    gt_block_scope &operator=(const gt_block_scope &) = delete;
+
+private:
+    struct gt_block block;
+};
 #endif
 #endif

@@ -1,0 +1,75 @@
+/* Marking code blocks in a running program: the rows that gt_block_begin and gt_block_end leave behind, and the files
+ * they go to. Nothing here knows how the rows are analysed.
+ *
+ * A file belongs to one process. All that may not be shared after fork lies in one page that the kernel clears in the
+ * child (MADV_WIPEONFORK), so that the child starts with no files and makes its own.
+ *
+ * Durability: a row is in the page cache when the call returns, so it outlives kill -9 of the process (not a power cut). */
+#ifndef GT_SAMPLE_BLOCK_H
+#define GT_SAMPLE_BLOCK_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* The columns of sub-tracking files: the first four are gpu_tracker's. */
+enum gt_border_column {
+    GT_BORDER_PROCESS,
+    GT_BORDER_NAME,
+    GT_BORDER_POSITION,
+    GT_BORDER_TIMESTAMP,
+    GT_BORDER_THREAD,
+    GT_BORDER_CALL,
+    GT_BORDER_MONOTONIC,
+    GT_BORDER_CPU_TIME,
+    GT_BORDER_COLUMNS
+};
+enum { GT_BORDER_REQUIRED = GT_BORDER_THREAD }; /* columns from here on may be absent */
+extern const char *const gt_border_columns[GT_BORDER_COLUMNS];
+
+enum gt_position { GT_START = 0, GT_STOP = 1 };
+
+/* One row to write. */
+struct gt_border_row {
+    const char *name;
+    pid_t process, thread;
+    enum gt_position position;
+    uint64_t call;
+    int64_t real_ns, monotonic_ns, cpu_ns;
+};
+
+/* A sub-tracking file that this process writes. */
+struct gt_block_file {
+    struct gt_block_file *next;
+    uint64_t identity;             /* of the process, see block.c */
+    char origin[PATH_MAX];         /* the path asked for, absolute */
+    char path[PATH_MAX];           /* the file written: a forked child gets its own */
+    const struct gt_block_writer *writer;
+    void *state;                   /* the writer's */
+    int failed;                    /* 0, or the negative errno that ended the writing */
+};
+
+struct gt_block_writer {
+    const char *suffix;
+    /* The file exists and is empty. */
+    int (*open)(struct gt_block_file *file, struct gt_error *error);
+    /* `*place` is this thread's own memory for this file, NULL at first. A START row gets its call number here. */
+    int (*write)(struct gt_block_file *file, void **place, struct gt_border_row *row);
+    /* The thread is ending. */
+    void (*leave)(struct gt_block_file *file, void *place);
+    /* No thread writes any more. */
+    void (*close)(struct gt_block_file *file);
+};
+extern const struct gt_block_writer gt_block_csv;
+extern const struct gt_block_writer gt_block_sqlite;
+
+enum { GT_BLOCK_NAME_MAX = 1000 }; /* bytes of a name; longer ones are cut */
+
+/* A row as a line of CSV, \r\n included, without quoting the name; returns its length. `line` has
+ * GT_BLOCK_NAME_MAX + 200 bytes. */
+size_t gt_border_line(char *line, const struct gt_border_row *row, size_t name_length);
+
+#endif

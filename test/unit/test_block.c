@@ -1,0 +1,401 @@
+/* Marking code blocks: each case marks in a forked process with a folder of its own, then reads the files it left. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/csv.h"
+#include "base/number.h"
+#include "sample/block.h"
+
+#include <sqlite3.h>
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/gt_test_block_XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+/* Run `work` in a new process whose blocks go to the folder; its wait status. */
+static int run(void (*work)(void), pid_t *ret_pid)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (chdir(folder) < 0)
+            _exit(99);
+        setenv(GT_BLOCKS_ENVIRONMENT, folder, 1);
+        work();
+        exit(0);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    *ret_pid = pid;
+    return status;
+}
+
+struct row {
+    char name[64];
+    int64_t process, position, thread, call;
+    double timestamp, monotonic, cpu_time;
+};
+
+static size_t read_rows(const char *name, struct row *rows, size_t capacity)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    struct gt_csv_reader *reader;
+    struct gt_error error = {0};
+    assert_int_equal(gt_csv_open(&reader, fd, name, &error), 0);
+    char **field;
+    size_t fields, count = 0;
+    assert_int_equal(gt_csv_next(reader, &field, &fields, &error), 1);
+    assert_int_equal(fields, GT_BORDER_COLUMNS);
+    for (size_t i = 0; i < fields; i++)
+        assert_string_equal(field[i], gt_border_columns[i]);
+    int status;
+    while ((status = gt_csv_next(reader, &field, &fields, &error)) == 1) {
+        assert_int_equal(fields, GT_BORDER_COLUMNS);
+        assert_true(count < capacity);
+        struct row *row = &rows[count++];
+        snprintf(row->name, sizeof row->name, "%s", field[GT_BORDER_NAME]);
+        assert_int_equal(gt_number_i64(field[GT_BORDER_PROCESS], &row->process), 0);
+        assert_int_equal(gt_number_i64(field[GT_BORDER_POSITION], &row->position), 0);
+        assert_int_equal(gt_number_i64(field[GT_BORDER_THREAD], &row->thread), 0);
+        assert_int_equal(gt_number_i64(field[GT_BORDER_CALL], &row->call), 0);
+        assert_int_equal(gt_number_double(field[GT_BORDER_TIMESTAMP], &row->timestamp), 0);
+        assert_int_equal(gt_number_double(field[GT_BORDER_MONOTONIC], &row->monotonic), 0);
+        assert_int_equal(gt_number_double(field[GT_BORDER_CPU_TIME], &row->cpu_time), 0);
+    }
+    assert_int_equal(status, 0);
+    gt_csv_close(reader);
+    close(fd);
+    return count;
+}
+
+static char *file_of(pid_t pid)
+{
+    static char name[32];
+    snprintf(name, sizeof name, "%d.csv", (int)pid);
+    return name;
+}
+
+static void burn(double seconds)
+{
+    struct timespec time;
+    do
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    while ((double)time.tv_sec + (double)time.tv_nsec / 1e9 < seconds);
+}
+
+static void nested_work(void)
+{
+    GT_BLOCK("outer");
+    {
+        GT_BLOCK("inner");
+        burn(0.05);
+    }
+}
+
+static void test_nested(void **state)
+{
+    (void)state;
+    struct row row[8];
+    pid_t pid;
+    assert_int_equal(run(nested_work, &pid), 0);
+    assert_int_equal(read_rows(file_of(pid), row, 8), 4);
+    const char *const name[] = {"outer", "inner", "inner", "outer"};
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(row[i].name, name[i]);
+        assert_int_equal(row[i].position, i >= 2);
+        assert_int_equal(row[i].process, pid);
+        assert_int_equal(row[i].thread, pid);
+        assert_true(i == 0 || row[i].monotonic > row[i - 1].monotonic);
+    }
+    assert_int_equal(row[0].call, row[3].call);
+    assert_int_equal(row[1].call, row[2].call);
+    assert_int_not_equal(row[0].call, row[1].call);
+    double cpu_time = row[2].cpu_time - row[1].cpu_time;
+    assert_true(cpu_time > 0.03 && cpu_time < 0.06);
+}
+
+static void names_work(void)
+{
+    static char enormous[5000];
+    memset(enormous, 'x', sizeof enormous - 1);
+    for (int i = 0; i < 300; i++) {
+        GT_BLOCK("a,b \"c\"\nd é");
+        GT_BLOCK("plain");
+    }
+    GT_BLOCK(enormous);
+    GT_BLOCK("");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static struct row row[2000];
+    pid_t pid;
+    assert_int_equal(run(names_work, &pid), 0);
+    assert_int_equal(read_rows(file_of(pid), row, 2000), 1204);
+    size_t special = 0, plain = 0, unnamed = 0;
+    for (int i = 0; i < 1204; i++) {
+        special += strcmp(row[i].name, "a,b \"c\"\nd é") == 0;
+        plain += strcmp(row[i].name, "plain") == 0;
+        unnamed += strcmp(row[i].name, "(unnamed)") == 0;
+    }
+    assert_int_equal(special, 600);
+    assert_int_equal(plain, 600);
+    assert_int_equal(unnamed, 2);
+}
+
+enum { THREADS = 8, EACH = 2000 };
+
+static void *mark_many(void *argument)
+{
+    for (int i = 0; i < EACH; i++) {
+        GT_BLOCK("many");
+    }
+    return argument;
+}
+
+static void threads_work(void)
+{
+    pthread_t thread[THREADS];
+    for (int round = 0; round < 2; round++) { /* the second round takes the chunks that the first left */
+        for (int i = 0; i < THREADS; i++)
+            pthread_create(&thread[i], NULL, mark_many, NULL);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(thread[i], NULL);
+    }
+}
+
+static int by_call(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    return x->call != y->call ? (x->call > y->call) - (x->call < y->call) : (int)(x->position - y->position);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    enum { ROWS = 2 * 2 * THREADS * EACH };
+    struct row *row = calloc(ROWS, sizeof *row);
+    assert_non_null(row);
+    pid_t pid;
+    assert_int_equal(run(threads_work, &pid), 0);
+    assert_int_equal(read_rows(file_of(pid), row, ROWS), ROWS);
+    qsort(row, ROWS, sizeof *row, by_call);
+    for (int i = 0; i < ROWS; i += 2) { /* each call has one start and one stop, of one thread */
+        assert_int_equal(row[i].position, GT_START);
+        assert_int_equal(row[i + 1].position, GT_STOP);
+        assert_int_equal(row[i].call, row[i + 1].call);
+        assert_int_equal(row[i].thread, row[i + 1].thread);
+        assert_true(i == 0 || row[i].call != row[i - 1].call);
+    }
+    free(row);
+}
+
+static void killed_work(void)
+{
+    for (int i = 0; i < 777; i++) {
+        GT_BLOCK("survives");
+    }
+    struct gt_block open = gt_block_begin("never ends");
+    (void)open;
+    raise(SIGKILL);
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    static struct row row[2000];
+    pid_t pid;
+    assert_int_equal(WTERMSIG(run(killed_work, &pid)), SIGKILL);
+    assert_int_equal(read_rows(file_of(pid), row, 2000), 2 * 777 + 1);
+    assert_string_equal(row[2 * 777].name, "never ends");
+}
+
+static void fork_work(void)
+{
+    GT_BLOCK("parent");
+    pid_t pid = fork();
+    if (pid == 0) {
+        {
+            GT_BLOCK("child");
+        }
+        return; /* through the end of "parent", which is not the child's */
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    FILE *note = fopen("child", "w");
+    fprintf(note, "%d", (int)pid);
+    fclose(note);
+}
+
+static void test_fork(void **state)
+{
+    (void)state;
+    struct row row[8];
+    pid_t pid;
+    assert_int_equal(run(fork_work, &pid), 0);
+    assert_int_equal(read_rows(file_of(pid), row, 8), 2);
+    assert_string_equal(row[0].name, "parent");
+    assert_string_equal(row[1].name, "parent");
+
+    char path[128];
+    int child = 0;
+    snprintf(path, sizeof path, "%s/child", folder);
+    FILE *note = fopen(path, "r");
+    assert_non_null(note);
+    assert_int_equal(fscanf(note, "%d", &child), 1);
+    fclose(note);
+    assert_int_equal(read_rows(file_of(child), row, 8), 2);
+    assert_string_equal(row[0].name, "child");
+    assert_int_equal(row[0].process, child);
+    assert_int_equal(row[0].thread, child);
+}
+
+static void leftover_work(void)
+{
+    FILE *leftover = fopen(file_of(getpid()), "w");
+    fputs("an earlier file", leftover);
+    fclose(leftover);
+    GT_BLOCK("kept");
+}
+
+static void test_leftover_is_kept(void **state)
+{
+    (void)state;
+    struct row row[8];
+    pid_t pid;
+    char name[64];
+    assert_int_equal(run(leftover_work, &pid), 0);
+    snprintf(name, sizeof name, "%d-2.csv", (int)pid);
+    assert_int_equal(read_rows(name, row, 8), 2);
+}
+
+static void unwritable_work(void)
+{
+    setenv(GT_BLOCKS_ENVIRONMENT, "/nonexistent/folder", 1);
+    GT_BLOCK("nowhere");
+    if (!gt_block_trouble() || !strstr(gt_block_trouble(), "/nonexistent/folder"))
+        exit(1);
+}
+
+static void test_unwritable_is_quiet(void **state)
+{
+    (void)state;
+    pid_t pid;
+    assert_int_equal(run(unwritable_work, &pid), 0);
+}
+
+static void chosen_file_work(void)
+{
+    struct gt_block_file *file, *again;
+    struct gt_error error = {0};
+    if (gt_block_file_open(&file, "chosen.csv", 0, &error) < 0 || gt_block_file_open(&again, "chosen.csv", 0, &error) < 0)
+        exit(1);
+    if (file != again || gt_block_file_open(&again, "chosen.txt", 0, &error) != -EINVAL)
+        exit(2);
+    struct gt_block block = gt_block_begin_in(file, "here");
+    gt_block_end(&block);
+    gt_block_end(&block); /* the second time does nothing */
+}
+
+static void second_run_work(void)
+{
+    struct gt_block_file *file;
+    struct gt_error error = {0};
+    if (gt_block_file_open(&file, "chosen.csv", 0, &error) != -EEXIST)
+        exit(1);
+    if (gt_block_file_open(&file, "chosen.csv", 1, NULL) < 0)
+        exit(2);
+    struct gt_block block = gt_block_begin_in(file, "anew");
+    gt_block_end(&block);
+}
+
+static void test_chosen_file(void **state)
+{
+    (void)state;
+    struct row row[8];
+    pid_t pid;
+    assert_int_equal(run(chosen_file_work, &pid), 0);
+    assert_int_equal(read_rows("chosen.csv", row, 8), 2);
+    assert_int_equal(run(second_run_work, &pid), 0);
+    assert_int_equal(read_rows("chosen.csv", row, 8), 2);
+    assert_string_equal(row[0].name, "anew");
+}
+
+static void sqlite_work(void)
+{
+    struct gt_block_file *file;
+    if (gt_block_file_open(&file, "blocks.sqlite", 0, NULL) < 0)
+        exit(1);
+    struct gt_block open = gt_block_begin_in(file, "it's");
+    struct gt_block block = gt_block_begin_in(file, "inner");
+    gt_block_end(&block);
+    (void)open;
+    raise(SIGKILL);
+}
+
+static void test_sqlite(void **state)
+{
+    (void)state;
+    pid_t pid;
+    char path[128];
+    sqlite3 *database;
+    sqlite3_stmt *statement;
+    assert_int_equal(WTERMSIG(run(sqlite_work, &pid)), SIGKILL);
+    snprintf(path, sizeof path, "%s/blocks.sqlite", folder);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    const char *sql = "SELECT process_id, code_block_name, position, call FROM data ORDER BY rowid";
+    assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
+    const char *const name[] = {"it's", "inner", "inner"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        assert_int_equal(sqlite3_column_int(statement, 0), pid);
+        assert_string_equal((const char *)sqlite3_column_text(statement, 1), name[i]);
+        assert_int_equal(sqlite3_column_int(statement, 2), i == 2);
+        assert_int_equal(sqlite3_column_int(statement, 3), i == 0 ? 1 : 2);
+    }
+    assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nested),           cmocka_unit_test(test_names),
+        cmocka_unit_test(test_threads),          cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_fork),             cmocka_unit_test(test_leftover_is_kept),
+        cmocka_unit_test(test_unwritable_is_quiet), cmocka_unit_test(test_chosen_file),
+        cmocka_unit_test(test_sqlite),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
