@@ -1,15 +1,29 @@
 #include "aggregate/summary.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+static void clear(struct gt_statistic statistics[GT_METRIC_COUNT])
+{
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        statistics[id] = (struct gt_statistic){.min = NAN, .max = NAN, .first = NAN, .last = NAN};
+}
 
 void gt_summary_init(struct gt_summary *summary)
 {
     memset(summary, 0, sizeof *summary);
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
-        for (int id = 0; id < GT_METRIC_COUNT; id++) {
-            struct gt_statistic *s = &summary->of[scope][id];
-            s->min = s->max = s->first = s->last = NAN;
-        }
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
+        clear(summary->of[scope]);
+        summary->shared_at_peak[scope] = NAN;
+    }
+}
+
+void gt_summary_release(struct gt_summary *summary)
+{
+    free(summary->gpu);
+    summary->gpu = NULL;
+    summary->gpu_count = 0;
 }
 
 static void add(struct gt_statistic *s, double value)
@@ -24,14 +38,39 @@ static void add(struct gt_statistic *s, double value)
     s->last = value;
 }
 
-void gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
+static int add_gpu(struct gt_summary *summary, const struct gt_row *row)
+{
+    size_t needed = (size_t)row->device + 1;
+    if (needed > summary->gpu_count) {
+        void *grown = reallocarray(summary->gpu, needed, sizeof *summary->gpu);
+        if (!grown)
+            return -ENOMEM;
+        summary->gpu = grown;
+        for (; summary->gpu_count < needed; summary->gpu_count++)
+            clear(summary->gpu[summary->gpu_count]);
+    }
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        add(&summary->gpu[row->device][id], row->value[id]);
+    return 0;
+}
+
+int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
 {
     if (!summary->samples++)
         summary->first_real_ns = sample->real_ns;
     summary->last_real_ns = sample->real_ns;
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
+        const double *value = sample->row[scope].value;
+        if (!(value[GT_RAM] <= summary->of[scope][GT_RAM].max) && !isnan(value[GT_RAM]))
+            summary->shared_at_peak[scope] = value[GT_RAM_SHARED];
         for (int id = 0; id < GT_METRIC_COUNT; id++)
-            add(&summary->of[scope][id], sample->row[scope].value[id]);
+            add(&summary->of[scope][id], value[id]);
+    }
+    int status = 0;
+    for (size_t i = GT_FIXED_ROWS; i < sample->row_count && !status; i++)
+        if (sample->row[i].scope == GT_SCOPE_GPU && sample->row[i].device >= 0)
+            status = add_gpu(summary, &sample->row[i]);
+    return status;
 }
 
 double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric)

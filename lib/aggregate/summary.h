@@ -1,4 +1,4 @@
-/* Minimum, maximum, sum, first and last of every metric of the fixed scopes, one sample at a time. */
+/* Minimum, maximum, sum, first and last of every metric of the fixed scopes and of each GPU, one sample at a time. */
 #ifndef GT_AGGREGATE_SUMMARY_H
 #define GT_AGGREGATE_SUMMARY_H
 
@@ -13,10 +13,15 @@ struct gt_summary {
     uint64_t samples;
     int64_t first_real_ns, last_real_ns;
     struct gt_statistic of[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
+    double shared_at_peak[GT_FIXED_ROWS];                   /* RAM_SHARED in the sample with the largest RAM */
+    struct gt_statistic (*gpu)[GT_METRIC_COUNT];            /* [index in gt_machine.gpu][metric] */
+    size_t gpu_count;
 };
 
 void gt_summary_init(struct gt_summary *summary);
-void gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample);
+void gt_summary_release(struct gt_summary *summary);
+/* 0 or -ENOMEM, which only the first sample with GPU rows can meet. */
+int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample);
 /* NaN when nothing was measured. */
 double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric);
 
