@@ -33,6 +33,12 @@ static void raise_to(double *peak, double value)
         *peak = value;
 }
 
+static void raise_above_zero(double *peak, double value)
+{
+    if (value > 0)
+        raise_to(peak, value);
+}
+
 static double sum_if(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants)
 {
     double sum = NAN;
@@ -73,8 +79,9 @@ void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *samp
         raise_to(&peak[scope][GT_RAM_PEAK], process->value[GT_RSS]);
         raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], process->value[GT_RAM_PEAK]);
     }
-    if (sampler->account.single_peak > 0)
-        raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], sampler->account.single_peak);
+    raise_above_zero(&peak[GT_SCOPE_MAIN][GT_RAM_PEAK], sampler->account.main_peak);
+    raise_above_zero(&peak[GT_SCOPE_DESCENDANTS][GT_RAM_PEAK], sampler->account.descendant_peak);
+    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], sampler->account.single_peak);
     for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
         raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.ram[scope]);
         raise_to(&peak[scope][GT_RAM_PEAK_BOUND], sum_of_scope(sampler, GT_RAM_PEAK, scope));

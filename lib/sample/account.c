@@ -215,13 +215,32 @@ static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNT
     }
 }
 
+/* wait4's maximum is that of the largest single process among the child and the children it waited for. It starts at the
+ * memory of the process that forked the child, so the main process's tells something only above our own. */
+static void note_peak(struct gt_account *account, const struct gt_tree *tree, pid_t pid, const struct rusage *usage)
+{
+    double peak = (double)usage->ru_maxrss * 1024;
+    if (pid != tree->main) {
+        account->descendant_peak = fmax(account->descendant_peak, peak);
+        account->single_peak = fmax(account->single_peak, peak);
+        return;
+    }
+    struct rusage own;
+    if (getrusage(RUSAGE_SELF, &own) < 0 || usage->ru_maxrss <= own.ru_maxrss)
+        return;
+    account->single_peak = fmax(account->single_peak, peak);
+    const struct gt_process *main = gt_tree_find(tree, pid);
+    if (main && main->is_zombie && main->reaped[GT_MINOR_FAULTS] + main->reaped[GT_MAJOR_FAULTS] == 0)
+        account->main_peak = peak; /* it never waited for a child */
+}
+
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, pid_t pid, const struct rusage *usage)
 {
     double exact[GT_ACCOUNTED];
     usage_values(usage, exact);
     for (int k = 0; k < 7; k++)
         account->measured[k] = true;
-    account->single_peak = fmax(account->single_peak, (double)usage->ru_maxrss * 1024);
+    note_peak(account, tree, pid, usage);
     struct gt_process *process = gt_tree_find(tree, pid);
     if (!process) { /* it came and went between two samples */
         for (int k = 0; k < GT_ACCOUNTED; k++)

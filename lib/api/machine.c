@@ -1,0 +1,78 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/tracker.h"
+
+static double total_memory(const struct gt_root *root)
+{
+    char text[4096];
+    if (gt_root_read(root, "proc/meminfo", text, sizeof text) <= 0)
+        return NAN;
+    const char *line = strstr(text, "MemTotal:");
+    return line ? strtod(line + strlen("MemTotal:"), NULL) * 1024 : NAN;
+}
+
+static int copy_gpus(struct gt_tracker *tracker)
+{
+    const struct gt_frame *frame = &tracker->sampler.frame;
+    struct gt_machine *machine = &tracker->machine;
+    machine->gpu = calloc(frame->device_count ? frame->device_count : 1, sizeof *machine->gpu);
+    if (!machine->gpu)
+        return -ENOMEM;
+    machine->gpu_length = frame->device_count;
+    for (size_t i = 0; i < frame->device_count; i++) {
+        const struct gt_device *device = &frame->device[i];
+        struct gt_gpu *gpu = &machine->gpu[i];
+        snprintf(gpu->uuid, sizeof gpu->uuid, "%s", device->uuid);
+        snprintf(gpu->name, sizeof gpu->name, "%s", device->name);
+        snprintf(gpu->brand, sizeof gpu->brand, "%s", device->brand);
+        gpu->memory = device->memory;
+        gpu->selected = device->selected;
+        if (device->parent >= 0)
+            continue; /* a slice is part of its board */
+        machine->gpu_count++;
+        machine->expected_gpus += device->selected;
+        if (!isnan(device->memory))
+            machine->gpu_ram_capacity += device->memory;
+    }
+    return 0;
+}
+
+/* The command line of the process, arguments separated by blanks. */
+static void read_command(const struct gt_root *root, pid_t pid, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d/cmdline", (int)pid);
+    ssize_t length = gt_root_read(root, path, text, size);
+    if (length <= 0)
+        *text = '\0';
+    for (ssize_t i = 0; i + 1 < length; i++)
+        if (!text[i])
+            text[i] = ' ';
+}
+
+int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
+{
+    const struct gt_tracker_options *options = &tracker->options;
+    struct gt_machine *machine = &tracker->machine;
+    machine->pid = tracker->sampler.tree.main;
+    machine->period = options->sleep_time;
+    snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", options->ram_unit);
+    snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", options->gpu_ram_unit);
+    snprintf(machine->time_unit, sizeof machine->time_unit, "%s", options->time_unit);
+    machine->ram_capacity = total_memory(&tracker->sampler.root);
+    machine->core_count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
+    snprintf(machine->ram_method, sizeof machine->ram_method, "sum of resident set sizes");
+    gethostname(machine->host, sizeof machine->host - 1);
+    if (options->command)
+        snprintf(machine->command, sizeof machine->command, "%s", options->command);
+    else
+        read_command(&tracker->sampler.root, machine->pid, machine->command, sizeof machine->command);
+    if (copy_gpus(tracker) < 0)
+        return gt_error_system(error, ENOMEM, "tracker");
+    return 0;
+}

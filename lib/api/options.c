@@ -1,0 +1,132 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/tracker.h"
+#include "schema/unit.h"
+
+static const char *const memory_methods[] = {"auto", "rss", "pss", "unique", NULL};
+static const char *const brands[] = {"nvidia", "amd", "intel", NULL};
+
+static bool is_one_of(const char *text, const char *const choices[])
+{
+    while (*choices && strcmp(*choices, text))
+        choices++;
+    return *choices != NULL;
+}
+
+/* Every text option and its place, so that copying, filling in and freeing are one loop each. */
+static const struct {
+    size_t offset;
+    const char *fallback;
+} texts[] = {
+    {offsetof(struct gt_tracker_options, ram_unit), "gigabytes"},
+    {offsetof(struct gt_tracker_options, gpu_ram_unit), "gigabytes"},
+    {offsetof(struct gt_tracker_options, time_unit), "hours"},
+    {offsetof(struct gt_tracker_options, memory), "auto"},
+    {offsetof(struct gt_tracker_options, gpu_uuids), NULL},
+    {offsetof(struct gt_tracker_options, gpu_brand), NULL},
+    {offsetof(struct gt_tracker_options, tracking_file), NULL},
+    {offsetof(struct gt_tracker_options, machine_root), NULL},
+    {offsetof(struct gt_tracker_options, command), NULL},
+};
+enum { TEXTS = sizeof texts / sizeof *texts };
+
+static const char **text_at(struct gt_tracker_options *options, int i)
+{
+    return (const char **)((char *)options + texts[i].offset);
+}
+
+void gt_tracker_options_release(struct gt_tracker_options *options)
+{
+    for (int i = 0; i < TEXTS; i++)
+        free((char *)*text_at(options, i));
+    for (const char *const *library = options->libraries; library && *library; library++)
+        free((char *)*library);
+    free((void *)options->libraries);
+    *options = (struct gt_tracker_options){0};
+}
+
+static int copy_libraries(struct gt_tracker_options *options)
+{
+    const char *const *given = options->libraries;
+    size_t count = 0;
+    while (given && given[count])
+        count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    options->libraries = (const char *const *)copy;
+    if (!copy)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (!(copy[i] = strdup(given[i])))
+            return -ENOMEM;
+    return 0;
+}
+
+int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
+                            struct gt_error *error)
+{
+    *ret = (struct gt_tracker_options){0};
+    size_t size = options ? options->size : 0;
+    if (options)
+        memcpy(ret, options, size && size < sizeof *ret ? size : sizeof *ret);
+    int status = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        const char **text = text_at(ret, i);
+        const char *given = *text && **text ? *text : texts[i].fallback;
+        *text = given ? strdup(given) : NULL;
+        if (given && !*text)
+            status = -ENOMEM;
+    }
+    if (copy_libraries(ret) < 0)
+        status = -ENOMEM;
+    if (ret->sleep_time == 0)
+        ret->sleep_time = 1.0;
+    if (status < 0) {
+        gt_tracker_options_release(ret);
+        return gt_error_system(error, ENOMEM, "tracker options");
+    }
+    return 0;
+}
+
+static int check_values(const struct gt_tracker_options *options, struct gt_error *error)
+{
+    double factor;
+    if (!isfinite(options->sleep_time) || options->sleep_time < 0.001)
+        return gt_error_set(error, EINVAL, "the sleep time must be at least 0.001 seconds");
+    if (options->sleep_time > 86400)
+        return gt_error_set(error, EINVAL, "the sleep time must be at most 86400 seconds");
+    if (options->expected_cores < 0)
+        return gt_error_set(error, EINVAL, "the number of expected cores must be at least 1");
+    if (!is_one_of(options->memory, memory_methods))
+        return gt_error_set(error, EINVAL, "\"%s\" is not a memory method; choose auto, rss, pss or unique",
+                            options->memory);
+    if (options->gpu_brand && !is_one_of(options->gpu_brand, brands))
+        return gt_error_set(error, EINVAL, "\"%s\" is not a GPU brand; choose nvidia, amd or intel",
+                            options->gpu_brand);
+    int status = gt_unit_memory(options->ram_unit, &factor, error);
+    if (status >= 0)
+        status = gt_unit_memory(options->gpu_ram_unit, &factor, error);
+    if (status >= 0)
+        status = gt_unit_time(options->time_unit, &factor, error);
+    return status;
+}
+
+int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error)
+{
+    struct gt_tracker_options copy;
+    int status = gt_tracker_options_copy(&copy, options, error);
+    if (status < 0)
+        return status;
+    status = check_values(&copy, error);
+    if (status >= 0 && copy.tracking_file) {
+        char path[4096];
+        struct gt_store_options store = {.path = path, .overwrite = copy.overwrite, .detail = copy.detail};
+        status = gt_store_path(path, sizeof path, copy.tracking_file, 0, error);
+        if (status >= 0)
+            status = gt_store_check(&store, error);
+    }
+    gt_tracker_options_release(&copy);
+    return status;
+}

@@ -1,0 +1,50 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/provenance.h"
+
+void gt_outcome_release(struct gt_outcome *outcome)
+{
+    free(outcome->provenance);
+    *outcome = (struct gt_outcome){0};
+}
+
+/* Counters as they stand now: the last row was taken earlier, and children have been waited for since. */
+static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcome)
+{
+    double job[GT_METRIC_COUNT];
+    gt_values_clear(job);
+    gt_account_totals(&tracker->sampler.account, &tracker->sampler.tree, job);
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        outcome->value[GT_SCOPE_COMBINED][gt_accounted[k]] = job[gt_accounted[k]];
+    double main = tracker->sampler.account.main_own_cpu;
+    outcome->value[GT_SCOPE_MAIN][GT_CPU_TIME] = main;
+    outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
+    outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = (double)tracker->sampler.tree.started;
+}
+
+static void final_peaks(struct gt_tracker *tracker, struct gt_outcome *outcome)
+{
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            if (gt_metrics[id].kind == GT_PEAK && !isnan(tracker->combiner.peak[scope][id]))
+                outcome->value[scope][id] = tracker->combiner.peak[scope][id];
+}
+
+int gt_tracker_outcome(struct gt_tracker *tracker, struct gt_outcome *ret, struct gt_error *error)
+{
+    int64_t now = gt_clock_monotonic(&tracker->sampler.clock);
+    gt_outcome_release(ret);
+    gt_summary_outcome(&tracker->summary, ret);
+    ret->elapsed = (double)((tracker->end_ns ? tracker->end_ns : now) - tracker->start_ns) / 1e9;
+    ret->exit_status = tracker->exit_status;
+    ret->missed = tracker->missed;
+    ret->slowest_sample = tracker->slowest_sample;
+    ret->own_cpu_time = gt_tracker_own_cpu(tracker);
+    final_counters(tracker, ret);
+    final_peaks(tracker, ret);
+    if (gt_provenance_fill(tracker, ret) < 0)
+        return gt_error_system(error, ENOMEM, "tracker");
+    return 0;
+}

@@ -1,0 +1,141 @@
+#include "api/provenance.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct origin {
+    enum gt_exactness exactness;
+    const char *source;
+    const char *note;
+};
+
+/* Figures of processes and of the host; those of GPUs name their driver. */
+static const struct origin origins[GT_METRIC_COUNT] = {
+    [GT_RAM] = {GT_SAMPLED, "/proc/PID/statm",
+                "resident set sizes, less what the last walk found to be counted more than once"},
+    [GT_RAM_PRIVATE] = {GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
+    [GT_RAM_SHARED] = {GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
+    [GT_RSS] = {GT_SAMPLED, "/proc/PID/statm", ""},
+    [GT_RAM_PEAK] = {GT_EXACT, "/proc/PID/status VmHWM, wait4", "high-water mark of the kernel"},
+    [GT_RAM_PEAK_BOUND] = {GT_DERIVED, "/proc/PID/status VmHWM",
+                           "sum of the high-water marks of processes alive together"},
+    [GT_SWAP] = {GT_SAMPLED, "/proc/PID/status VmSwap", ""},
+    [GT_CGROUP_RAM] = {GT_SAMPLED, "control group", "page cache included"},
+    [GT_CGROUP_RAM_PEAK] = {GT_EXACT, "control group", "page cache included"},
+    [GT_CPU_TIME] = {GT_EXACT, "CPU clocks of the processes, wait4", "children that were waited for included"},
+    [GT_CPU_UTILIZATION] = {GT_DERIVED, "CPU clocks of the processes", "CPU time of an interval over its length"},
+    [GT_THREADS] = {GT_SAMPLED, "/proc/PID/task", ""},
+    [GT_PROCESSES] = {GT_SAMPLED, "/proc/PID/task/TID/children", ""},
+    [GT_THREADS_PEAK] = {GT_SAMPLED, "/proc/PID/task", "largest sample"},
+    [GT_PROCESSES_PEAK] = {GT_SAMPLED, "/proc/PID/task/TID/children", "largest sample"},
+    [GT_PROCESSES_STARTED] = {GT_SAMPLED, "/proc/PID/task/TID/children",
+                              "processes seen; those that came and went between two looks are missing"},
+    [GT_MINOR_FAULTS] = {GT_EXACT, "/proc/PID/stat, wait4", ""},
+    [GT_MAJOR_FAULTS] = {GT_EXACT, "/proc/PID/stat, wait4", ""},
+    [GT_VOLUNTARY_SWITCHES] = {GT_EXACT, "/proc/PID/task/TID/status, wait4", ""},
+    [GT_INVOLUNTARY_SWITCHES] = {GT_EXACT, "/proc/PID/task/TID/status, wait4", ""},
+    [GT_READ_BYTES] = {GT_EXACT, "/proc/PID/io, wait4", ""},
+    [GT_WRITTEN_BYTES] = {GT_EXACT, "/proc/PID/io, wait4", ""},
+    [GT_READ_CHARACTERS] = {GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
+    [GT_WRITTEN_CHARACTERS] = {GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
+    [GT_NETWORK_RECEIVED] = {GT_EXACT, "/proc/PID/net/dev", "of the whole network namespace"},
+    [GT_NETWORK_SENT] = {GT_EXACT, "/proc/PID/net/dev", "of the whole network namespace"},
+    [GT_PRESSURE_CPU] = {GT_EXACT, "/proc/pressure/cpu", "of the whole machine"},
+    [GT_PRESSURE_MEMORY] = {GT_EXACT, "/proc/pressure/memory", "of the whole machine"},
+    [GT_PRESSURE_MEMORY_FULL] = {GT_EXACT, "/proc/pressure/memory", "of the whole machine"},
+    [GT_PRESSURE_IO] = {GT_EXACT, "/proc/pressure/io", "of the whole machine"},
+    [GT_PRESSURE_IO_FULL] = {GT_EXACT, "/proc/pressure/io", "of the whole machine"},
+};
+
+static const struct origin system_origins[GT_METRIC_COUNT] = {
+    [GT_RAM] = {GT_SAMPLED, "/proc/meminfo", "memory in use on the whole machine"},
+    [GT_SWAP] = {GT_SAMPLED, "/proc/meminfo", ""},
+    [GT_CPU_TIME] = {GT_EXACT, "/proc/stat", "in steps of a clock tick"},
+    [GT_CPU_UTILIZATION] = {GT_DERIVED, "/proc/stat", "busy time of an interval over its length"},
+};
+
+static bool fills(const struct gt_collector_type *type, enum gt_metric_id id)
+{
+    for (size_t i = 0; i < type->metric_count; i++)
+        if (type->metrics[i] == id)
+            return true;
+    return false;
+}
+
+/* The source that fills a metric: a ready one before others. */
+static const struct gt_sampler_source *source_of(const struct gt_tracker *tracker, enum gt_metric_id id)
+{
+    const struct gt_sampler_source *found = NULL;
+    for (size_t i = 0; i < tracker->sampler.source_count; i++) {
+        const struct gt_sampler_source *source = &tracker->sampler.source[i];
+        if (fills(source->type, id) && (!found || (!found->state && source->state)))
+            found = source;
+    }
+    return found;
+}
+
+static void describe_missing(const struct gt_tracker *tracker, struct gt_provenance *entry)
+{
+    const struct gt_sampler_source *source = source_of(tracker, entry->metric);
+    entry->exactness = GT_MISSING;
+    if (source && !source->state)
+        snprintf(entry->note, sizeof entry->note, "%s",
+                 source->availability.reason[0] ? source->availability.reason : "not on this machine");
+    else
+        snprintf(entry->note, sizeof entry->note, "%s",
+                 tracker->summary.samples ? "not measured in this run" : "the run ended before the first sample");
+}
+
+static void describe_measured(const struct gt_tracker *tracker, struct gt_provenance *entry)
+{
+    const struct origin *origin = &origins[entry->metric];
+    if (entry->scope == GT_SCOPE_SYSTEM && system_origins[entry->metric].source)
+        origin = &system_origins[entry->metric];
+    const struct gt_sampler_source *source = source_of(tracker, entry->metric);
+    entry->exactness = origin->source ? origin->exactness : GT_SAMPLED;
+    if (gt_metrics[entry->metric].kind == GT_COUNTER && !origin->source)
+        entry->exactness = GT_EXACT;
+    snprintf(entry->source, sizeof entry->source, "%s",
+             origin->source ? origin->source
+             : source       ? source->availability.source
+                            : "");
+    snprintf(entry->note, sizeof entry->note, "%s", origin->note ? origin->note : "");
+}
+
+/* A tree's peak is exact only when it is a cgroup's; otherwise it lies between two bounds. */
+static void refine_peak(const struct gt_outcome *outcome, struct gt_provenance *entry)
+{
+    if (entry->metric != GT_RAM_PEAK || entry->scope == GT_SCOPE_MAIN)
+        return;
+    const double *values = outcome->value[entry->scope];
+    if (values[GT_RAM_PEAK] >= values[GT_RAM_PEAK_BOUND])
+        return;
+    entry->exactness = GT_SAMPLED;
+    snprintf(
+        entry->note, sizeof entry->note,
+        "lower bound: the largest sample, at least the largest high-water mark of one process; upper bound: ram_peak_bound");
+}
+
+int gt_provenance_fill(const struct gt_tracker *tracker, struct gt_outcome *outcome)
+{
+    size_t most = (size_t)GT_FIXED_ROWS * GT_METRIC_COUNT;
+    outcome->provenance = calloc(most, sizeof *outcome->provenance);
+    if (!outcome->provenance)
+        return -ENOMEM;
+    outcome->provenance_count = 0;
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+        for (int id = 0; id < GT_METRIC_COUNT; id++) {
+            if (!gt_metric_has(id, scope))
+                continue;
+            struct gt_provenance *entry = &outcome->provenance[outcome->provenance_count++];
+            *entry = (struct gt_provenance){.scope = scope, .metric = id};
+            if (isnan(outcome->value[scope][id]))
+                describe_missing(tracker, entry);
+            else
+                describe_measured(tracker, entry);
+            refine_peak(outcome, entry);
+        }
+    return 0;
+}

@@ -1,0 +1,67 @@
+/* Reports of trackers and recordings, for those who see only the public header. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/usage.h"
+#include "api/tracker.h"
+#include "schema/unit.h"
+
+int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
+{
+    if (tracker->is_finished)
+        return gt_usage_report(ret, &tracker->machine, &tracker->summary, &tracker->outcome, error);
+    struct gt_outcome outcome = {0};
+    pthread_mutex_lock(&tracker->mutex);
+    int status = gt_tracker_outcome(tracker, &outcome, error);
+    if (status >= 0)
+        status = gt_usage_report(ret, &tracker->machine, &tracker->summary, &outcome, error);
+    pthread_mutex_unlock(&tracker->mutex);
+    gt_outcome_release(&outcome);
+    return status;
+}
+
+static int choose_unit(char *unit, size_t size, const char *wanted,
+                       int (*check)(const char *, double *, struct gt_error *), struct gt_error *error)
+{
+    double factor;
+    if (!wanted)
+        return 0;
+    int status = check(wanted, &factor, error);
+    if (status >= 0) {
+        strncpy(unit, wanted, size - 1);
+        unit[size - 1] = '\0';
+    }
+    return status;
+}
+
+int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
+                        struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    struct gt_summary *summary = malloc(sizeof *summary);
+    const struct gt_sample *sample;
+    int status = summary ? gt_recording_open(&recording, path, error) : gt_error_system(error, ENOMEM, "%s", path);
+    if (summary)
+        gt_summary_init(summary);
+    if (status >= 0)
+        while ((status = gt_recording_next(recording, &sample, error)) > 0)
+            gt_summary_add(summary, sample);
+    if (status >= 0) {
+        struct gt_machine machine = *gt_recording_machine(recording);
+        struct gt_outcome so_far;
+        gt_summary_outcome(summary, &so_far);
+        const struct gt_outcome *outcome = gt_recording_outcome(recording);
+        status = choose_unit(machine.ram_unit, sizeof machine.ram_unit, ram_unit, gt_unit_memory, error);
+        if (status >= 0)
+            status = choose_unit(machine.gpu_ram_unit, sizeof machine.gpu_ram_unit, gpu_ram_unit, gt_unit_memory,
+                                 error);
+        if (status >= 0)
+            status = choose_unit(machine.time_unit, sizeof machine.time_unit, time_unit, gt_unit_time, error);
+        if (status >= 0)
+            status = gt_usage_report(ret, &machine, summary, outcome ? outcome : &so_far, error);
+    }
+    gt_recording_close(recording);
+    free(summary);
+    return status;
+}

@@ -1,0 +1,338 @@
+#include "api/tracker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/device.h"
+
+static double cpu_seconds(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+double gt_tracker_own_cpu(const struct gt_tracker *tracker)
+{
+    return tracker->is_dedicated ? cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - tracker->own_cpu_base
+                                 : tracker->own_cpu_spent;
+}
+
+static void warn(const struct gt_tracker *tracker, const char *sentence)
+{
+    if (tracker->options.warn)
+        tracker->options.warn(tracker->options.context, sentence);
+}
+
+static int64_t now_of(const struct gt_tracker *tracker)
+{
+    return gt_clock_monotonic(&tracker->sampler.clock);
+}
+
+static void release(struct gt_tracker *tracker)
+{
+    if (tracker->store)
+        gt_store_close(tracker->store, NULL, NULL);
+    if (tracker->pidfd >= 0)
+        close(tracker->pidfd);
+    gt_sampler_close(&tracker->sampler);
+    gt_combine_release(&tracker->combiner);
+    gt_outcome_release(&tracker->outcome);
+    free(tracker->machine.gpu);
+    gt_tracker_options_release(&tracker->options);
+    pthread_mutex_destroy(&tracker->mutex);
+    pthread_cond_destroy(&tracker->wake);
+    free(tracker);
+}
+
+static void warn_of_sources(const struct gt_tracker *tracker)
+{
+    bool has_gpu = tracker->sampler.frame.device_count > 0;
+    for (size_t i = 0; i < tracker->sampler.source_count; i++) {
+        const struct gt_availability *availability = &tracker->sampler.source[i].availability;
+        char sentence[600];
+        if (availability->state != GT_DENIED && availability->state != GT_BROKEN)
+            continue;
+        snprintf(sentence, sizeof sentence, "%s: %s%s%s", availability->source, availability->reason,
+                 availability->remedy[0] ? "; try: " : "", availability->remedy);
+        warn(tracker, sentence);
+    }
+    if (!has_gpu)
+        warn(tracker, "No GPU was found: GPU figures are not measured");
+}
+
+static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *error)
+{
+    const struct gt_tracker_options *options = &tracker->options;
+    struct gt_sampler_options sampler = {
+        .pid = pid,
+        .launched = options->launched,
+        .machine_root = options->machine_root,
+        .gpu_brand = options->gpu_brand,
+        .memory = options->memory,
+        .libraries = options->libraries,
+        .period = options->sleep_time,
+    };
+    int status = gt_sampler_open(&tracker->sampler, &sampler, error);
+    if (status >= 0)
+        status = gt_device_select(&tracker->sampler.frame, options->gpu_uuids, error);
+    if (status >= 0 && options->tracking_file)
+        status = gt_store_path(tracker->path, sizeof tracker->path, options->tracking_file, pid, error);
+    if (status >= 0)
+        status = gt_tracker_describe(tracker, error);
+    return status;
+}
+
+static void init_wake(struct gt_tracker *tracker)
+{
+    pthread_condattr_t monotonic;
+    pthread_mutex_init(&tracker->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&tracker->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static void begin(struct gt_tracker *tracker, pid_t pid)
+{
+    tracker->start_ns = now_of(tracker);
+    tracker->next_sample_ns = tracker->start_ns;
+    tracker->next_look_ns = tracker->start_ns;
+    tracker->machine.start_real_ns = gt_clock_real(&tracker->sampler.clock);
+    tracker->pidfd = tracker->sampler.root.is_machine ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    gt_summary_init(&tracker->summary);
+    gt_combine_init(&tracker->combiner, tracker->options.detail, tracker->machine.core_count,
+                    tracker->options.sleep_time);
+}
+
+int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
+                    struct gt_error *error)
+{
+    int status = gt_tracker_check(options, error);
+    if (status < 0)
+        return status;
+    struct gt_tracker *tracker = calloc(1, sizeof *tracker);
+    if (!tracker)
+        return gt_error_system(error, ENOMEM, "tracker");
+    init_wake(tracker);
+    tracker->pidfd = -1;
+    tracker->exit_status = -1;
+    tracker->sampler.root.fd = -1;
+    tracker->is_dedicated = pid != 0 && pid != getpid();
+    pid = pid ? pid : getpid();
+    status = gt_tracker_options_copy(&tracker->options, options, error);
+    if (status >= 0)
+        status = open_parts(tracker, pid, error);
+    if (status < 0) {
+        release(tracker);
+        return status;
+    }
+    tracker->period_ns = (int64_t)(tracker->options.sleep_time * 1e9);
+    begin(tracker, pid);
+    warn_of_sources(tracker);
+    *ret = tracker;
+    return 0;
+}
+
+void gt_tracker_close(struct gt_tracker *tracker)
+{
+    if (!tracker)
+        return;
+    gt_tracker_stop(tracker, NULL);
+    release(tracker);
+}
+
+/* ---- Sampling ---------------------------------------------------------------------------------------------------- */
+
+static void note_end(struct gt_tracker *tracker)
+{
+    const struct gt_tree *tree = &tracker->sampler.tree;
+    bool main_lives = tree->count && tree->process[0]->is_main && !tree->process[0]->is_zombie;
+    if (!main_lives && !tracker->end_ns)
+        tracker->end_ns = now_of(tracker);
+}
+
+static bool any_lives(const struct gt_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (!tree->process[i]->is_zombie)
+            return true;
+    return false;
+}
+
+static int store_sample(struct gt_tracker *tracker, struct gt_error *error)
+{
+    int status = 0;
+    if (!tracker->options.tracking_file)
+        return 0;
+    if (!tracker->store) {
+        struct gt_store_options store = {
+            .path = tracker->path, .overwrite = tracker->options.overwrite, .detail = tracker->options.detail};
+        status = gt_store_open(&tracker->store, &store, &tracker->machine, error);
+    }
+    if (status >= 0)
+        status = gt_store_write(tracker->store, &tracker->sample, error);
+    if (status >= 0 && !tracker->store_warned && gt_store_trouble(tracker->store)) {
+        tracker->store_warned = true;
+        warn(tracker, gt_store_trouble(tracker->store));
+    }
+    return status;
+}
+
+static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *error)
+{
+    int64_t patience = tracker->period_ns / 4 < 50000000 ? tracker->period_ns / 4 : 50000000;
+    int status = gt_sampler_read(&tracker->sampler, patience, error);
+    if (status < 0)
+        return status;
+    note_end(tracker);
+    bool lives = any_lives(&tracker->sampler.tree);
+    if (!record || !lives) {
+        gt_combine_peaks(&tracker->combiner, &tracker->sampler);
+        return lives;
+    }
+    status = gt_combine(&tracker->combiner, &tracker->sampler, &tracker->sample);
+    if (status < 0)
+        return gt_error_system(error, -status, "sample");
+    gt_summary_add(&tracker->summary, &tracker->sample);
+    status = store_sample(tracker, error);
+    return status < 0 ? status : lives;
+}
+
+int gt_tracker_sample_locked(struct gt_tracker *tracker, bool record, struct gt_error *error)
+{
+    double began = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+    int64_t began_ns = now_of(tracker);
+    int status = read_once(tracker, record, error);
+    double seconds = (double)(now_of(tracker) - began_ns) / 1e9;
+    if (seconds > tracker->slowest_sample)
+        tracker->slowest_sample = seconds;
+    tracker->own_cpu_spent += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    return status;
+}
+
+/* Between samples that are far apart, the tree is looked at soon after the start and then once a second. */
+static void plan_next_look(struct gt_tracker *tracker, int64_t now)
+{
+    static const int64_t early_ms[] = {25, 100, 300};
+    int64_t next = 0;
+    while (tracker->looks < sizeof early_ms / sizeof *early_ms && next <= now)
+        next = tracker->start_ns + early_ms[tracker->looks++] * 1000000;
+    tracker->next_look_ns = next > now ? next : now + GT_SECOND;
+}
+
+int gt_tracker_tick_locked(struct gt_tracker *tracker, struct gt_error *error)
+{
+    int64_t now = now_of(tracker);
+    bool record = now >= tracker->next_sample_ns;
+    if (record) {
+        int64_t ticks = (now - tracker->next_sample_ns) / tracker->period_ns + 1;
+        tracker->missed += (uint64_t)(ticks - 1);
+        tracker->next_sample_ns += ticks * tracker->period_ns;
+    }
+    plan_next_look(tracker, now);
+    return gt_tracker_sample_locked(tracker, record, error);
+}
+
+int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error)
+{
+    if (tracker->is_finished)
+        return gt_error_set(error, EINVAL, "the tracker has finished");
+    pthread_mutex_lock(&tracker->mutex);
+    int status = gt_tracker_sample_locked(tracker, true, error);
+    pthread_mutex_unlock(&tracker->mutex);
+    return status;
+}
+
+int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error)
+{
+    if (tracker->is_finished)
+        return gt_error_set(error, EINVAL, "the tracker has finished");
+    pthread_mutex_lock(&tracker->mutex);
+    int status = gt_tracker_tick_locked(tracker, error);
+    pthread_mutex_unlock(&tracker->mutex);
+    return status;
+}
+
+int64_t gt_tracker_due(const struct gt_tracker *tracker)
+{
+    return tracker->next_look_ns < tracker->next_sample_ns ? tracker->next_look_ns : tracker->next_sample_ns;
+}
+
+int gt_tracker_pidfd(const struct gt_tracker *tracker)
+{
+    return tracker->pidfd;
+}
+
+/* ---- What the caller knows and asks ------------------------------------------------------------------------------ */
+
+void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, const struct rusage *usage)
+{
+    pthread_mutex_lock(&tracker->mutex);
+    if (pid == tracker->machine.pid)
+        tracker->exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    gt_account_reaped(&tracker->sampler.account, &tracker->sampler.tree, pid, usage);
+    note_end(tracker);
+    if (!tracker->sampler.tree.count)
+        tracker->end_ns = now_of(tracker);
+    pthread_mutex_unlock(&tracker->mutex);
+}
+
+double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric)
+{
+    struct gt_tracker *locked = (struct gt_tracker *)tracker;
+    if (scope >= (enum gt_scope)GT_FIXED_ROWS || metric < 0 || metric >= GT_METRIC_COUNT)
+        return NAN;
+    pthread_mutex_lock(&locked->mutex);
+    double value = tracker->is_finished        ? tracker->outcome.value[scope][metric]
+                   : tracker->sample.row_count ? tracker->sample.row[scope].value[metric]
+                                               : NAN;
+    pthread_mutex_unlock(&locked->mutex);
+    return value;
+}
+
+size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity)
+{
+    struct gt_tracker *locked = (struct gt_tracker *)tracker;
+    size_t count = 0;
+    pthread_mutex_lock(&locked->mutex);
+    for (size_t i = 0; i < tracker->sampler.tree.count; i++) {
+        const struct gt_process *process = tracker->sampler.tree.process[i];
+        if (process->is_zombie)
+            continue;
+        if (count < capacity)
+            pids[count] = process->pid;
+        count++;
+    }
+    pthread_mutex_unlock(&locked->mutex);
+    return count;
+}
+
+int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
+{
+    int status = gt_tracker_stop(tracker, error);
+    if (tracker->is_finished)
+        return status;
+    if (!tracker->end_ns || any_lives(&tracker->sampler.tree))
+        gt_sampler_read(&tracker->sampler, 0, NULL);
+    note_end(tracker);
+    gt_combine_peaks(&tracker->combiner, &tracker->sampler);
+    int described = gt_tracker_outcome(tracker, &tracker->outcome, error);
+    if (described < 0)
+        return described;
+    tracker->outcome.complete = true;
+    tracker->is_finished = true;
+    if (tracker->store) {
+        int closed = gt_store_close(tracker->store, &tracker->outcome, error);
+        tracker->store = NULL;
+        status = closed < 0 ? closed : status;
+    }
+    return status;
+}

@@ -1,0 +1,60 @@
+/* Inside a tracker: shared by the files of this folder. */
+#ifndef GT_API_TRACKER_H
+#define GT_API_TRACKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "aggregate/combine.h"
+#include "aggregate/summary.h"
+#include "store/store.h"
+
+struct gt_tracker {
+    struct gt_tracker_options options; /* its strings are copies */
+    char path[4096];                   /* of the tracking file, placeholders filled in */
+    struct gt_sampler sampler;
+    struct gt_combiner combiner;
+    struct gt_summary summary;
+    struct gt_machine machine;
+    struct gt_store *store;
+    struct gt_sample sample;   /* the latest; its rows belong to the combiner */
+    struct gt_outcome outcome; /* once finished */
+    bool is_finished;
+    bool store_warned;
+    int pidfd;
+
+    int64_t start_ns; /* CLOCK_MONOTONIC */
+    int64_t end_ns;   /* when the main process was seen to have ended; 0: it lives */
+    int64_t period_ns;
+    int64_t next_sample_ns, next_look_ns;
+    uint64_t missed;
+    unsigned looks;
+
+    bool is_dedicated; /* this process does nothing but track: all its CPU time is our cost */
+    double own_cpu_base, own_cpu_spent, slowest_sample;
+    int exit_status; /* -1 unknown */
+
+    pthread_t thread;
+    pthread_mutex_t mutex; /* between the caller and the sampling thread */
+    pthread_cond_t wake;
+    bool has_thread, stop;
+    struct gt_error thread_error;
+};
+
+/* Options: defaults filled in, strings copied; the check without side effects. */
+int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
+                            struct gt_error *error);
+void gt_tracker_options_release(struct gt_tracker_options *options);
+
+/* The facts that do not change. */
+int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error);
+
+/* The figures so far, as a finished run has them. */
+int gt_tracker_outcome(struct gt_tracker *tracker, struct gt_outcome *ret, struct gt_error *error);
+void gt_outcome_release(struct gt_outcome *outcome);
+
+double gt_tracker_own_cpu(const struct gt_tracker *tracker);
+int gt_tracker_sample_locked(struct gt_tracker *tracker, bool record, struct gt_error *error);
+int gt_tracker_tick_locked(struct gt_tracker *tracker, struct gt_error *error);
+
+#endif
