@@ -1,0 +1,57 @@
+/* Memory of a set of processes in which each page counts once. Definitions and limits: docs/memory.md.
+ *
+ *   unique  page frame numbers: exact. Needs CAP_SYS_ADMIN.
+ *   pss     the kernel's own sums. Exact when no process outside the set shares with it; else the larger of two lower bounds,
+ *           the sum of PSS, and all private memory with the largest shared part of one process.
+ *   rss     no walk: shared pages count in each process.
+ *
+ * A walk holds locks of the processes it reads, for about 5 ms for each GB: the caller limits how often (sample/walker.h). */
+#ifndef GT_COLLECT_MEMORY_H
+#define GT_COLLECT_MEMORY_H
+
+#include "collect/collector.h"
+
+enum gt_memory_method { GT_MEMORY_RSS, GT_MEMORY_PSS, GT_MEMORY_UNIQUE };
+
+struct gt_memory_process {
+    pid_t pid;
+    uint64_t start; /* clock ticks after boot; 0: whoever has the pid now */
+    bool is_main;
+    bool is_skipped;      /* leave it out of this walk */
+    bool ok;              /* it was walked: the figures below are set; else they are NaN */
+    bool is_denied;       /* another user's process */
+    double rss;           /* bytes, what the walk saw */
+    double pss;           /* NaN by page frames */
+    double private_bytes; /* resident pages mapped once on the whole machine */
+    double shared_bytes;  /* the other resident pages, those of files and libraries that strangers map included */
+    double swap;
+    int64_t duration_ns; /* what walking this one took */
+};
+
+/* Sums over the processes walked, private + shared = unique. */
+struct gt_memory_scope {
+    double unique, private_bytes, shared_bytes, swap;
+    double largest_shared; /* the shared part of the process that has the largest */
+    size_t walked, denied;
+};
+
+struct gt_memory_totals {
+    struct gt_memory_scope main, descendants, combined;
+};
+
+struct gt_memory;
+
+/* `method` "auto" (NULL), "unique", "pss" or "rss"; auto takes the first of these three that works here. -EINVAL: no such
+ * method; -EPERM, -ENOENT: the method named cannot be had. `root` stays the caller's. Always fills *availability. */
+int gt_memory_open(struct gt_memory **ret, const struct gt_root *root, const char *method,
+                   struct gt_availability *availability, struct gt_error *error);
+enum gt_memory_method gt_memory_method(const struct gt_memory *memory);
+const char *gt_memory_label(const struct gt_memory *memory); /* "unique page frames", "proportional set size", ... */
+
+/* Walk the processes one after the other. Processes that have gone, or belong to others, are no error. The memory the walk
+ * itself needs is given back before it returns. */
+int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, size_t count,
+                   struct gt_memory_totals *ret);
+void gt_memory_close(struct gt_memory *memory);
+
+#endif

@@ -1,0 +1,17 @@
+/* What the kernel adds up itself for one process: /proc/PID/smaps_rollup (Linux 4.14), else the sum over /proc/PID/smaps. */
+#ifndef GT_COLLECT_SMAPS_H
+#define GT_COLLECT_SMAPS_H
+
+#include <stdint.h>
+
+#include "base/root.h"
+
+struct gt_smaps {
+    double rss, pss, private_bytes, shared_bytes, swap; /* bytes; PSS: each page over the number of its mappings */
+};
+
+/* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, has no memory, or `start` (0: any) is not its start time;
+ * -ENOENT: this kernel has neither file. */
+int gt_smaps_read(const struct gt_root *root, pid_t pid, uint64_t start, struct gt_smaps *ret);
+
+#endif
