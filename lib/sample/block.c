@@ -291,8 +291,7 @@ static struct gt_block_file *open_standard(void)
     char name[PATH_MAX], stem[PATH_MAX];
     const char *folder = secure_getenv(GT_BLOCKS_ENVIRONMENT);
     bool has_folder = folder && *folder;
-    int length = snprintf(name, sizeof name, "%s%s%d", has_folder ? folder : "", has_folder ? "/" : "",
-                          (int)process->pid);
+    int length = snprintf(name, sizeof name, "%s%s%d", has_folder ? folder : "", has_folder ? "/" : "", (int)process->pid);
     if (length >= (int)sizeof name || absolute_path(stem, name, &process->trouble) < 0)
         return NULL;
     return open_numbered("", stem, gt_block_csv.suffix);
@@ -370,10 +369,7 @@ static struct gt_block begin_in(struct thread *thread, struct gt_block_file *fil
 {
     struct gt_block block = {.name = name && *name ? name : "(unnamed)", .thread = thread->id};
     struct gt_border_row row = {
-        .name = block.name,
-        .process = process->pid,
-        .thread = thread->id,
-        .position = GT_START,
+        .name = block.name, .process = process->pid, .thread = thread->id, .position = GT_START,
     };
     read_clocks(&row);
     if (file && write_row(thread, file, &row) == 0) {

@@ -1,0 +1,18 @@
+#include "collect/availability.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char gt_remedy_net_admin[] = "sudo setcap cap_net_admin+ep \"$(command -v gpu-tracker)\"";
+
+int gt_unavailable(struct gt_availability *availability, enum gt_state state, const char *remedy, const char *reason,
+                   ...)
+{
+    va_list arguments;
+    va_start(arguments, reason);
+    vsnprintf(availability->reason, sizeof availability->reason, reason, arguments);
+    va_end(arguments);
+    snprintf(availability->remedy, sizeof availability->remedy, "%s", remedy ? remedy : "");
+    availability->state = state;
+    return 0;
+}

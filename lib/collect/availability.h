@@ -1,0 +1,14 @@
+/* Filling a struct gt_availability. */
+#ifndef GT_COLLECT_AVAILABILITY_H
+#define GT_COLLECT_AVAILABILITY_H
+
+#include "collect/collector.h"
+
+/* The remedy for everything that takes CAP_NET_ADMIN. */
+extern const char gt_remedy_net_admin[];
+
+/* Set state, reason (as printf; cut off where it does not fit) and remedy, which may be NULL. Always returns 0. */
+int gt_unavailable(struct gt_availability *availability, enum gt_state state, const char *remedy, const char *reason,
+                   ...) __attribute__((format(printf, 4, 5)));
+
+#endif

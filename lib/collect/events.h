@@ -1,0 +1,65 @@
+/* What the kernel tells of its own accord about processes: every fork and exit, and what each task had used when it
+ * ended. Nothing is sampled, so processes that live a millisecond are seen, too.
+ *
+ *   GT_EVENTS_FORKS    process events connector (netlink(7) NETLINK_CONNECTOR, group CN_IDX_PROC, linux/cn_proc.h):
+ *                      FORK and EXIT of every task, threads included. From Linux 6.6 for every user, earlier with
+ *                      CAP_NET_ADMIN.
+ *   GT_EVENTS_RECORDS  exit records (generic netlink family TASKSTATS, linux/taskstats.h, from Linux 5.18): one RECORD
+ *                      for each task that ends. With CAP_NET_ADMIN.
+ *
+ * Both work only in the initial user, PID and network namespaces, and tell of the whole machine, so the reader sorts
+ * out its own (sample/membership.h does). Pids are those of the initial PID namespace, which is then the caller's.
+ *
+ * The order: a FORK comes before anything else about that task. The EXIT of a task may come before its RECORD, by at
+ * most one return of 0 from gt_events_next. What waits unread is kept by the kernel; see gt_events_capacity. */
+#ifndef GT_COLLECT_EVENTS_H
+#define GT_COLLECT_EVENTS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/root.h"
+#include "collect/collector.h"
+
+enum gt_event_source { GT_EVENTS_FORKS, GT_EVENTS_RECORDS, GT_EVENTS_SOURCES };
+enum gt_event_kind { GT_EVENT_FORK, GT_EVENT_EXIT, GT_EVENT_RECORD, GT_EVENT_LOST };
+
+/* What a task had used when it ended. CPU time is the scheduler's exact run time up to the end of the program; what the
+ * kernel then needs to take the task down is not in it. The counters of bytes are cut down to whole KiB by the kernel. */
+struct gt_exit_record {
+    uint64_t cpu_ns;
+    uint64_t minor_faults, major_faults;
+    uint64_t voluntary_switches, involuntary_switches;
+    uint64_t read_bytes, written_bytes;           /* storage */
+    uint64_t read_characters, written_characters; /* system calls */
+    uint64_t peak_rss;                            /* bytes: VmHWM of the address space, shared by all its threads */
+};
+
+struct gt_event {
+    enum gt_event_kind kind;
+    enum gt_event_source source;  /* which source lost something, for LOST */
+    pid_t pid;                    /* the task; differs from tgid for threads beside the first */
+    pid_t tgid;                   /* its process */
+    pid_t parent;                 /* the parent process: FORK (for threads, of their process) and RECORD */
+    int wait_status;              /* EXIT: as wait(2) gives it */
+    struct gt_exit_record record; /* RECORD */
+};
+
+struct gt_events;
+
+/* `wanted` has bit 1 << source for each source. availability[source] is filled for all sources. *ret is NULL when none of
+ * them is ready, which is not an error. Negative only for ENOMEM and the like. */
+int gt_events_open(struct gt_events **ret, const struct gt_root *root, unsigned wanted,
+                   struct gt_availability availability[GT_EVENTS_SOURCES], struct gt_error *error);
+/* A descriptor that becomes readable when events wait; negative when that source is not open. */
+int gt_events_fd(const struct gt_events *events, enum gt_event_source source);
+/* About how many events the kernel keeps before it loses some: some 100,000 with CAP_NET_ADMIN, a few hundred without.
+ * 0 when that source is not open. */
+size_t gt_events_capacity(const struct gt_events *events, enum gt_event_source source);
+/* 1: *ret is the next event; 0: nothing waits. LOST: the kernel had to drop events of `source` because they were not read
+ * in time; it comes before those that were kept. Never waits. */
+int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_error *error);
+void gt_events_close(struct gt_events *events);
+
+#endif

@@ -1,0 +1,407 @@
+/* Against the running kernel: forks and exits counted exactly, and what ended tasks had used. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/events.h"
+
+enum { FORKS = 1 << GT_EVENTS_FORKS, RECORDS = 1 << GT_EVENTS_RECORDS };
+
+static struct gt_root root;
+
+/* Opens what is asked for, or skips the test and says why. */
+static struct gt_events *open_or_skip(unsigned wanted)
+{
+    struct gt_availability availability[GT_EVENTS_SOURCES];
+    struct gt_events *events;
+    struct gt_error error = {0};
+    assert_int_equal(gt_events_open(&events, &root, wanted, availability, &error), 0);
+    for (int source = 0; source < GT_EVENTS_SOURCES; source++) {
+        if (wanted & 1u << source && availability[source].state != GT_READY) {
+            print_message("skipped: %s: %s\n", availability[source].source, availability[source].reason);
+            assert_string_not_equal(availability[source].reason, "");
+            gt_events_close(events);
+            skip();
+        }
+    }
+    return events;
+}
+
+struct seen {
+    size_t forks, exits; /* of children of this process */
+    size_t lost[GT_EVENTS_SOURCES];
+};
+
+/* Fork `count` children that end at once, and wait for each. */
+static void storm(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(7);
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+    }
+}
+
+/* Adds what waits to `seen`. */
+static void drain(struct gt_events *events, struct seen *seen)
+{
+    static bool ours[1 << 22]; /* by pid: forked by this process and not ended */
+    struct gt_event event;
+    struct gt_error error = {0};
+    int result;
+    while ((result = gt_events_next(events, &event, &error)) == 1) {
+        if (event.kind == GT_EVENT_LOST)
+            seen->lost[event.source]++;
+        if (event.kind == GT_EVENT_FORK && event.pid == event.tgid && event.parent == getpid()) {
+            ours[event.pid] = true;
+            seen->forks++;
+        }
+        if (event.kind == GT_EVENT_EXIT && event.pid == event.tgid && ours[event.pid]) {
+            assert_int_equal(WEXITSTATUS(event.wait_status), 7);
+            ours[event.pid] = false;
+            seen->exits++;
+        }
+    }
+    assert_int_equal(result, 0);
+}
+
+/* The EXIT of a child that was waited for may still be on its way: allow it a second. */
+static void drain_until(struct gt_events *events, struct seen *seen, size_t exits)
+{
+    drain(events, seen);
+    for (int i = 0; i < 1000 && seen->exits < exits; i++) {
+        usleep(1000);
+        drain(events, seen);
+    }
+}
+
+static void every_fork_and_exit_is_told(void **state)
+{
+    (void)state;
+    struct gt_events *events = open_or_skip(FORKS);
+    assert_true(gt_events_capacity(events, GT_EVENTS_FORKS) > 0);
+    struct seen seen = {0};
+    for (int i = 0; i < 100; i++) {
+        storm(50);
+        drain(events, &seen);
+    }
+    drain_until(events, &seen, 5000);
+    assert_int_equal(seen.forks, 5000);
+    assert_int_equal(seen.exits, 5000);
+    assert_int_equal(seen.lost[GT_EVENTS_FORKS], 0);
+    gt_events_close(events);
+}
+
+static void five_thousand_forks_wait_unread(void **state)
+{
+    (void)state;
+    struct gt_events *events = open_or_skip(FORKS);
+    if (gt_events_capacity(events, GT_EVENTS_FORKS) < 20000) {
+        gt_events_close(events);
+        print_message("skipped: this user's queue is short (net.core.rmem_max)\n");
+        skip();
+    }
+    struct seen seen = {0};
+    storm(5000);
+    drain_until(events, &seen, 5000);
+    assert_int_equal(seen.forks, 5000);
+    assert_int_equal(seen.exits, 5000);
+    assert_int_equal(seen.lost[GT_EVENTS_FORKS], 0);
+    gt_events_close(events);
+}
+
+static void loss_is_told(void **state)
+{
+    (void)state;
+    struct gt_events *events = open_or_skip(FORKS);
+    int small = 16384;
+    assert_int_equal(setsockopt(gt_events_fd(events, GT_EVENTS_FORKS), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    struct seen stalled = {0}, after = {0};
+    storm(200);
+    drain(events, &stalled);
+    assert_true(stalled.forks > 0 && stalled.forks < 200);
+    assert_int_equal(stalled.lost[GT_EVENTS_FORKS], 1);
+    storm(5);
+    drain(events, &after);
+    assert_int_equal(after.forks, 5);
+    assert_int_equal(after.lost[GT_EVENTS_FORKS], 0);
+    gt_events_close(events);
+}
+
+static void lost_records_are_told(void **state)
+{
+    (void)state;
+    struct gt_events *events = open_or_skip(RECORDS);
+    int small = 16384;
+    assert_int_equal(setsockopt(gt_events_fd(events, GT_EVENTS_RECORDS), SOL_SOCKET, SO_RCVBUF, &small, sizeof small),
+                     0);
+    struct seen seen = {0};
+    storm(200);
+    drain(events, &seen);
+    assert_int_equal(seen.lost[GT_EVENTS_RECORDS], 1);
+    gt_events_close(events);
+}
+
+static void *end_at_once(void *unused)
+{
+    return unused;
+}
+
+static void threads_are_told_with_their_process(void **state)
+{
+    (void)state;
+    struct gt_events *events = open_or_skip(FORKS);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, end_at_once, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    size_t forks = 0, exits = 0;
+    struct gt_event event;
+    for (int i = 0; i < 1000 && exits < 20; i++) {
+        while (gt_events_next(events, &event, NULL) == 1) {
+            forks += event.kind == GT_EVENT_FORK && event.tgid == getpid() && event.pid != getpid();
+            exits += event.kind == GT_EVENT_EXIT && event.tgid == getpid();
+        }
+        usleep(1000); /* the EXIT of a thread that was joined may still be on its way */
+    }
+    assert_int_equal(forks, 20);
+    assert_int_equal(exits, 20);
+    gt_events_close(events);
+}
+
+static void a_waiting_event_wakes_a_poller(void **state)
+{
+    (void)state;
+    struct gt_events *events = open_or_skip(FORKS);
+    struct pollfd wait = {.fd = gt_events_fd(events, GT_EVENTS_FORKS), .events = POLLIN};
+    assert_int_equal(gt_events_fd(events, GT_EVENTS_RECORDS), -1);
+    storm(1);
+    assert_int_equal(poll(&wait, 1, 1000), 1);
+    gt_events_close(events);
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void records_of_short_children_add_up(void **state)
+{
+    (void)state;
+    enum { CHILDREN = 200, BUSY_NS = 2000000 };
+    struct gt_events *events = open_or_skip(RECORDS);
+    uint64_t *spent = mmap(NULL, sizeof *spent, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(spent, MAP_FAILED);
+    uint64_t truth = 0, told = 0;
+    size_t records = 0;
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            while ((*spent = own_cpu_ns()) < BUSY_NS)
+                ;
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+        truth += *spent;
+        struct gt_event event;
+        while (gt_events_next(events, &event, NULL) == 1) {
+            if (event.kind == GT_EVENT_RECORD && event.pid == pid) {
+                assert_int_equal(event.tgid, pid);
+                assert_int_equal(event.parent, getpid());
+                told += event.record.cpu_ns;
+                records++;
+            }
+        }
+    }
+    print_message("%d children: clocks %.3f ms, records %+.2f %%\n", CHILDREN, (double)truth / 1e6,
+                  100.0 * ((double)told / (double)truth - 1.0));
+    assert_int_equal(records, CHILDREN);
+    assert_true(told >= truth && (double)told <= (double)truth * 1.01);
+    munmap(spent, sizeof *spent);
+    gt_events_close(events);
+}
+
+/* The record of a child that was waited for; it came before its end. */
+static struct gt_event find_record(struct gt_events *events, pid_t pid)
+{
+    struct gt_event event;
+    while (gt_events_next(events, &event, NULL) == 1)
+        if (event.kind == GT_EVENT_RECORD && event.pid == pid)
+            return event;
+    fail_msg("no record of %d", (int)pid);
+    return (struct gt_event){0};
+}
+
+/* VmHWM of the calling process, bytes. */
+static uint64_t own_peak(void)
+{
+    char text[4096];
+    struct gt_root own;
+    uint64_t kilobytes = 0;
+    if (gt_root_open(&own, NULL, NULL) == 0 && gt_root_read(&own, "proc/self/status", text, sizeof text) > 0) {
+        const char *line = strstr(text, "VmHWM:");
+        kilobytes = line ? strtoull(line + 6, NULL, 10) : 0;
+    }
+    gt_root_close(&own);
+    return kilobytes * 1024;
+}
+
+static void the_peak_of_a_short_child_is_told(void **state)
+{
+    (void)state;
+    enum { SIZE = 500 << 20 };
+    struct gt_events *events = open_or_skip(RECORDS);
+    uint64_t *peak = mmap(NULL, sizeof *peak, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(peak, MAP_FAILED);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        usleep(50000);
+        munmap(memory, SIZE);
+        *peak = own_peak();
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    struct gt_event event = find_record(events, pid);
+    assert_true(event.record.peak_rss >= SIZE);
+    assert_int_equal(event.record.peak_rss, *peak);
+    munmap(peak, sizeof *peak);
+    gt_events_close(events);
+}
+
+static void a_record_tells_faults_switches_and_bytes(void **state)
+{
+    (void)state;
+    enum { PAGES = 1000, SLEEPS = 20, BYTES = 1 << 20 };
+    struct gt_events *events = open_or_skip(RECORDS);
+    pid_t pid = fork();
+    if (pid == 0) {
+        size_t size = PAGES * (size_t)getpagesize();
+        char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(memory, size, MADV_NOHUGEPAGE);
+        memset(memory, 1, size);
+        for (int i = 0; i < SLEEPS; i++)
+            usleep(100);
+        FILE *sink = fopen("/dev/null", "w");
+        _exit(sink && write(fileno(sink), memory, BYTES) == BYTES ? 0 : 1);
+    }
+    waitpid(pid, NULL, 0);
+    struct gt_event event = find_record(events, pid);
+    assert_int_equal(event.wait_status, 0);
+    assert_in_range(event.record.minor_faults, PAGES, PAGES + 2000);
+    assert_in_range(event.record.voluntary_switches, SLEEPS, SLEEPS + 20);
+    assert_in_range(event.record.written_characters, BYTES, BYTES + 4096);
+    assert_int_equal(event.record.written_bytes, 0);
+    gt_events_close(events);
+}
+
+static void forks_come_before_records(void **state)
+{
+    (void)state;
+    struct gt_events *events = open_or_skip(FORKS | RECORDS);
+    static bool forked[1 << 22];
+    size_t records = 0;
+    for (int round = 0; round < 20; round++) {
+        storm(20);
+        struct gt_event event;
+        while (gt_events_next(events, &event, NULL) == 1) {
+            if (event.kind == GT_EVENT_FORK)
+                forked[event.pid] = true;
+            if (event.kind == GT_EVENT_RECORD && event.parent == getpid()) {
+                assert_true(forked[event.pid]);
+                records++;
+            }
+        }
+    }
+    assert_int_equal(records, 20 * 20);
+    gt_events_close(events);
+}
+
+static void a_stored_machine_has_none(void **state)
+{
+    (void)state;
+    struct gt_root stored;
+    struct gt_events *events;
+    struct gt_availability availability[GT_EVENTS_SOURCES];
+    assert_int_equal(gt_root_open(&stored, "/tmp", NULL), 0);
+    assert_int_equal(gt_events_open(&events, &stored, FORKS | RECORDS, availability, NULL), 0);
+    assert_null(events);
+    assert_int_equal(availability[GT_EVENTS_FORKS].state, GT_ABSENT);
+    assert_int_equal(availability[GT_EVENTS_RECORDS].state, GT_ABSENT);
+    gt_root_close(&stored);
+    gt_events_close(NULL);
+}
+
+/* Without CAP_NET_ADMIN exit records are denied, with the command that would allow them. */
+static void denial_names_the_remedy(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct gt_events *events;
+        struct gt_availability availability[GT_EVENTS_SOURCES];
+        if (setgid(65534) || setuid(65534) || gt_events_open(&events, &root, RECORDS, availability, NULL))
+            _exit(2);
+        bool right = !events && (availability[GT_EVENTS_RECORDS].state == GT_ABSENT ||
+                                 (availability[GT_EVENTS_RECORDS].state == GT_DENIED &&
+                                  strstr(availability[GT_EVENTS_RECORDS].remedy, "cap_net_admin")));
+        gt_events_close(events);
+        _exit(!right);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+static int open_root(void **state)
+{
+    (void)state;
+    return gt_root_open(&root, NULL, NULL);
+}
+
+static int close_root(void **state)
+{
+    (void)state;
+    gt_root_close(&root);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_fork_and_exit_is_told),
+        cmocka_unit_test(five_thousand_forks_wait_unread),
+        cmocka_unit_test(loss_is_told),
+        cmocka_unit_test(lost_records_are_told),
+        cmocka_unit_test(threads_are_told_with_their_process),
+        cmocka_unit_test(a_waiting_event_wakes_a_poller),
+        cmocka_unit_test(records_of_short_children_add_up),
+        cmocka_unit_test(the_peak_of_a_short_child_is_told),
+        cmocka_unit_test(a_record_tells_faults_switches_and_bytes),
+        cmocka_unit_test(forks_come_before_records),
+        cmocka_unit_test(a_stored_machine_has_none),
+        cmocka_unit_test(denial_names_the_remedy),
+    };
+    return cmocka_run_group_tests_name("events", tests, open_root, close_root);
+}
