@@ -168,9 +168,11 @@ const char *gt_block_trouble(void);
 #ifdef __cplusplus
 #define GT_BLOCK(name) const gt_block_scope GT_BLOCK_JOIN(gt_block_, __LINE__)(name)
 #else
-#define GT_BLOCK(name)                                                                      \
-    __attribute__((unused, cleanup(gt_block_end))) struct gt_block GT_BLOCK_JOIN(gt_block_, \
-                                                                                 __LINE__) = gt_block_begin(name)
+/* clang-format off */
+#define GT_BLOCK(name) \
+    __attribute__((unused, cleanup(gt_block_end))) \
+    struct gt_block GT_BLOCK_JOIN(gt_block_, __LINE__) = gt_block_begin(name)
+/* clang-format on */
 #endif
 #define GT_BLOCK_HERE() GT_BLOCK(__FILE__ ":" GT_BLOCK_TEXT(__LINE__))
 
@@ -197,18 +199,13 @@ void gt_report_free(struct gt_report *report);
 
 class gt_block_scope
 {
-  public:
-    explicit gt_block_scope(const char *name) : block(gt_block_begin(name))
-    {
-    }
-    ~gt_block_scope()
-    {
-        gt_block_end(&block);
-    }
+public:
+    explicit gt_block_scope(const char *name) : block(gt_block_begin(name)) {}
+    ~gt_block_scope() { gt_block_end(&block); }
     gt_block_scope(const gt_block_scope &) = delete;
     gt_block_scope &operator=(const gt_block_scope &) = delete;
 
-  private:
+private:
     struct gt_block block;
 };
 #endif
