@@ -18,7 +18,7 @@ struct gt_pid_map {
     size_t count;
 };
 
-enum { GT_PID_ABSENT = UINT32_MAX };
+#define GT_PID_ABSENT UINT32_MAX
 
 /* The value of `pid`, or GT_PID_ABSENT. */
 uint32_t gt_pid_map_get(const struct gt_pid_map *map, pid_t pid);
