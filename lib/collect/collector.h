@@ -18,9 +18,9 @@
 /* Counters that are added up over processes that come and go; see sample/account.h. */
 enum { GT_ACCOUNTED = 9 };
 struct gt_ledger {
-    double base[GT_ACCOUNTED];     /* used before tracking began */
-    double lost[GT_ACCOUNTED];     /* of ended children that the process did not wait for */
-    double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when last looked at */
+    double base[GT_ACCOUNTED];     /* used before tracking began, and by then-living children it waited for since */
+    double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when it was admitted */
+    double left[GT_ACCOUNTED];     /* all that its children have left it when they vanished */
 };
 
 /* One process of the job. (pid, start) is its identity: a number used again has another start. */

@@ -15,9 +15,10 @@ static bool is_io(int k)
     return k >= 5;
 }
 
-static bool is_switches(int k)
+/* wait4 tells CPU time and faults as the kernel has them; its bytes are in blocks, and characters it does not tell. */
+static bool is_exact_in_usage(int k)
 {
-    return k == 3 || k == 4;
+    return k < 3;
 }
 
 void gt_account_init(struct gt_account *account, uint64_t start_tick)
@@ -39,13 +40,6 @@ static double absorbed(const struct gt_process *process, int k)
     return is_io(k) ? inclusive(process, k) : process->reaped[gt_accounted[k]];
 }
 
-static void remember(struct gt_process *process)
-{
-    process->is_fresh = false;
-    for (int k = 0; k < GT_ACCOUNTED; k++)
-        process->ledger.absorbed[k] = absorbed(process, k);
-}
-
 void gt_account_admit(struct gt_account *account, struct gt_process *process)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
@@ -53,13 +47,21 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
     if (process->start < account->start_tick)
         for (int k = 0; k < GT_ACCOUNTED; k++)
             process->ledger.base[k] = inclusive(process, k);
-    remember(process);
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        process->ledger.absorbed[k] = absorbed(process, k);
 }
 
-/* What tracking owes to a member that goes: all it used since tracking began, its lost children included. */
+/* Used by children that the process did not wait for. */
+static double lost(const struct gt_process *process, int k)
+{
+    double growth = absorbed(process, k) - process->ledger.absorbed[k];
+    return fmax(0, process->ledger.left[k] - growth);
+}
+
+/* All that a member and its ended descendants have used. */
 static double legacy(const struct gt_process *process, int k)
 {
-    return inclusive(process, k) + process->ledger.lost[k];
+    return inclusive(process, k) + lost(process, k);
 }
 
 static void end_without_heir(struct gt_account *account, const struct gt_process *process)
@@ -75,39 +77,12 @@ static int younger_first(const void *a, const void *b)
     return p->start < q->start ? 1 : p->start > q->start ? -1 : (p->pid < q->pid) - (p->pid > q->pid);
 }
 
-/* Hand the legacy of vanished children to their living parent `heir`: only what its growth does not cover is lost. */
-static void inherit(struct gt_process *heir, const double legacies[GT_ACCOUNTED], const double bases[GT_ACCOUNTED])
+static void leave_to(struct gt_process *heir, const struct gt_process *child)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++) {
-        double growth = absorbed(heir, k) - heir->ledger.absorbed[k];
-        double lost = legacies[k] - growth;
-        heir->ledger.lost[k] += (lost > 0 ? lost : 0) - bases[k];
+        heir->ledger.left[k] += legacy(child, k);
+        heir->ledger.base[k] += child->ledger.base[k];
     }
-}
-
-static void settle_children_of(struct gt_process *heir, struct gt_process **gone, size_t count)
-{
-    double legacies[GT_ACCOUNTED] = {0}, bases[GT_ACCOUNTED] = {0};
-    size_t children = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!gone[i] || gone[i]->parent != heir->pid)
-            continue;
-        for (int k = 0; k < GT_ACCOUNTED; k++) {
-            legacies[k] += legacy(gone[i], k);
-            bases[k] += gone[i]->ledger.base[k];
-        }
-        gone[i] = NULL;
-        children++;
-    }
-    if (children)
-        inherit(heir, legacies, bases);
-}
-
-/* A parent that vanished in the same moment cannot be asked any more: it is taken to have waited for the child. */
-static void leave_to_vanished_parent(struct gt_process *parent, const struct gt_process *child)
-{
-    for (int k = 0; k < GT_ACCOUNTED; k++)
-        parent->ledger.lost[k] += legacy(child, k) - child->ledger.base[k];
 }
 
 static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
@@ -121,65 +96,47 @@ static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
     return count;
 }
 
-static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct gt_process **gone, size_t count,
-                        struct gt_process *exact)
+/* A parent that vanished in the same moment cannot be asked any more, so what it had not taken over yet counts as lost. */
+static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct gt_process **gone, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!gone[i] || gone[i] == exact)
-            continue;
         struct gt_process *parent = gt_tree_find(tree, gone[i]->parent);
-        if (!parent)
-            end_without_heir(account, gone[i]);
-        else if (parent->is_gone && parent != exact)
-            leave_to_vanished_parent(parent, gone[i]);
+        if (parent && parent != gone[i])
+            leave_to(parent, gone[i]);
         else
-            settle_children_of(parent, gone + i, count - i);
+            end_without_heir(account, gone[i]);
     }
-}
-
-/* A child that ends after it was read and before its parent was read would count twice. */
-static bool read_children(struct gt_tree *tree, const struct gt_process *parent)
-{
-    bool another_gone = false;
-    for (size_t i = 0; i < tree->count; i++) {
-        struct gt_process *child = tree->process[i];
-        if (child->parent == parent->pid && !child->is_gone && gt_process_read(child, tree->root) < 0)
-            another_gone = true;
-    }
-    return another_gone;
 }
 
 /* The parents of vanished members must be read after that. One may turn out to have vanished, too. */
-static void read_heirs(struct gt_tree *tree, const struct gt_process *exact)
+static void read_heirs(struct gt_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
         struct gt_process *parent = tree->process[i]->is_gone ? gt_tree_find(tree, tree->process[i]->parent) : NULL;
-        if (!parent || parent->is_gone || parent->is_fresh || parent == exact)
+        if (!parent || parent->is_gone || parent->is_fresh)
             continue;
         parent->is_fresh = true;
-        if (gt_process_read_slowly(parent, tree->root) < 0 || read_children(tree, parent))
-            i = (size_t)-1; /* start again */
+        if (gt_process_read_slowly(parent, tree->root) < 0)
+            i = (size_t)-1; /* it has an heir, too: start again */
     }
 }
 
-static void settle(struct gt_account *account, struct gt_tree *tree, struct gt_process *exact)
+static void settle(struct gt_account *account, struct gt_tree *tree)
 {
     size_t ended = 0;
-    read_heirs(tree, exact);
+    read_heirs(tree);
     for (size_t i = 0; i < tree->count; i++)
         ended += tree->process[i]->is_gone;
     if (ended) {
         struct gt_process **gone = malloc(ended * sizeof *gone);
         if (!gone)
             return; /* settled in the next frame */
-        settle_gone(account, tree, gone, list_gone(tree, gone), exact);
+        settle_gone(account, tree, gone, list_gone(tree, gone));
         free(gone);
     }
-    if (exact)
-        end_without_heir(account, exact);
     gt_tree_drop_gone(tree);
     for (size_t i = 0; i < tree->count; i++)
-        remember(tree->process[i]);
+        tree->process[i]->is_fresh = false;
 }
 
 void gt_account_settle(struct gt_account *account, struct gt_tree *tree)
@@ -187,7 +144,7 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree)
     const struct gt_process *main = tree->count && tree->process[0]->is_main ? tree->process[0] : NULL;
     if (main)
         account->main_own_cpu = main->value[GT_CPU_TIME] - main->ledger.base[0];
-    settle(account, tree, NULL);
+    settle(account, tree);
 }
 
 static void usage_values(const struct rusage *usage, double values[GT_ACCOUNTED])
@@ -207,10 +164,8 @@ static void usage_values(const struct rusage *usage, double values[GT_ACCOUNTED]
 static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNTED])
 {
     for (int k = 0; k < GT_ACCOUNTED; k++) {
-        if (is_switches(k))
-            process->ledger.lost[k] = 0;
         double more = exact[k] - inclusive(process, k);
-        if (more > 0 || (k < 3 && !isnan(process->value[gt_accounted[k]])))
+        if (more > 0 || is_exact_in_usage(k))
             process->reaped[gt_accounted[k]] += more;
     }
 }
@@ -234,6 +189,13 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, pi
         account->main_peak = peak; /* it never waited for a child */
 }
 
+/* Its legacy is counted: drop it, and nothing else. */
+static void forget(struct gt_tree *tree, struct gt_process *process)
+{
+    process->is_gone = true;
+    gt_tree_drop_gone(tree);
+}
+
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, pid_t pid, const struct rusage *usage)
 {
     double exact[GT_ACCOUNTED];
@@ -254,8 +216,10 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, pid_t p
     if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
         account->main_own_cpu = process->value[GT_CPU_TIME] - process->ledger.base[0];
     make_exact(process, exact);
-    process->is_gone = true;
-    settle(account, tree, process);
+    process->is_fresh = true; /* it cannot be read any more, and need not */
+    settle(account, tree);
+    end_without_heir(account, process);
+    forget(tree, process);
 }
 
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT])

@@ -2,9 +2,10 @@
  *
  * The kernel hands the CPU time, faults and bytes of a child to the parent that waits for it. So the job has used
  *     sum over living members (own + taken over from waited-for children + lost - base) + those that ended without heir.
- * When a member vanishes, its parent must have grown by what the member had used; what the growth does not cover was lost by
- * the kernel (a parent that ignores SIGCHLD) and is kept here. What wait4 says of a child (gt_account_reaped) is exact
- * and takes the place of all that was added up for it. */
+ * All that vanished children had used must show up in what their parent has taken over since it was admitted; what does
+ * not was lost by the kernel (a parent that ignores SIGCHLD) and is kept here. Both are running totals, so neither clock
+ * ticks nor the order of readings add up to an error. What wait4 says of a child (gt_account_reaped) is exact and takes the
+ * place of all that was added up for it. */
 #ifndef GT_SAMPLE_ACCOUNT_H
 #define GT_SAMPLE_ACCOUNT_H
 
