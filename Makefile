@@ -25,6 +25,7 @@ CLI_OBJ  := $(call objects,cli/*.c)
 UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
 TRUTH    := $(call programs,test/truth/*.c)
+BENCHES  := $(call programs,bench/bench_*.c)
 EXAMPLES := $(call programs,examples/*.c)
 SUPPORT  := $(call objects,test/support/*.c)
 FAKES    := $(patsubst test/fake/%.c,$(BUILD)/test/fake/lib%.so,$(wildcard test/fake/*.c))
@@ -40,6 +41,7 @@ all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)
 unit: $(UNIT) $(FAKES)
 test-programs: unit $(TRUTH) $(EXAMPLES)
 fuzz-programs: $(FUZZ)
+bench-programs: $(BENCHES)
 
 $(BUILD)/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
@@ -66,6 +68,10 @@ $(UNIT): %: %.o $(SUPPORT) $(BUILD)/libgputracker.a
 $(FUZZ): %: %.o $(filter %.o,$(FUZZ_MAIN)) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o %.a,$^) $(filter -%,$(FUZZ_MAIN)) $(LDLIBS)
+
+$(BENCHES): %: %.o $(BUILD)/libgputracker.a
+	@$(SAY) "LD $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
 $(BUILD)/test/fake/lib%.so: test/fake/%.c
 	@mkdir -p $(@D) && $(SAY) "LD $@"
@@ -116,8 +122,9 @@ valgrind: test-dependencies
 	@python3 tools/run-tests unit --valgrind
 
 bench: test-dependencies
-	@$(MAKE) -s all test-programs
-	@$(PYTHON) bench/run.py
+	@$(MAKE) -s all test-programs bench-programs
+	@for script in bench/bench_*.py; do $(PYTHON) $$script && echo || exit 1; done
+	@for program in $(BENCHES); do $$program && echo || exit 1; done
 
 lint: lint-dependencies
 	@+tools/lint
@@ -132,6 +139,6 @@ clean:
 	rm -rf $(BUILD)
 
 .SECONDARY:
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all unit test-programs fuzz-programs build-dependencies test-dependencies lint-dependencies \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
+.PHONY: all unit test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
         run test check fuzz-build fuzz valgrind bench lint format install clean
