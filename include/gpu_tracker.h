@@ -22,7 +22,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define GT_INIT(type) ((type){sizeof(type)}) /* all members after the size are zero */
+#define GT_INIT(type) ((type){.size = sizeof(type)}) /* all members after the size are zero */
 
 struct gt_error {
     int code; /* 0, or a positive errno value */
@@ -57,6 +57,10 @@ struct gt_metric_info {
 size_t gt_metric_count(void);
 int gt_metric_info(size_t metric, struct gt_metric_info *ret);
 int gt_metric_find(const char *name);
+
+/* The units that options take: number `index` of "bytes" .. "terabytes" and of "seconds" .. "days"; NULL past the end. */
+const char *gt_memory_unit(size_t index);
+const char *gt_time_unit(size_t index);
 
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
 
@@ -118,6 +122,9 @@ void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, c
 double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric);
 /* Pids of the job that live now, the main process first while it lives; returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
+
+/* The name of a process, as ps shows it; 0 or negative errno. */
+int gt_process_name(pid_t pid, char *ret, size_t size);
 
 /* End the measurement: the final figures, and the recording closed with them. Afterwards only values, report, close. */
 int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
