@@ -1,10 +1,19 @@
-/* The tracking report: what a run used, in the layout of gpu_tracker's report and with further sections after it. */
+/* The tracking report: what a run used, in the layout of gpu_tracker's report and with further sections after it.
+ *
+ *   Max RAM          the larger of the largest sample and the kernel's high-water mark; shared as in the largest sample,
+ *                    private the rest, so that the three belong to one moment
+ *   CPU utilisation  max: the largest sampled interval, at least the mean. mean: CPU time of the run over its time; the
+ *                    mean of the samples in recordings without CPU time. Hardware percentages are divided by the
+ *                    expected cores, the system's by all cores
+ *   GPU utilisation  largest and mean sample, summed over the selected GPUs
+ *   Compute time     the time of the command */
 #ifndef GT_ANALYSE_USAGE_H
 #define GT_ANALYSE_USAGE_H
 
 #include "aggregate/summary.h"
 #include "report/report.h"
 
+/* Units are those of `machine`; -EINVAL names a wrong one. */
 int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, const struct gt_summary *summary,
                     const struct gt_outcome *outcome, struct gt_error *error);
 

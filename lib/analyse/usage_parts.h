@@ -1,0 +1,24 @@
+/* The parts of the tracking report; private to lib/analyse/usage*.c. */
+#ifndef GT_ANALYSE_USAGE_PARTS_H
+#define GT_ANALYSE_USAGE_PARTS_H
+
+#include "analyse/usage.h"
+
+struct gt_usage {
+    const struct gt_machine *machine;
+    const struct gt_summary *summary;
+    const struct gt_outcome *outcome;
+    double ram_unit, gpu_ram_unit, time_unit; /* bytes and seconds in one of the report's units */
+};
+
+/* The larger of the largest sample and the kernel's high-water mark, bytes. */
+double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope);
+
+/* The sections that the original's report has. */
+void gt_usage_original(const struct gt_usage *usage, struct gt_node *root);
+/* What it does not have. Sections in which nothing was measured are for programs only. */
+void gt_usage_further(const struct gt_usage *usage, struct gt_node *root);
+/* Where each figure comes from, and which are missing. For programs only. */
+void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root);
+
+#endif
