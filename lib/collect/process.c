@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 struct gt_process_files {
-    int directory; /* /proc/PID */
+    int root;      /* borrowed, of the machine */
+    int directory; /* /proc/PID; negative when descriptors are short: files are then found by number */
     int statm;     /* negative: opened anew each time, when descriptors are short */
     int task;      /* /proc/PID/task */
     int children;  /* of the main thread */
@@ -20,13 +22,30 @@ struct gt_process_files {
     bool may_read_io;
 };
 
-static ssize_t read_file(int directory, int kept, const char *name, char *text, size_t size)
+static void close_kept(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Descriptor or negative errno. */
+static int open_file(const struct gt_process *process, const char *name, int flags)
+{
+    char path[320];
+    int directory = process->files->directory;
+    snprintf(path, sizeof path, "proc/%d/%s", (int)process->pid, name);
+    int fd = openat(directory >= 0 ? directory : process->files->root, directory >= 0 ? name : path,
+                    O_RDONLY | O_CLOEXEC | flags);
+    return fd < 0 ? -errno : fd;
+}
+
+static ssize_t read_file(const struct gt_process *process, int kept, const char *name, char *text, size_t size)
 {
     if (kept >= 0)
         return gt_root_reread(kept, text, size);
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+    int fd = open_file(process, name, 0);
     if (fd < 0)
-        return -errno;
+        return fd;
     ssize_t length = gt_root_reread(fd, text, size);
     close(fd);
     return length;
@@ -105,7 +124,7 @@ int gt_process_read_stat(struct gt_process *process, const struct gt_root *root)
     (void)root;
     char text[1024];
     struct gt_process_stat stat;
-    ssize_t length = read_file(process->files->directory, -1, "stat", text, sizeof text);
+    ssize_t length = read_file(process, -1, "stat", text, sizeof text);
     if (length <= 0 || gt_process_parse_stat(text, &stat) < 0)
         return gone(process);
     if (process->start && stat.start != process->start)
@@ -115,10 +134,25 @@ int gt_process_read_stat(struct gt_process *process, const struct gt_root *root)
     return 0;
 }
 
-static int open_kept(int directory, const char *name, int flags)
+enum { DESCRIPTORS_LEFT_FREE = 64 };
+
+/* Descriptors are kept while enough are left for everything else. */
+static int keep(int fd)
 {
-    int fd = openat(directory, name, flags | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    struct rlimit limit;
+    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd + DESCRIPTORS_LEFT_FREE < limit.rlim_cur)
+        return fd;
+    close(fd);
+    return -EMFILE;
+}
+
+static void keep_files(struct gt_process *process)
+{
+    char path[64];
+    snprintf(path, sizeof path, "task/%d/children", (int)process->pid);
+    process->files->statm = keep(open_file(process, "statm", 0));
+    process->files->task = keep(open_file(process, "task", O_DIRECTORY));
+    process->files->children = keep(open_file(process, path, 0));
 }
 
 int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t pid)
@@ -133,16 +167,13 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
     if (!process || !files) {
         free(process);
         free(files);
-        close(directory);
+        close_kept(directory);
         return -ENOMEM;
     }
     *process = (struct gt_process){.pid = pid, .files = files};
     gt_values_clear(process->value);
-    *files = (struct gt_process_files){.directory = directory, .may_read_io = true};
-    files->statm = open_kept(directory, "statm", O_RDONLY);
-    files->task = open_kept(directory, "task", O_RDONLY | O_DIRECTORY);
-    snprintf(path, sizeof path, "task/%d/children", (int)pid);
-    files->children = open_kept(directory, path, O_RDONLY);
+    *files = (struct gt_process_files){.root = root->fd, .directory = keep(directory), .may_read_io = true};
+    keep_files(process);
     files->has_clock = root->is_machine && clock_getcpuclockid(pid, &files->clock) == 0;
     int status = gt_process_read_stat(process, root);
     if (status < 0) {
@@ -151,12 +182,6 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
     }
     *ret = process;
     return 0;
-}
-
-static void close_kept(int fd)
-{
-    if (fd >= 0)
-        close(fd);
 }
 
 void gt_process_close(struct gt_process *process)
@@ -183,8 +208,10 @@ static void read_clock(struct gt_process *process)
 static void read_threads(struct gt_process *process)
 {
     struct stat task;
-    int status = process->files->task >= 0 ? fstat(process->files->task, &task)
-                                           : fstatat(process->files->directory, "task", &task, 0);
+    int fd = process->files->task >= 0 ? process->files->task : open_file(process, "task", O_DIRECTORY);
+    int status = fd < 0 ? fd : fstat(fd, &task);
+    if (fd != process->files->task)
+        close_kept(fd);
     if (status == 0 && task.st_nlink >= 2)
         process->value[GT_THREADS] = (double)(task.st_nlink - 2);
 }
@@ -194,7 +221,7 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     char text[128];
     double before = process->value[GT_CPU_TIME];
     read_clock(process); /* before statm: statm tells whether the number still was this process */
-    ssize_t length = read_file(process->files->directory, process->files->statm, "statm", text, sizeof text);
+    ssize_t length = read_file(process, process->files->statm, "statm", text, sizeof text);
     if (length <= 0) {
         process->value[GT_CPU_TIME] = before;
         return gone(process);
@@ -219,7 +246,7 @@ static double status_number(const char *text, const char *key)
 static void read_status(struct gt_process *process)
 {
     char text[4096];
-    if (read_file(process->files->directory, -1, "status", text, sizeof text) <= 0)
+    if (read_file(process, -1, "status", text, sizeof text) <= 0)
         return;
     double peak = status_number(text, "\nVmHWM:") * 1024;
     if (!isnan(peak)) {
@@ -235,7 +262,7 @@ static void read_status(struct gt_process *process)
 static void read_io(struct gt_process *process)
 {
     char text[512];
-    ssize_t length = read_file(process->files->directory, -1, "io", text, sizeof text);
+    ssize_t length = read_file(process, -1, "io", text, sizeof text);
     if (length == -EACCES || length == -EPERM) {
         process->files->may_read_io = false;
         process->is_denied = true;
@@ -256,7 +283,7 @@ static void add_thread_switches(struct gt_process *process)
 {
     if (!(process->value[GT_THREADS] > 1) || process->value[GT_THREADS] > MOST_THREADS_ASKED)
         return;
-    int fd = openat(process->files->directory, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open_file(process, "task", O_DIRECTORY);
     DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
     if (!tasks) {
         close_kept(fd);
@@ -267,7 +294,7 @@ static void add_thread_switches(struct gt_process *process)
         if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
             continue;
         snprintf(path, sizeof path, "task/%s/status", entry->d_name);
-        if (read_file(process->files->directory, -1, path, text, sizeof text) <= 0)
+        if (read_file(process, -1, path, text, sizeof text) <= 0)
             continue;
         process->value[GT_VOLUNTARY_SWITCHES] += status_number(text, "\nvoluntary_ctxt_switches:");
         process->value[GT_INVOLUNTARY_SWITCHES] += status_number(text, "\nnonvoluntary_ctxt_switches:");
@@ -323,7 +350,7 @@ static size_t read_children(int fd, pid_t *pids, size_t count, size_t capacity)
 
 static size_t children_of_other_threads(struct gt_process *process, pid_t *pids, size_t count, size_t capacity)
 {
-    int fd = openat(process->files->directory, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open_file(process, "task", O_DIRECTORY);
     DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
     if (!tasks) {
         close_kept(fd);
@@ -334,7 +361,7 @@ static size_t children_of_other_threads(struct gt_process *process, pid_t *pids,
             continue;
         char path[288];
         snprintf(path, sizeof path, "task/%s/children", entry->d_name);
-        int children = openat(process->files->directory, path, O_RDONLY | O_CLOEXEC);
+        int children = open_file(process, path, 0);
         if (children >= 0)
             count = read_children(children, pids, count, capacity);
         close_kept(children);
@@ -351,9 +378,9 @@ int gt_process_children(struct gt_process *process, const struct gt_root *root, 
     char path[64];
     if (fd < 0) {
         snprintf(path, sizeof path, "task/%d/children", (int)process->pid);
-        fd = openat(process->files->directory, path, O_RDONLY | O_CLOEXEC);
+        fd = open_file(process, path, 0);
         if (fd < 0)
-            return errno == ENOENT && faccessat(process->files->directory, "stat", F_OK, 0) == 0 ? -ENOENT : (int)count;
+            return fd == -ENOENT && read_file(process, -1, "stat", path, sizeof path) > 0 ? -ENOENT : (int)count;
     }
     count = read_children(fd, pids, count, capacity);
     if (fd != process->files->children)

@@ -1,0 +1,27 @@
+/* A stored machine in a temporary folder, whose processes a test makes, changes and ends. */
+#ifndef TEST_SUPPORT_FAKE_PROC_H
+#define TEST_SUPPORT_FAKE_PROC_H
+
+#include <sys/types.h>
+
+#include "base/root.h"
+
+struct fake_process {
+    pid_t pid, parent, session;
+    const char *name;         /* NULL: "job" */
+    char state;               /* 0: 'S' */
+    unsigned long long start; /* ticks */
+    unsigned long cpu_ticks, reaped_cpu_ticks, minor_faults, reaped_minor_faults;
+    unsigned long resident_pages, peak_kib, swap_kib, threads;
+    unsigned long long read_bytes, written_bytes;
+    int denied; /* no io file */
+};
+
+/* `folder` receives the path (64 bytes). Its /proc has no children files, so trees are found by search. */
+void fake_proc_create(char folder[64], struct gt_root *root);
+/* Make the process, or change it: files are written in place, so that kept descriptors see it. */
+void fake_proc_write(const char *folder, const struct fake_process *process);
+void fake_proc_remove(const char *folder, pid_t pid);
+void fake_proc_destroy(const char *folder, struct gt_root *root);
+
+#endif

@@ -1,0 +1,453 @@
+/* Trees of processes and their accounts, over a stored machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "aggregate/combine.h"
+#include "collect/process.h"
+#include "support/fake_proc.h"
+
+static char folder[64];
+static struct gt_root root;
+
+static int set_up(void **state)
+{
+    (void)state;
+    fake_proc_create(folder, &root);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fake_proc_destroy(folder, &root);
+    return 0;
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) < 1e-9))
+        fail_msg("%.12g, expected %.12g", value, expected);
+}
+
+/* ---- parsing ----------------------------------------------------------------------------------------------------- */
+
+static void stat_names_may_hold_anything(void **state)
+{
+    (void)state;
+    struct gt_process_stat stat;
+    assert_int_equal(
+        gt_process_parse_stat("42 (a) b (c)) R 7 42 9 34816 -1 4194304 11 22 33 44 100 50 200 100 20 0 3 0 "
+                              "777 1000 5 18446744073709551615\n",
+                              &stat),
+        0);
+    assert_int_equal(stat.pid, 42);
+    assert_int_equal(stat.parent, 7);
+    assert_int_equal(stat.session, 9);
+    assert_int_equal(stat.state, 'R');
+    assert_int_equal(stat.start, 777);
+    assert_near(stat.minor_faults, 11);
+    assert_near(stat.reaped_minor_faults, 22);
+    assert_near(stat.major_faults, 33);
+    assert_near(stat.reaped_major_faults, 44);
+    assert_near(stat.cpu_time, 150.0 / (double)sysconf(_SC_CLK_TCK));
+    assert_near(stat.reaped_cpu_time, 300.0 / (double)sysconf(_SC_CLK_TCK));
+    assert_near(stat.threads, 3);
+}
+
+static void broken_stat_is_refused(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {"", "1", "1 (x", "1 (x)", "1 (x) ", "1 (x) R 1 2 3"};
+    struct gt_process_stat stat;
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
+        assert_int_equal(gt_process_parse_stat(broken[i], &stat), -22);
+}
+
+/* ---- trees ------------------------------------------------------------------------------------------------------- */
+
+static int64_t tick;
+
+static void discover(struct gt_tree *tree)
+{
+    tick += 2 * GT_SECOND;
+    assert_int_equal(gt_tree_discover(tree, true, tick), 0);
+}
+
+static void generations_are_found_and_strangers_are_not(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
+    fake_proc_write(folder,
+                    &(struct fake_process){.pid = 99, .parent = 102, .start = 13}); /* lower number than its parent */
+    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 100, .start = 11});
+    fake_proc_write(folder, &(struct fake_process){.pid = 300, .parent = 1, .start = 5});
+    struct gt_tree tree;
+    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
+    discover(&tree);
+    assert_int_equal(tree.count, 3);
+    assert_non_null(gt_tree_find(&tree, 99));
+    assert_null(gt_tree_find(&tree, 300));
+    assert_true(tree.process[0]->is_main);
+    gt_tree_close(&tree);
+}
+
+static void members_stay_when_they_get_another_parent(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11});
+    struct gt_tree tree;
+    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
+    discover(&tree);
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 1, .start = 11});
+    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12});
+    discover(&tree);
+    assert_int_equal(tree.count, 3);
+    gt_tree_close(&tree);
+}
+
+static void the_session_of_an_attached_leader_belongs_to_the_job(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .session = 100, .start = 10});
+    fake_proc_write(folder, &(struct fake_process){.pid = 105, .parent = 1, .session = 100, .start = 12});
+    fake_proc_write(folder, &(struct fake_process){.pid = 106, .parent = 1, .session = 106, .start = 12});
+    struct gt_tree tree;
+    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
+    discover(&tree);
+    assert_int_equal(tree.count, 2);
+    assert_non_null(gt_tree_find(&tree, 105));
+    gt_tree_close(&tree);
+}
+
+static void a_number_used_again_is_another_process(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11});
+    struct gt_tree tree;
+    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
+    discover(&tree);
+    fake_proc_remove(folder, 101);
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 1, .start = 50});
+    struct gt_process *old = gt_tree_find(&tree, 101);
+    assert_int_equal(gt_process_read(old, &root), -3);
+    gt_tree_drop_gone(&tree);
+    discover(&tree);
+    assert_int_equal(tree.count, 1);
+    gt_tree_close(&tree);
+}
+
+static void thousands_of_processes(void **state)
+{
+    (void)state;
+    enum { MANY = 4200 };
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
+    for (int i = 1; i <= MANY; i++)
+        fake_proc_write(folder, &(struct fake_process){.pid = 1000 + i, .parent = i % 7 ? 100 : 999 + i, .start = 11});
+    struct gt_tree tree;
+    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
+    discover(&tree);
+    assert_int_equal(tree.count, MANY + 1);
+    for (int i = 1; i <= MANY; i++)
+        assert_non_null(gt_tree_find(&tree, 1000 + i));
+    gt_tree_close(&tree);
+}
+
+static void a_missing_main_process_is_named(void **state)
+{
+    (void)state;
+    struct gt_tree tree;
+    struct gt_error error = {0};
+    assert_int_equal(gt_tree_open(&tree, &root, 4711, false, &error), -3);
+    assert_string_equal(error.text, "process 4711 does not exist");
+}
+
+/* ---- accounts ---------------------------------------------------------------------------------------------------- */
+
+static struct gt_tree tree;
+static struct gt_account account;
+
+static void follow(unsigned long long start_tick)
+{
+    gt_account_init(&account, start_tick);
+    assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
+}
+
+static void read_all(size_t known)
+{
+    discover(&tree);
+    for (size_t i = 0; i < tree.count; i++)
+        if (gt_process_read(tree.process[i], &root) == 0)
+            gt_process_read_slowly(tree.process[i], &root);
+    for (size_t i = known; i < tree.count; i++)
+        gt_account_admit(&account, tree.process[i]);
+    gt_account_settle(&account, &tree);
+}
+
+static double total(enum gt_metric_id id)
+{
+    double values[GT_METRIC_COUNT];
+    gt_values_clear(values);
+    gt_account_totals(&account, &tree, values);
+    return values[id];
+}
+
+static double ticks(double count)
+{
+    return count / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void a_waited_for_child_counts_once(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    fake_proc_write(folder,
+                    &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40, .minor_faults = 9});
+    follow(0);
+    read_all(0);
+    assert_near(total(GT_CPU_TIME), ticks(45));
+    fake_proc_remove(folder, 101);
+    fake_proc_write(
+        folder,
+        &(struct fake_process){
+            .pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 42, .reaped_minor_faults = 12});
+    read_all(2);
+    assert_near(total(GT_CPU_TIME), ticks(48));
+    assert_near(total(GT_MINOR_FAULTS), 12);
+    gt_tree_close(&tree);
+}
+
+static void a_child_never_seen_counts(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    follow(0);
+    read_all(0);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 70});
+    read_all(1);
+    assert_near(total(GT_CPU_TIME), ticks(76));
+    gt_tree_close(&tree);
+}
+
+static void a_child_nobody_waited_for_keeps_its_time(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
+    follow(0);
+    read_all(0);
+    fake_proc_remove(folder, 101);
+    read_all(2);
+    assert_near(total(GT_CPU_TIME), ticks(45));
+    read_all(1);
+    assert_near(total(GT_CPU_TIME), ticks(45));
+    gt_tree_close(&tree);
+}
+
+static void an_orphan_keeps_its_time(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
+    follow(0);
+    read_all(0);
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 1, .start = 11, .cpu_ticks = 50});
+    fake_proc_remove(folder, 100);
+    read_all(2);
+    assert_int_equal(tree.count, 1);
+    assert_near(total(GT_CPU_TIME), ticks(55));
+    fake_proc_remove(folder, 101);
+    read_all(1);
+    assert_near(total(GT_CPU_TIME), ticks(55));
+    gt_tree_close(&tree);
+}
+
+static void what_was_used_before_tracking_is_left_out(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .cpu_ticks = 500, .reaped_cpu_ticks = 100});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
+    follow(1000);
+    read_all(0);
+    assert_near(total(GT_CPU_TIME), 0);
+    fake_proc_remove(folder, 101);
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .cpu_ticks = 507, .reaped_cpu_ticks = 143});
+    read_all(2);
+    assert_near(total(GT_CPU_TIME), ticks(10)); /* 7 of its own, 3 of the child after tracking began */
+    gt_tree_close(&tree);
+}
+
+static void many_vanish_at_once(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 1});
+    for (int i = 0; i < 50; i++)
+        fake_proc_write(folder,
+                        &(struct fake_process){
+                            .pid = 200 + i, .parent = i ? 199 + i : 100, .start = 20 + (unsigned)i, .cpu_ticks = 2});
+    follow(0);
+    read_all(0);
+    assert_near(total(GT_CPU_TIME), ticks(101));
+    for (int i = 0; i < 50; i++)
+        fake_proc_remove(folder, 200 + i);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 1, .reaped_cpu_ticks = 110});
+    read_all(51);
+    assert_near(total(GT_CPU_TIME), ticks(111));
+    gt_tree_close(&tree);
+}
+
+static void wait4_takes_the_place_of_what_was_read(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
+    follow(0);
+    read_all(0);
+    fake_proc_remove(folder, 101);
+    fake_proc_remove(folder, 100);
+    struct rusage usage = {.ru_utime = {0, 600000}, .ru_stime = {0, 12345}, .ru_minflt = 77};
+    gt_account_reaped(&account, &tree, 100, &usage);
+    assert_int_equal(tree.count, 0);
+    assert_near(total(GT_CPU_TIME), 0.612345);
+    assert_near(total(GT_MINOR_FAULTS), 77);
+    gt_tree_close(&tree);
+}
+
+static void wait4_of_an_orphan_never_seen_counts(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    follow(0);
+    read_all(0);
+    struct rusage usage = {.ru_utime = {1, 0}, .ru_maxrss = 5000};
+    gt_account_reaped(&account, &tree, 555, &usage);
+    assert_near(total(GT_CPU_TIME), 1 + ticks(5));
+    assert_near(account.single_peak, 5000 * 1024);
+    assert_int_equal(tree.started, 2);
+    gt_tree_close(&tree);
+}
+
+static void denied_files_are_missing_not_zero(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .denied = 1});
+    follow(0);
+    read_all(0);
+    assert_true(isnan(total(GT_READ_BYTES)));
+    assert_near(total(GT_CPU_TIME), ticks(5));
+    gt_tree_close(&tree);
+}
+
+/* ---- rates and peaks --------------------------------------------------------------------------------------------- */
+
+static void rates_cover_whole_intervals(void **state)
+{
+    (void)state;
+    struct gt_rate rate = {0};
+    assert_true(isnan(gt_rate_next(&rate, 1, 1 * GT_SECOND, 0, 2)));
+    assert_near(gt_rate_next(&rate, 1.5, 2 * GT_SECOND, 0, 2), 0.5);
+    assert_true(isnan(gt_rate_next(&rate, 1.6, 2 * GT_SECOND + 1000, GT_SECOND / 2, 2))); /* too short: goes on */
+    assert_near(gt_rate_next(&rate, 2.5, 3 * GT_SECOND, GT_SECOND / 2, 2), 1.0);
+    assert_true(isnan(gt_rate_next(&rate, NAN, 4 * GT_SECOND, 0, 2)));
+}
+
+static void no_interval_uses_more_than_all_cores(void **state)
+{
+    (void)state;
+    struct gt_rate rate = {0};
+    gt_rate_next(&rate, 0, GT_SECOND, 0, 2);
+    assert_near(gt_rate_next(&rate, 5, 2 * GT_SECOND, 0, 2), 2); /* 3 s of earlier work became known */
+    assert_near(gt_rate_next(&rate, 5, 3 * GT_SECOND, 0, 2), 2);
+    assert_near(gt_rate_next(&rate, 5, 4 * GT_SECOND, 0, 2), 1);
+    assert_near(gt_rate_next(&rate, 5, 5 * GT_SECOND, 0, 2), 0);
+}
+
+static void peaks_come_from_high_water_marks(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .resident_pages = 1000, .peak_kib = 500000});
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 101, .parent = 100, .start = 11, .resident_pages = 2000, .peak_kib = 90000});
+    struct gt_sampler sampler;
+    struct gt_sampler_options options = {.pid = 100, .machine_root = folder, .period = 1};
+    assert_int_equal(gt_sampler_open(&sampler, &options, NULL), 0);
+    struct gt_combiner combiner;
+    struct gt_sample sample;
+    gt_combine_init(&combiner, true, 2, 1);
+    assert_int_equal(gt_sampler_read(&sampler, 0, NULL), 0);
+    assert_int_equal(gt_combine(&combiner, &sampler, &sample), 0);
+    double page = (double)sysconf(_SC_PAGESIZE);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RSS], 3000 * page);
+    assert_near(sample.row[GT_SCOPE_MAIN].value[GT_RAM_PEAK], 500000.0 * 1024);
+    assert_near(sample.row[GT_SCOPE_DESCENDANTS].value[GT_RAM_PEAK], 90000.0 * 1024);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK], 500000.0 * 1024);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK_BOUND], 590000.0 * 1024);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_PROCESSES], 2);
+    assert_int_equal(sample.row_count, GT_FIXED_ROWS + sampler.frame.device_count + 2);
+    assert_int_equal(sample.row[sample.row_count - 1].pid, 101);
+    gt_combine_release(&combiner);
+    gt_sampler_close(&sampler);
+}
+
+static void a_zombie_has_no_memory_and_is_not_counted(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .resident_pages = 1000});
+    fake_proc_write(folder,
+                    &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .state = 'Z', .cpu_ticks = 30});
+    struct gt_sampler sampler;
+    struct gt_sampler_options options = {.pid = 100, .machine_root = folder, .period = 1, .launched = false};
+    assert_int_equal(gt_sampler_open(&sampler, &options, NULL), 0);
+    struct gt_combiner combiner;
+    struct gt_sample sample;
+    gt_combine_init(&combiner, false, 2, 1);
+    assert_int_equal(gt_sampler_read(&sampler, 0, NULL), 0);
+    assert_int_equal(gt_combine(&combiner, &sampler, &sample), 0);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_PROCESSES], 1);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_THREADS], 1);
+    gt_combine_release(&combiner);
+    gt_sampler_close(&sampler);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(stat_names_may_hold_anything),
+        TEST(broken_stat_is_refused),
+        TEST(generations_are_found_and_strangers_are_not),
+        TEST(members_stay_when_they_get_another_parent),
+        TEST(the_session_of_an_attached_leader_belongs_to_the_job),
+        TEST(a_number_used_again_is_another_process),
+        TEST(thousands_of_processes),
+        TEST(a_missing_main_process_is_named),
+        TEST(a_waited_for_child_counts_once),
+        TEST(a_child_never_seen_counts),
+        TEST(a_child_nobody_waited_for_keeps_its_time),
+        TEST(an_orphan_keeps_its_time),
+        TEST(what_was_used_before_tracking_is_left_out),
+        TEST(many_vanish_at_once),
+        TEST(wait4_takes_the_place_of_what_was_read),
+        TEST(wait4_of_an_orphan_never_seen_counts),
+        TEST(denied_files_are_missing_not_zero),
+        TEST(rates_cover_whole_intervals),
+        TEST(no_interval_uses_more_than_all_cores),
+        TEST(peaks_come_from_high_water_marks),
+        TEST(a_zombie_has_no_memory_and_is_not_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
