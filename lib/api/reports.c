@@ -45,6 +45,8 @@ int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_
     if (summary)
         gt_summary_init(summary);
     if (status >= 0)
+        status = gt_recording_detail(recording, true); /* for the table of GPUs */
+    if (status >= 0)
         while ((status = gt_recording_next(recording, &sample, error)) > 0)
             gt_summary_add(summary, sample);
     if (status >= 0) {
@@ -62,6 +64,8 @@ int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_
             status = gt_usage_report(ret, &machine, summary, outcome ? outcome : &so_far, error);
     }
     gt_recording_close(recording);
+    if (summary)
+        gt_summary_release(summary);
     free(summary);
     return status;
 }

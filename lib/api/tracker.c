@@ -49,6 +49,7 @@ static void release(struct gt_tracker *tracker)
     gt_tracker_options_release(&tracker->options);
     pthread_mutex_destroy(&tracker->mutex);
     pthread_cond_destroy(&tracker->wake);
+    gt_summary_release(&tracker->summary);
     free(tracker);
 }
 
