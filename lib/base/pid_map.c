@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Fibonacci hashing: numbers given out one after the other land far apart. */
 static size_t home(const struct gt_pid_map *map, pid_t pid)
@@ -78,6 +79,13 @@ uint32_t gt_pid_map_remove(struct gt_pid_map *map, pid_t pid)
     map->count--;
     close_gap(map, at);
     return value;
+}
+
+void gt_pid_map_clear(struct gt_pid_map *map)
+{
+    if (map->count)
+        memset(map->slot, 0, map->size * sizeof *map->slot);
+    map->count = 0;
 }
 
 void gt_pid_map_release(struct gt_pid_map *map)

@@ -26,6 +26,7 @@ uint32_t gt_pid_map_get(const struct gt_pid_map *map, pid_t pid);
 int gt_pid_map_put(struct gt_pid_map *map, pid_t pid, uint32_t value);
 /* Returns the value it had, or GT_PID_ABSENT. */
 uint32_t gt_pid_map_remove(struct gt_pid_map *map, pid_t pid);
+void gt_pid_map_clear(struct gt_pid_map *map);
 void gt_pid_map_release(struct gt_pid_map *map);
 
 #endif

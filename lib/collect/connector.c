@@ -133,6 +133,7 @@ static bool convert(const struct proc_event *event, struct gt_event *ret)
             .pid = event->event_data.fork.child_pid,
             .tgid = event->event_data.fork.child_tgid,
             .parent = event->event_data.fork.parent_tgid,
+            .monotonic_ns = (int64_t)event->timestamp_ns,
         };
         return true;
     }
@@ -141,6 +142,7 @@ static bool convert(const struct proc_event *event, struct gt_event *ret)
             .kind = GT_EVENT_EXIT,
             .pid = event->event_data.exit.process_pid,
             .tgid = event->event_data.exit.process_tgid,
+            .monotonic_ns = (int64_t)event->timestamp_ns,
             .wait_status = (int)event->event_data.exit.exit_code,
         };
         return true;

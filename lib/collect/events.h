@@ -42,6 +42,7 @@ struct gt_event {
     pid_t pid;                    /* the task; differs from tgid for threads beside the first */
     pid_t tgid;                   /* its process */
     pid_t parent;                 /* the parent process: FORK (for threads, of their process) and RECORD */
+    int64_t monotonic_ns;         /* FORK and EXIT: when */
     int wait_status;              /* EXIT: as wait(2) gives it */
     struct gt_exit_record record; /* RECORD */
 };

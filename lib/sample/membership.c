@@ -1,0 +1,411 @@
+#include "sample/membership.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/pid_map.h"
+
+struct entry {
+    struct gt_member member; /* pid 0: a free entry */
+    bool leader_ended;
+    bool end_was_heard;    /* all its threads' EXIT came */
+    bool number_is_reused; /* by a process that is no member, since this one ended */
+    bool is_seeded;        /* named by the seed that is under way */
+    int64_t seeded_ns;     /* when a seed saw it alive; 0: never */
+    uint32_t settles;      /* how many settles it has outlived its end */
+    uint32_t next_free;
+};
+
+struct gt_membership {
+    const struct gt_root *root;
+    struct gt_pid_map processes; /* process number -> index into `entry` */
+    struct gt_pid_map threads;   /* thread number -> index into `entry` */
+    struct entry *entry;
+    uint32_t entries, capacity, free;
+    uint32_t ended_kept; /* entries that ended and are not forgotten */
+    struct gt_membership_counts counts;
+    struct gt_exit_record ended;
+};
+
+int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, struct gt_error *error)
+{
+    struct gt_membership *membership = calloc(1, sizeof *membership);
+    if (!membership)
+        return gt_error_system(error, ENOMEM, "members of the job");
+    membership->root = root;
+    membership->free = GT_PID_ABSENT;
+    membership->counts.is_exact = true;
+    *ret = membership;
+    return 0;
+}
+
+void gt_membership_free(struct gt_membership *membership)
+{
+    if (!membership)
+        return;
+    gt_pid_map_release(&membership->processes);
+    gt_pid_map_release(&membership->threads);
+    free(membership->entry);
+    free(membership);
+}
+
+/* ---- Entries ----------------------------------------------------------------------------------------------------- */
+
+static int take_entry(struct gt_membership *membership, uint32_t *ret)
+{
+    if (membership->free != GT_PID_ABSENT) {
+        *ret = membership->free;
+        membership->free = membership->entry[*ret].next_free;
+        return 0;
+    }
+    if (membership->entries == membership->capacity) {
+        uint32_t capacity = membership->capacity ? membership->capacity * 2 : 32;
+        struct entry *entry = realloc(membership->entry, capacity * sizeof *entry);
+        if (!entry)
+            return -ENOMEM;
+        membership->entry = entry;
+        membership->capacity = capacity;
+    }
+    *ret = membership->entries++;
+    return 0;
+}
+
+/* Where `pid` is registered, living or lately ended; NULL for strangers. */
+static struct entry *find(const struct gt_membership *membership, pid_t pid)
+{
+    uint32_t index = gt_pid_map_get(&membership->processes, pid);
+    return index == GT_PID_ABSENT ? NULL : &membership->entry[index];
+}
+
+static void forget(struct gt_membership *membership, struct entry *entry)
+{
+    uint32_t index = (uint32_t)(entry - membership->entry);
+    if (gt_pid_map_get(&membership->processes, entry->member.pid) == index)
+        gt_pid_map_remove(&membership->processes, entry->member.pid);
+    *entry = (struct entry){.next_free = membership->free};
+    membership->free = index;
+    membership->ended_kept--;
+}
+
+/* ---- Sums -------------------------------------------------------------------------------------------------------- */
+
+static void add_record(struct gt_exit_record *sum, const struct gt_exit_record *record)
+{
+    sum->cpu_ns += record->cpu_ns;
+    sum->minor_faults += record->minor_faults;
+    sum->major_faults += record->major_faults;
+    sum->voluntary_switches += record->voluntary_switches;
+    sum->involuntary_switches += record->involuntary_switches;
+    sum->read_bytes += record->read_bytes;
+    sum->written_bytes += record->written_bytes;
+    sum->read_characters += record->read_characters;
+    sum->written_characters += record->written_characters;
+    if (record->peak_rss > sum->peak_rss)
+        sum->peak_rss = record->peak_rss;
+}
+
+static void note_peaks(struct gt_membership_counts *counts)
+{
+    if (counts->processes > counts->processes_peak)
+        counts->processes_peak = counts->processes;
+    if (counts->threads > counts->threads_peak)
+        counts->threads_peak = counts->threads;
+}
+
+/* ---- Beginnings and ends ----------------------------------------------------------------------------------------- */
+
+static void remove_threads(struct gt_membership *membership, struct entry *entry)
+{
+    uint32_t index = (uint32_t)(entry - membership->entry);
+    for (size_t i = 0; entry->member.threads && i < membership->threads.size;) {
+        struct gt_pid_slot slot = membership->threads.slot[i];
+        if (!slot.pid || slot.value != index) {
+            i++;
+            continue;
+        }
+        gt_pid_map_remove(&membership->threads, slot.pid); /* may move another entry into this slot: look again */
+        membership->counts.threads--;
+        entry->member.threads--;
+    }
+}
+
+static void end_process(struct gt_membership *membership, struct entry *entry)
+{
+    remove_threads(membership, entry);
+    entry->member.has_ended = true;
+    membership->counts.processes--;
+    membership->ended_kept++;
+    add_record(&membership->ended, &entry->member.record);
+}
+
+static void end_thread(struct gt_membership *membership, struct entry *entry, pid_t tid)
+{
+    if (gt_pid_map_get(&membership->threads, tid) == (uint32_t)(entry - membership->entry)) {
+        gt_pid_map_remove(&membership->threads, tid);
+        entry->member.threads--;
+        membership->counts.threads--;
+    }
+    if (!entry->member.threads && !entry->member.has_ended)
+        end_process(membership, entry);
+}
+
+static int begin_thread(struct gt_membership *membership, struct entry *entry, pid_t tid)
+{
+    uint32_t index = (uint32_t)(entry - membership->entry);
+    uint32_t holder = gt_pid_map_get(&membership->threads, tid);
+    if (holder == index)
+        return 0;
+    if (holder != GT_PID_ABSENT) /* the number is used again: the end of its last user was not heard of */
+        end_thread(membership, &membership->entry[holder], tid);
+    int result = gt_pid_map_put(&membership->threads, tid, index);
+    if (result < 0)
+        return result;
+    entry->member.threads++;
+    membership->counts.threads++;
+    return 0;
+}
+
+/* A new member; an entry that ended under the same number stays until it is forgotten, but is found no longer. */
+static int begin_process(struct gt_membership *membership, pid_t pid, pid_t parent, struct entry **ret)
+{
+    uint32_t index;
+    int result = take_entry(membership, &index);
+    if (result < 0)
+        return result;
+    struct entry *entry = &membership->entry[index];
+    *entry = (struct entry){.member = {.pid = pid, .parent = parent, .seen_from_fork = parent != 0}};
+    result = gt_pid_map_put(&membership->processes, pid, index);
+    if (result < 0) {
+        *entry = (struct entry){.next_free = membership->free};
+        membership->free = index;
+        return result;
+    }
+    membership->counts.processes++;
+    membership->counts.started++;
+    *ret = entry;
+    return 0;
+}
+
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
+
+static bool may_have_forked(const struct entry *entry)
+{
+    return entry && !entry->number_is_reused;
+}
+
+static int hear_process(struct gt_membership *membership, const struct gt_event *event)
+{
+    struct entry *entry = find(membership, event->pid);
+    bool lives = entry && !entry->member.has_ended;
+    if (lives && event->monotonic_ns < entry->seeded_ns)
+        return 0; /* the seed saw it alive after this fork, so it is this one */
+    if (lives)
+        end_process(membership, entry); /* the number is used again: its end was lost */
+    if (!may_have_forked(find(membership, event->parent))) {
+        if (entry)
+            entry->number_is_reused = true;
+        return 0;
+    }
+    int result = begin_process(membership, event->pid, event->parent, &entry);
+    return result < 0 ? result : begin_thread(membership, entry, event->pid);
+}
+
+static int hear_fork(struct gt_membership *membership, const struct gt_event *event)
+{
+    int result = 0;
+    if (event->pid == event->tgid) {
+        result = hear_process(membership, event);
+    } else {
+        struct entry *entry = find(membership, event->tgid);
+        if (entry && !entry->member.has_ended)
+            result = begin_thread(membership, entry, event->pid);
+    }
+    note_peaks(&membership->counts);
+    return result;
+}
+
+static void hear_exit(struct gt_membership *membership, const struct gt_event *event)
+{
+    struct entry *entry = find(membership, event->tgid);
+    if (!entry || entry->member.has_ended)
+        return;
+    bool is_leader = event->pid == event->tgid;
+    entry->member.tasks_ended++;
+    membership->counts.tasks_ended++;
+    if (is_leader)
+        entry->member.wait_status = event->wait_status;
+    /* A thread that calls execve takes the number of the first thread, which ends. So when the "first thread" ends for the
+     * second time, nothing is left of the process, although a thread under the old number seems to live. */
+    if (is_leader && entry->leader_ended)
+        end_process(membership, entry);
+    else
+        end_thread(membership, entry, event->pid);
+    entry->leader_ended |= is_leader;
+    entry->end_was_heard = entry->member.has_ended;
+}
+
+static void hear_record(struct gt_membership *membership, const struct gt_event *event)
+{
+    struct entry *entry = find(membership, event->tgid);
+    if (!entry || (entry->end_was_heard && entry->member.records >= entry->member.tasks_ended))
+        return; /* a stranger, perhaps one that has the number of a member that ended and whose records are all here */
+    add_record(&entry->member.record, &event->record);
+    entry->member.records++;
+    membership->counts.records++;
+    if (entry->member.has_ended)
+        add_record(&membership->ended, &event->record);
+}
+
+int gt_membership_feed(struct gt_membership *membership, const struct gt_event *event)
+{
+    switch (event->kind) {
+    case GT_EVENT_FORK: return hear_fork(membership, event);
+    case GT_EVENT_EXIT: hear_exit(membership, event); break;
+    case GT_EVENT_RECORD: hear_record(membership, event); break;
+    case GT_EVENT_LOST:
+        membership->counts.lost++;
+        if (event->source == GT_EVENTS_FORKS)
+            membership->counts.is_exact = false;
+        break;
+    }
+    return 0;
+}
+
+void gt_membership_settle(struct gt_membership *membership)
+{
+    for (uint32_t i = 0; membership->ended_kept && i < membership->entries; i++) {
+        struct entry *entry = &membership->entry[i];
+        if (entry->member.has_ended && entry->settles++)
+            forget(membership, entry);
+    }
+}
+
+int gt_membership_update(struct gt_membership *membership, struct gt_events *events, struct gt_error *error)
+{
+    struct gt_event event;
+    bool lost = false;
+    int result;
+    while ((result = gt_events_next(events, &event, error)) == 1) {
+        lost |= event.kind == GT_EVENT_LOST && event.source == GT_EVENTS_FORKS;
+        result = gt_membership_feed(membership, &event);
+        if (result < 0)
+            return gt_error_system(error, -result, "members of the job");
+    }
+    gt_membership_settle(membership);
+    return result < 0 ? result : lost;
+}
+
+/* ---- Seeding ----------------------------------------------------------------------------------------------------- */
+
+static bool is_running(const struct gt_root *root, pid_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_read(root, path, text, sizeof text) <= 0)
+        return false;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] && !strchr("ZX", name_end[2]);
+}
+
+static int seed_threads(struct gt_membership *membership, struct entry *entry, DIR *directory)
+{
+    entry->is_seeded = true;
+    struct dirent *item;
+    while ((item = readdir(directory))) {
+        pid_t tid = isdigit((unsigned char)*item->d_name) ? (pid_t)strtol(item->d_name, NULL, 10) : 0;
+        if (tid == entry->member.pid && entry->leader_ended)
+            continue; /* it stays listed after its end, as a zombie, while others live */
+        int result = tid > 0 ? begin_thread(membership, entry, tid) : 0;
+        if (result < 0)
+            return result;
+    }
+    entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
+    return 0;
+}
+
+static int seed_process(struct gt_membership *membership, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d/task", (int)pid);
+    int fd = pid > 0 && is_running(membership->root, pid) ? gt_root_open_directory(membership->root, path) : -1;
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (!directory) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    struct entry *entry = find(membership, pid);
+    int result = 0;
+    if (!entry || entry->member.has_ended)
+        result = begin_process(membership, pid, 0, &entry);
+    if (result == 0)
+        result = seed_threads(membership, entry, directory);
+    closedir(directory);
+    return result;
+}
+
+/* All threads are looked up anew: some may have ended unheard. */
+static void begin_seed(struct gt_membership *membership)
+{
+    gt_pid_map_clear(&membership->threads);
+    membership->counts.threads = 0;
+    for (uint32_t i = 0; i < membership->entries; i++) {
+        membership->entry[i].is_seeded = false;
+        membership->entry[i].member.threads = 0;
+    }
+}
+
+int gt_membership_seed(struct gt_membership *membership, const pid_t *pids, size_t count, struct gt_error *error)
+{
+    begin_seed(membership);
+    for (size_t i = 0; i < count; i++) {
+        int result = seed_process(membership, pids[i]);
+        if (result < 0)
+            return gt_error_system(error, -result, "members of the job");
+    }
+    for (uint32_t i = 0; i < membership->entries; i++) {
+        struct entry *entry = &membership->entry[i];
+        if (entry->member.pid && !entry->member.has_ended && !(entry->is_seeded && entry->member.threads))
+            end_process(membership, entry);
+    }
+    note_peaks(&membership->counts);
+    return 0;
+}
+
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
+
+struct gt_membership_counts gt_membership_counts(const struct gt_membership *membership)
+{
+    return membership->counts;
+}
+
+size_t gt_membership_pids(const struct gt_membership *membership, pid_t *pids, size_t capacity)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < membership->entries; i++) {
+        const struct gt_member *member = &membership->entry[i].member;
+        if (!member->pid || member->has_ended)
+            continue;
+        if (count < capacity)
+            pids[count] = member->pid;
+        count++;
+    }
+    return count;
+}
+
+const struct gt_member *gt_membership_find(const struct gt_membership *membership, pid_t pid)
+{
+    const struct entry *entry = find(membership, pid);
+    return entry ? &entry->member : NULL;
+}
+
+const struct gt_exit_record *gt_membership_ended(const struct gt_membership *membership)
+{
+    return &membership->ended;
+}
