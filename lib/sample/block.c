@@ -59,6 +59,9 @@ static void forget(void)
 
 static void leave_thread(void *argument);
 
+/* The leak sanitizer, when there is one, does not look into mapped memory by itself. */
+extern void __lsan_register_root_region(const void *memory, size_t size) __attribute__((weak));
+
 static void begin_library(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -67,6 +70,8 @@ static void begin_library(void)
     if (memory == MAP_FAILED || pthread_key_create(&thread_key, leave_thread) != 0)
         return;
     process = memory;
+    if (__lsan_register_root_region)
+        __lsan_register_root_region(memory, size);
     if (madvise(memory, size, MADV_WIPEONFORK) < 0)
         pthread_atfork(NULL, NULL, forget);
 }
@@ -291,7 +296,8 @@ static struct gt_block_file *open_standard(void)
     char name[PATH_MAX], stem[PATH_MAX];
     const char *folder = secure_getenv(GT_BLOCKS_ENVIRONMENT);
     bool has_folder = folder && *folder;
-    int length = snprintf(name, sizeof name, "%s%s%d", has_folder ? folder : "", has_folder ? "/" : "", (int)process->pid);
+    int length = snprintf(name, sizeof name, "%s%s%d", has_folder ? folder : "", has_folder ? "/" : "",
+                          (int)process->pid);
     if (length >= (int)sizeof name || absolute_path(stem, name, &process->trouble) < 0)
         return NULL;
     return open_numbered("", stem, gt_block_csv.suffix);
@@ -369,7 +375,10 @@ static struct gt_block begin_in(struct thread *thread, struct gt_block_file *fil
 {
     struct gt_block block = {.name = name && *name ? name : "(unnamed)", .thread = thread->id};
     struct gt_border_row row = {
-        .name = block.name, .process = process->pid, .thread = thread->id, .position = GT_START,
+        .name = block.name,
+        .process = process->pid,
+        .thread = thread->id,
+        .position = GT_START,
     };
     read_clocks(&row);
     if (file && write_row(thread, file, &row) == 0) {
