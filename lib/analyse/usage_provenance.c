@@ -10,13 +10,13 @@ static const struct {
     enum gt_metric_id metric;
     const char *method;
 } figures[] = {
-#define LARGEST  "largest sample"
-#define FINAL    "value at the end"
-#define PEAK     "the larger of the largest sample and the high-water mark"
-#define SHARED   "value in the largest sample of RAM"
-#define PRIVATE  "total less shared"
+#define LARGEST "largest sample"
+#define FINAL "value at the end"
+#define PEAK "the larger of the largest sample and the high-water mark"
+#define SHARED "value in the largest sample of RAM"
+#define PRIVATE "total less shared"
 #define MEAN_CPU "CPU time over elapsed time"
-#define MAX_CPU  "largest interval between two samples, at least the mean"
+#define MAX_CPU "largest interval between two samples, at least the mean"
     {"max_ram.system", GT_SCOPE_SYSTEM, GT_RAM, LARGEST},
     {"max_ram.main.total_rss", GT_SCOPE_MAIN, GT_RAM_PEAK, PEAK},
     {"max_ram.main.private_rss", GT_SCOPE_MAIN, GT_RAM_SHARED, PRIVATE},

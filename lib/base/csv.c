@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK          262144
+#define BLOCK 262144
 #define RECORD_CEILING (16u << 20)
 
 struct gt_csv_reader {

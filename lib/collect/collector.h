@@ -30,11 +30,11 @@ struct gt_process {
     uint64_t start; /* clock ticks after boot, field 22 of /proc/PID/stat */
     pid_t session;
     bool is_main;
-    bool is_zombie; /* ended and not yet waited for: its counters can still be read, its memory is gone */
-    bool is_gone;   /* vanished during this frame; its values are the last that were read */
-    bool is_fresh;  /* all of its files were read in this frame */
-    bool is_denied; /* some of its files may not be read by this user */
-    double file_bytes;              /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
+    bool is_zombie;    /* ended and not yet waited for: its counters can still be read, its memory is gone */
+    bool is_gone;      /* vanished during this frame; its values are the last that were read */
+    bool is_fresh;     /* all of its files were read in this frame */
+    bool is_denied;    /* some of its files may not be read by this user */
+    double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
     double value[GT_METRIC_COUNT];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_METRIC_COUNT]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
     struct gt_ledger ledger;        /* kept by sample/account.c */

@@ -44,12 +44,12 @@ struct gt_border_row {
 /* A sub-tracking file that this process writes. */
 struct gt_block_file {
     struct gt_block_file *next;
-    uint64_t identity;             /* of the process, see block.c */
-    char origin[PATH_MAX];         /* the path asked for, absolute */
-    char path[PATH_MAX];           /* the file written: a forked child gets its own */
+    uint64_t identity;     /* of the process, see block.c */
+    char origin[PATH_MAX]; /* the path asked for, absolute */
+    char path[PATH_MAX];   /* the file written: a forked child gets its own */
     const struct gt_block_writer *writer;
-    void *state;                   /* the writer's */
-    int failed;                    /* 0, or the negative errno that ended the writing */
+    void *state; /* the writer's */
+    int failed;  /* 0, or the negative errno that ended the writing */
 };
 
 struct gt_block_writer {

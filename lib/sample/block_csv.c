@@ -34,7 +34,8 @@ struct csv_file {
 
 static const char pairs[] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354"
-    "5556575859606162636465666768697071727374757677787980818283848586878889909192939495969798" "99";
+    "5556575859606162636465666768697071727374757677787980818283848586878889909192939495969798"
+    "99";
 
 static char *put_unsigned(char *at, uint64_t value)
 {
@@ -223,7 +224,8 @@ static int open_csv(struct gt_block_file *file, struct gt_error *error)
         const char *name = gt_border_columns[i];
         memcpy(chunk->memory + chunk->used, name, strlen(name));
         chunk->used += strlen(name);
-        memcpy(chunk->memory + chunk->used, i + 1 < GT_BORDER_COLUMNS ? "," : "\r\n", i + 1 < GT_BORDER_COLUMNS ? 1 : 2);
+        memcpy(chunk->memory + chunk->used, i + 1 < GT_BORDER_COLUMNS ? "," : "\r\n",
+               i + 1 < GT_BORDER_COLUMNS ? 1 : 2);
         chunk->used += i + 1 < GT_BORDER_COLUMNS ? 1 : 2;
     }
     csv->spare = chunk;
@@ -324,5 +326,9 @@ static void close_csv(struct gt_block_file *file)
 }
 
 const struct gt_block_writer gt_block_csv = {
-    .suffix = ".csv", .open = open_csv, .write = write_csv, .leave = leave_csv, .close = close_csv,
+    .suffix = ".csv",
+    .open = open_csv,
+    .write = write_csv,
+    .leave = leave_csv,
+    .close = close_csv,
 };

@@ -94,5 +94,9 @@ static void close_sqlite(struct gt_block_file *file)
 }
 
 const struct gt_block_writer gt_block_sqlite = {
-    .suffix = ".sqlite", .open = open_sqlite, .write = write_sqlite, .leave = leave_sqlite, .close = close_sqlite,
+    .suffix = ".sqlite",
+    .open = open_sqlite,
+    .write = write_sqlite,
+    .leave = leave_sqlite,
+    .close = close_sqlite,
 };

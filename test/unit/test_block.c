@@ -318,7 +318,8 @@ static void chosen_file_work(void)
 {
     struct gt_block_file *file, *again;
     struct gt_error error = {0};
-    if (gt_block_file_open(&file, "chosen.csv", 0, &error) < 0 || gt_block_file_open(&again, "chosen.csv", 0, &error) < 0)
+    if (gt_block_file_open(&file, "chosen.csv", 0, &error) < 0 ||
+        gt_block_file_open(&again, "chosen.csv", 0, &error) < 0)
         exit(1);
     if (file != again || gt_block_file_open(&again, "chosen.txt", 0, &error) != -EINVAL)
         exit(2);
@@ -391,10 +392,14 @@ static void test_sqlite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nested),           cmocka_unit_test(test_names),
-        cmocka_unit_test(test_threads),          cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_fork),             cmocka_unit_test(test_leftover_is_kept),
-        cmocka_unit_test(test_unwritable_is_quiet), cmocka_unit_test(test_chosen_file),
+        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_leftover_is_kept),
+        cmocka_unit_test(test_unwritable_is_quiet),
+        cmocka_unit_test(test_chosen_file),
         cmocka_unit_test(test_sqlite),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -568,7 +568,7 @@ static int close_machine(void **state)
 int main(void)
 {
 #define MADE_UP(name) cmocka_unit_test_setup_teardown(name, open_job, close_job)
-#define LIVE(name)    cmocka_unit_test_setup_teardown(name, open_live, close_live)
+#define LIVE(name) cmocka_unit_test_setup_teardown(name, open_live, close_live)
     const struct CMUnitTest tests[] = {
         MADE_UP(descendants_are_members_and_strangers_are_not),
         MADE_UP(a_process_lives_as_long_as_its_last_thread),
