@@ -150,7 +150,7 @@ static int walk_one(struct gt_memory *memory, struct gt_memory_process *process,
     process->is_denied = result == -EACCES || result == -EPERM;
     add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);
     add(&totals->combined, process, count.new_to_job);
-    return result == -ENOMEM ? result : 0;
+    return result == -ENOMEM || result == -ECANCELED ? result : 0;
 }
 
 static void finish(struct gt_memory_scope *scope)
@@ -169,15 +169,20 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
         struct gt_memory_process *one = &process[i];
         one->ok = one->is_denied = false;
         one->rss = one->pss = one->private_bytes = one->shared_bytes = one->swap = NAN;
-        if (one->is_skipped || memory->method == GT_MEMORY_RSS)
+        if (memory->method == GT_MEMORY_RSS)
             continue;
-        failed = walk_one(memory, one, ret);
+        failed = atomic_load(&memory->pages.is_cancelled) ? -ECANCELED : walk_one(memory, one, ret);
     }
     finish(&ret->main);
     finish(&ret->descendants);
     finish(&ret->combined);
     gt_page_set_clear(&memory->pages.set);
     return failed;
+}
+
+void gt_memory_cancel(struct gt_memory *memory)
+{
+    atomic_store(&memory->pages.is_cancelled, true);
 }
 
 void gt_memory_close(struct gt_memory *memory)

@@ -17,7 +17,6 @@ struct gt_memory_process {
     pid_t pid;
     uint64_t start; /* clock ticks after boot; 0: whoever has the pid now */
     bool is_main;
-    bool is_skipped;      /* leave it out of this walk */
     bool ok;              /* it was walked: the figures below are set; else they are NaN */
     bool is_denied;       /* another user's process */
     double rss;           /* bytes, what the walk saw */
@@ -52,6 +51,8 @@ const char *gt_memory_label(const struct gt_memory *memory); /* "unique page fra
  * itself needs is given back before it returns. */
 int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, size_t count,
                    struct gt_memory_totals *ret);
+/* From another thread: end the walk in progress early, with -ECANCELED, and every later one. */
+void gt_memory_cancel(struct gt_memory *memory);
 void gt_memory_close(struct gt_memory *memory);
 
 #endif

@@ -10,11 +10,11 @@
 
 #include "collect/process_file.h"
 
-#define PRESENT        (UINT64_C(1) << 63)
-#define SWAPPED        (UINT64_C(1) << 62)
+#define PRESENT (UINT64_C(1) << 63)
+#define SWAPPED (UINT64_C(1) << 62)
 #define FILE_OR_SHARED (UINT64_C(1) << 61)
-#define EXCLUSIVE      (UINT64_C(1) << 56)
-#define FRAME          ((UINT64_C(1) << 55) - 1)
+#define EXCLUSIVE (UINT64_C(1) << 56)
+#define FRAME ((UINT64_C(1) << 55) - 1)
 
 /* struct pm_scan_arg and struct page_region of <linux/fs.h>, which older headers lack. */
 struct scan_region {
@@ -111,6 +111,8 @@ static int count_some(struct pass *pass, const struct mapping *mapping, uint64_t
         got = pread(pass->pagemap, walk->entry, wanted * sizeof *walk->entry,
                     (off_t)(*address / walk->page_size * sizeof *walk->entry));
     while (got < 0 && errno == EINTR);
+    if (atomic_load_explicit(&walk->is_cancelled, memory_order_relaxed))
+        return -ECANCELED;
     size_t count = got < 0 ? 0 : (size_t)got / sizeof *walk->entry, used = 0;
     if (got < 0)
         return -errno;

@@ -6,6 +6,7 @@
 #ifndef GT_COLLECT_PAGE_WALK_H
 #define GT_COLLECT_PAGE_WALK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ enum { GT_PAGE_ENTRIES = 4096 }; /* 32 KiB at a time is fastest: a larger buffer
 struct gt_page_walk {
     const struct gt_root *root;
     struct gt_page_set set;
+    atomic_bool is_cancelled; /* from another thread: the count in progress ends with -ECANCELED */
     uint64_t page_size;
     uint64_t zero_frame, huge_zero_frame; /* 0: unknown */
     uint64_t huge_zero_count;             /* frames in the huge zero page */

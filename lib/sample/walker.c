@@ -1,0 +1,300 @@
+#include "sample/walker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+enum {
+    PAUSE = 100,       /* of a process, in times of its walk */
+    QUIET_SHARE = 100, /* all walks: one part in so many of a core */
+    CHANGING_SHARE = 20,
+    STACK_BYTES = 256 * 1024,
+};
+
+static const double CHANGE = 0.01;
+static const int64_t PERIOD_NS = GT_SECOND - GT_SECOND / 20; /* a sample once a second may come a little early */
+
+/* What one thread hands to the other: the walking thread owns it while `is_asked`, which is under the lock. */
+struct task {
+    bool is_asked;
+    bool is_stopping;
+    bool is_whole;
+    struct gt_memory_process *process;
+    size_t count, capacity;
+    struct gt_memory_totals totals;
+    int result;
+    int64_t end_ns, duration_ns, cpu_ns;
+};
+
+struct gt_walker {
+    struct gt_memory *memory;
+    const struct gt_clock *clock;
+    pthread_t thread;
+    bool has_thread;
+    bool is_walking; /* asked for, and not yet taken over */
+    pthread_mutex_t lock;
+    pthread_cond_t wake, finished;
+    struct task task;
+    struct gt_overlap overlap;
+    int64_t asked_ns, ended_ns, last_cpu_ns; /* of the last walk */
+    int64_t moment_ns, duration_ns, cpu_ns;
+    uint64_t walks;
+};
+
+static int64_t own_cpu(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * GT_SECOND + t.tv_nsec;
+}
+
+static void walk(struct gt_walker *walker)
+{
+    struct task *task = &walker->task;
+    int64_t cpu = own_cpu(), begin = gt_clock_monotonic(walker->clock);
+    task->result = gt_memory_walk(walker->memory, task->process, task->count, &task->totals);
+    task->end_ns = gt_clock_monotonic(walker->clock);
+    task->duration_ns = task->end_ns - begin;
+    task->cpu_ns = own_cpu() - cpu;
+}
+
+static void *run(void *argument)
+{
+    struct gt_walker *walker = argument;
+    prctl(PR_SET_TIMERSLACK, 1);
+    pthread_mutex_lock(&walker->lock);
+    while (!walker->task.is_stopping) {
+        if (!walker->task.is_asked) {
+            pthread_cond_wait(&walker->wake, &walker->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&walker->lock);
+        walk(walker);
+        pthread_mutex_lock(&walker->lock);
+        walker->task.is_asked = false;
+        pthread_cond_signal(&walker->finished);
+    }
+    pthread_mutex_unlock(&walker->lock);
+    return NULL;
+}
+
+/* Signals are the program's: none may be delivered to a thread it does not know. */
+static int start_thread(struct gt_walker *walker)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    int result = pthread_attr_init(&attributes);
+    if (result)
+        return -result;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    result = pthread_create(&walker->thread, &attributes, run, walker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    walker->has_thread = result == 0;
+    return -result;
+}
+
+int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const struct gt_clock *clock, const char *method,
+                   struct gt_availability *availability, struct gt_error *error)
+{
+    struct gt_walker *walker = calloc(1, sizeof *walker);
+    if (!walker)
+        return gt_error_system(error, ENOMEM, "memory accounting");
+    int result = gt_memory_open(&walker->memory, root, method, availability, error);
+    if (result < 0) {
+        free(walker);
+        return result;
+    }
+    walker->clock = clock;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&walker->lock, NULL);
+    pthread_cond_init(&walker->wake, NULL);
+    pthread_cond_init(&walker->finished, &attributes);
+    pthread_condattr_destroy(&attributes);
+    *ret = walker;
+    return 0;
+}
+
+void gt_walker_close(struct gt_walker *walker)
+{
+    if (!walker)
+        return;
+    if (walker->has_thread) {
+        gt_memory_cancel(walker->memory);
+        pthread_mutex_lock(&walker->lock);
+        walker->task.is_stopping = true;
+        pthread_cond_signal(&walker->wake);
+        pthread_mutex_unlock(&walker->lock);
+        pthread_join(walker->thread, NULL);
+    }
+    pthread_mutex_destroy(&walker->lock);
+    pthread_cond_destroy(&walker->wake);
+    pthread_cond_destroy(&walker->finished);
+    gt_memory_close(walker->memory);
+    gt_overlap_release(&walker->overlap);
+    free(walker->task.process);
+    free(walker);
+}
+
+/* True when the walk has ended. The patience is real time, whatever clock the schedule has. */
+static bool wait(struct gt_walker *walker, int64_t patience_ns)
+{
+    int64_t until = gt_clock_monotonic(&gt_clock_system) + patience_ns;
+    const struct timespec deadline = {until / GT_SECOND, until % GT_SECOND};
+    pthread_mutex_lock(&walker->lock);
+    while (walker->task.is_asked && patience_ns > 0)
+        if (pthread_cond_timedwait(&walker->finished, &walker->lock, &deadline))
+            break;
+    bool has_ended = !walker->task.is_asked;
+    pthread_mutex_unlock(&walker->lock);
+    return has_ended;
+}
+
+/* Take over the walk in progress once it has ended. */
+static void harvest(struct gt_walker *walker, int64_t patience_ns)
+{
+    struct task *task = &walker->task;
+    if (!wait(walker, patience_ns))
+        return;
+    walker->is_walking = false;
+    walker->ended_ns = task->end_ns;
+    walker->last_cpu_ns = task->cpu_ns;
+    walker->cpu_ns += task->cpu_ns;
+    walker->walks++;
+    if (task->result < 0)
+        return;
+    gt_overlap_learn(&walker->overlap, task->process, task->count, &task->totals, task->is_whole, task->end_ns, PAUSE);
+    if (task->is_whole) {
+        walker->moment_ns = task->end_ns;
+        walker->duration_ns = task->duration_ns;
+    }
+}
+
+struct outlook {
+    bool has_new;     /* a process that was never walked, and may be */
+    bool has_changed; /* what the last walk said is out of date */
+    int64_t allowed_ns;
+};
+
+static struct outlook look(const struct gt_walker *walker, int64_t now)
+{
+    const struct gt_overlap *overlap = &walker->overlap;
+    struct outlook outlook = {.has_changed = overlap->has_left};
+    double change = 0, whole = 0;
+    for (size_t i = 0; i < overlap->count; i++) {
+        const struct gt_overlap_record *record = &overlap->record[i];
+        if (record->is_denied || record->rss == 0)
+            continue;
+        outlook.has_new |= !record->has_walk && now >= record->allowed_ns;
+        outlook.has_changed |= !record->has_walk || record->is_alone;
+        change += fabs(record->rss - record->seen);
+        whole += record->rss;
+        if (record->allowed_ns > outlook.allowed_ns)
+            outlook.allowed_ns = record->allowed_ns;
+    }
+    outlook.has_changed |= change > CHANGE * whole;
+    return outlook;
+}
+
+enum due { NOTHING, ONLY_NEW, WHOLE };
+
+static enum due what_is_due(const struct gt_walker *walker, int64_t now)
+{
+    if (gt_memory_method(walker->memory) == GT_MEMORY_RSS || !walker->overlap.count)
+        return NOTHING;
+    struct outlook outlook = look(walker, now);
+    int64_t pause = (outlook.has_changed ? CHANGING_SHARE : QUIET_SHARE) * walker->last_cpu_ns;
+    if (walker->walks && now < walker->ended_ns + pause)
+        return NOTHING;
+    bool is_time = !walker->walks || outlook.has_changed || now >= walker->asked_ns + PERIOD_NS;
+    if (is_time && now >= outlook.allowed_ns)
+        return WHOLE;
+    return outlook.has_new ? ONLY_NEW : NOTHING;
+}
+
+static int reserve(struct task *task, size_t count)
+{
+    if (count <= task->capacity)
+        return 0;
+    struct gt_memory_process *process = realloc(task->process, (count + count / 2 + 16) * sizeof *process);
+    if (!process)
+        return -ENOMEM;
+    task->process = process;
+    task->capacity = count + count / 2 + 16;
+    return 0;
+}
+
+static int ask(struct gt_walker *walker, enum due due, int64_t now)
+{
+    struct task *task = &walker->task;
+    int result = reserve(task, walker->overlap.count);
+    if (result >= 0 && !walker->has_thread)
+        result = start_thread(walker);
+    if (result < 0)
+        return result;
+    task->count = gt_overlap_ask(&walker->overlap, task->process, due == ONLY_NEW);
+    task->is_whole = due == WHOLE;
+    walker->asked_ns = now;
+    walker->is_walking = true;
+    pthread_mutex_lock(&walker->lock);
+    task->is_asked = true;
+    pthread_cond_signal(&walker->wake);
+    pthread_mutex_unlock(&walker->lock);
+    return 0;
+}
+
+static void fill_processes(struct gt_walker *walker, struct gt_frame *frame, struct gt_walker_result *ret)
+{
+    const struct gt_overlap_record *record = walker->overlap.record;
+    for (size_t i = 0; i < frame->process_count; i++) {
+        double *value = frame->process[i]->value;
+        value[GT_RAM] = value[GT_RSS];
+        value[GT_RAM_PRIVATE] = record[i].private_bytes;
+        value[GT_RAM_SHARED] = record[i].shared_bytes;
+        ret->denied += record[i].is_denied;
+    }
+}
+
+static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, struct gt_walker_result *ret)
+{
+    bool has_walks = gt_memory_method(walker->memory) != GT_MEMORY_RSS;
+    gt_overlap_update(&walker->overlap);
+    fill_processes(walker, frame, ret);
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
+        ret->scope[scope] = gt_overlap_scope(&walker->overlap, (enum gt_scope)scope);
+        if (!has_walks)
+            ret->scope[scope].ram = ret->scope[scope].rss;
+    }
+    ret->is_estimate = !has_walks || ret->denied || look(walker, now).has_changed;
+    ret->moment_ns = walker->moment_ns;
+    ret->duration_ns = walker->duration_ns;
+    ret->cpu_ns = walker->cpu_ns;
+    ret->walks = walker->walks;
+    ret->method = gt_memory_label(walker->memory);
+}
+
+int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
+{
+    int64_t now = gt_clock_monotonic(walker->clock);
+    int result = gt_overlap_follow(&walker->overlap, frame);
+    *ret = (struct gt_walker_result){0};
+    if (result < 0)
+        return result;
+    if (walker->is_walking)
+        harvest(walker, 0);
+    if (!walker->is_walking) {
+        enum due due = what_is_due(walker, now);
+        if (due != NOTHING && ask(walker, due, now) == 0) /* without a thread the figures stay estimates */
+            harvest(walker, patience_ns);
+    }
+    fill(walker, frame, now, ret);
+    return 0;
+}

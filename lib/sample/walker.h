@@ -1,0 +1,35 @@
+/* Walks over the memory of the job's processes, on a thread of their own and within limits, so that neither the samples nor
+ * the job notice them.
+ *
+ * Limits: after a walk each process is left alone for 100 times what its walk took, and all walks together use at most 1 % of a
+ * core, 5 % while resident sets change. Within them there is a walk once a second; sooner, when resident sets have changed by a
+ * hundredth or processes came or went. A new process is walked at once, alone if the others may not be. */
+#ifndef GT_SAMPLE_WALKER_H
+#define GT_SAMPLE_WALKER_H
+
+#include "sample/overlap.h"
+
+struct gt_walker;
+
+struct gt_walker_result {
+    struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1]; /* MAIN, DESCENDANTS, COMBINED; the first entry is unused */
+    bool is_estimate;    /* a process was not walked, or resident sets have changed by a hundredth since */
+    size_t denied;       /* processes that may not be walked */
+    int64_t moment_ns;   /* monotonic: when the last whole walk ended; 0: none yet */
+    int64_t duration_ns; /* what it took */
+    int64_t cpu_ns;      /* what all walks have used so far */
+    uint64_t walks;
+    const char *method; /* gt_memory_label() */
+};
+
+/* Arguments and errors as gt_memory_open; `root` and `clock` stay the caller's. No thread is made before the first walk. */
+int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const struct gt_clock *clock, const char *method,
+                   struct gt_availability *availability, struct gt_error *error);
+/* After the processes' GT_RSS were read: fill their GT_RAM, GT_RAM_PRIVATE and GT_RAM_SHARED, and *ret. Starts a walk when one
+ * is due and waits for it at most `patience_ns`; a walk that takes longer counts at the next call. */
+int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns,
+                    struct gt_walker_result *ret);
+/* Breaks off a walk in progress. */
+void gt_walker_close(struct gt_walker *walker);
+
+#endif

@@ -1,0 +1,356 @@
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/process.h"
+#include "sample/walker.h"
+#include "support/scenario.h"
+
+#define MB 1048576.0
+enum { MEGABYTES = 16, PATIENCE_S = 20 };
+
+static int64_t set_time(void *context)
+{
+    return atomic_load((_Atomic int64_t *)context);
+}
+
+/* ---- what a walk says later, without a machine ---- */
+
+struct job {
+    struct gt_process process[8];
+    struct gt_process *list[8];
+    struct gt_frame frame;
+    struct gt_overlap overlap;
+};
+
+static void add_process(struct job *job, pid_t pid, pid_t parent, double rss, double file)
+{
+    size_t i = job->frame.process_count++;
+    job->process[i] = (struct gt_process){.pid = pid, .parent = parent, .start = 7, .is_main = i == 0};
+    job->process[i].value[GT_RSS] = rss;
+    job->process[i].file_bytes = file;
+    job->list[i] = &job->process[i];
+    job->frame.process = job->list;
+}
+
+static void remove_first(struct job *job)
+{
+    job->frame.process++;
+    job->frame.process_count--;
+}
+
+static void learn(struct job *job, const double private_bytes[], double main_shared, double descendants_shared,
+                  double combined_shared)
+{
+    struct gt_memory_process walked[8];
+    size_t count = gt_overlap_ask(&job->overlap, walked, false);
+    for (size_t i = 0; i < count; i++) {
+        walked[i].ok = !isnan(private_bytes[i]);
+        walked[i].is_denied = !walked[i].ok;
+        walked[i].rss = job->frame.process[i]->value[GT_RSS];
+        walked[i].private_bytes = private_bytes[i];
+        walked[i].shared_bytes = walked[i].rss - private_bytes[i];
+    }
+    const struct gt_memory_totals totals = {.main.shared_bytes = main_shared,
+                                            .descendants.shared_bytes = descendants_shared,
+                                            .combined.shared_bytes = combined_shared};
+    gt_overlap_learn(&job->overlap, walked, count, &totals, true, 0, 100);
+}
+
+static struct gt_scope_memory combined(struct job *job)
+{
+    assert_int_equal(gt_overlap_follow(&job->overlap, &job->frame), 0);
+    gt_overlap_update(&job->overlap);
+    return gt_overlap_scope(&job->overlap, GT_SCOPE_COMBINED);
+}
+
+/* A root and three children that share 400, with 100 of their own each. */
+static void begin_family(struct job *job)
+{
+    *job = (struct job){0};
+    for (pid_t pid = 10; pid < 14; pid++)
+        add_process(job, pid, pid == 10 ? 1 : 10, 500, 300);
+    combined(job);
+    const double private_bytes[] = {100, 100, 100, 100};
+    learn(job, private_bytes, 400, 400, 400);
+    struct gt_scope_memory memory = combined(job);
+    assert_float_equal(memory.ram, 800, 0);
+    assert_float_equal(memory.rss, 2000, 0);
+    assert_float_equal(memory.private_bytes, 400, 0);
+    assert_float_equal(memory.shared_bytes, 400, 0);
+}
+
+static void a_process_takes_only_its_own_away(void **state)
+{
+    (void)state;
+    struct job job;
+    begin_family(&job);
+    for (double left = 700; job.frame.process_count > 1; left -= 100) {
+        remove_first(&job);
+        assert_float_equal(combined(&job).ram, left, 0);
+        assert_true(job.overlap.has_left);
+    }
+    remove_first(&job);
+    struct gt_scope_memory memory = combined(&job);
+    assert_float_equal(memory.ram, 0, 0);
+    assert_float_equal(memory.private_bytes, 0, 0);
+    gt_overlap_release(&job.overlap);
+}
+
+static void anonymous_growth_is_private_and_shared_growth_counts_once(void **state)
+{
+    (void)state;
+    struct job job;
+    begin_family(&job);
+    for (int i = 1; i < 4; i++)
+        job.process[i].value[GT_RSS] += 50;
+    assert_float_equal(combined(&job).ram, 950, 0);
+    assert_float_equal(job.overlap.record[1].private_bytes, 150, 0);
+    for (int i = 1; i < 4; i++) {
+        job.process[i].value[GT_RSS] += 30;
+        job.process[i].file_bytes += 30;
+    }
+    assert_float_equal(combined(&job).ram, 980, 0);
+    assert_float_equal(job.overlap.record[1].shared_bytes, 430, 0);
+    gt_overlap_release(&job.overlap);
+}
+
+static void a_fork_counts_at_what_it_has_more_than_its_parent(void **state)
+{
+    (void)state;
+    struct job job;
+    begin_family(&job);
+    add_process(&job, 20, 10, 500, 300);
+    assert_float_equal(combined(&job).ram, 800, 0);
+    assert_true(isnan(job.overlap.record[4].private_bytes));
+    job.process[4].value[GT_RSS] = 530;
+    assert_float_equal(combined(&job).ram, 830, 0);
+    gt_overlap_release(&job.overlap);
+}
+
+static void denied_processes_count_whole(void **state)
+{
+    (void)state;
+    struct job job = {0};
+    add_process(&job, 10, 1, 500, 0);
+    add_process(&job, 11, 10, 300, 0);
+    combined(&job);
+    learn(&job, (const double[]){500, NAN}, 0, 0, 0);
+    assert_float_equal(combined(&job).ram, 800, 0);
+    assert_true(job.overlap.record[1].is_denied);
+    gt_overlap_release(&job.overlap);
+}
+
+static void never_outside_the_bounds(void **state)
+{
+    (void)state;
+    struct job job;
+    begin_family(&job);
+    for (int i = 0; i < 4; i++) { /* everything but 20 was unmapped */
+        job.process[i].value[GT_RSS] = 20 + i;
+        job.process[i].file_bytes = 0;
+    }
+    struct gt_scope_memory memory = combined(&job);
+    assert_true(memory.ram >= 23 && memory.ram <= memory.rss);
+    assert_true(memory.private_bytes >= 0 && memory.shared_bytes >= 0);
+    gt_overlap_release(&job.overlap);
+}
+
+/* A number used again is another process. */
+static void reused_number_starts_anew(void **state)
+{
+    (void)state;
+    struct job job;
+    begin_family(&job);
+    job.process[3].start = 8;
+    combined(&job);
+    assert_false(job.overlap.record[3].has_walk);
+    assert_true(job.overlap.has_left);
+    gt_overlap_release(&job.overlap);
+}
+
+/* ---- the running kernel ---- */
+
+struct live {
+    struct gt_root root;
+    _Atomic int64_t now; /* read by the walking thread, too */
+    struct gt_clock clock;
+    struct gt_walker *walker;
+    struct scenario scenario;
+    struct gt_process *process[8];
+    struct gt_frame frame;
+};
+
+static void read_all(struct live *live)
+{
+    for (size_t i = 0; i < live->frame.process_count; i++)
+        gt_process_read(live->process[i], &live->root);
+}
+
+static bool begin_live(struct live *live, enum scenario_kind kind, size_t megabytes, const char *method)
+{
+    struct gt_availability availability;
+    *live = (struct live){.now = GT_SECOND};
+    live->clock = (struct gt_clock){set_time, set_time, &live->now};
+    assert_return_code(gt_root_open(&live->root, NULL, NULL), 0);
+    if (gt_walker_open(&live->walker, &live->root, &live->clock, method, &availability, NULL) < 0) {
+        gt_root_close(&live->root);
+        return false;
+    }
+    assert_true(scenario_begin(&live->scenario, kind, megabytes));
+    for (size_t i = 0; i < live->scenario.count; i++) {
+        assert_int_equal(gt_process_open(&live->process[i], &live->root, live->scenario.pid[i]), 0);
+        live->process[i]->is_main = i == 0;
+    }
+    live->frame.process = live->process;
+    live->frame.process_count = live->scenario.count;
+    read_all(live);
+    return true;
+}
+
+static void end_live(struct live *live)
+{
+    gt_walker_close(live->walker);
+    for (size_t i = 0; i < live->scenario.count; i++)
+        gt_process_close(live->process[i]);
+    scenario_end(&live->scenario);
+    gt_root_close(&live->root);
+}
+
+static struct gt_walker_result apply(struct live *live, int64_t patience_ns)
+{
+    struct gt_walker_result result;
+    assert_int_equal(gt_walker_apply(live->walker, &live->frame, patience_ns, &result), 0);
+    return result;
+}
+
+static double measured(enum scenario_kind kind, size_t megabytes)
+{
+    struct live live;
+    assert_true(begin_live(&live, kind, megabytes, NULL));
+    struct gt_walker_result result = apply(&live, PATIENCE_S * GT_SECOND);
+    assert_int_equal(result.walks, 1);
+    assert_false(result.is_estimate);
+    assert_true(result.moment_ns == live.now);
+    end_live(&live);
+    return result.scope[GT_SCOPE_COMBINED].ram;
+}
+
+static void the_default_is_right(void **state)
+{
+    (void)state;
+    const enum scenario_kind kinds[] = {COPY_ON_WRITE, WITH_STRANGER, DISJOINT_WRITES, SIBLINGS_SHARED, SIBLINGS_FILE};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        double truth = scenario_truth[kinds[i]].units * MEGABYTES * MB;
+        double value = measured(kinds[i], MEGABYTES) - measured(kinds[i], 0);
+        if (fabs(value - truth) > 0.02 * truth)
+            fail_msg("%s: %.2f MB, truth %.2f MB", scenario_truth[kinds[i]].name, value / MB, truth / MB);
+    }
+}
+
+static void walks_keep_their_pauses(void **state)
+{
+    (void)state;
+    struct live live;
+    assert_true(begin_live(&live, COPY_ON_WRITE, MEGABYTES, NULL));
+    struct gt_walker_result result = apply(&live, PATIENCE_S * GT_SECOND);
+    assert_int_equal(result.walks, 1);
+    live.now += GT_SECOND / 2; /* nothing has changed */
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, 1);
+    live.now += 60 * GT_SECOND;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, 2);
+    live.process[0]->value[GT_RSS] += 40 * MB; /* something has, but too soon */
+    live.now += 1000000;
+    result = apply(&live, PATIENCE_S * GT_SECOND);
+    assert_int_equal(result.walks, 2);
+    assert_true(result.is_estimate);
+    live.now += 60 * GT_SECOND;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, 3);
+    end_live(&live);
+}
+
+static void a_new_process_is_walked_alone_at_once(void **state)
+{
+    (void)state;
+    struct live live;
+    assert_true(begin_live(&live, COPY_ON_WRITE, MEGABYTES, NULL));
+    live.frame.process_count = 4;
+    double before = apply(&live, PATIENCE_S * GT_SECOND).scope[GT_SCOPE_COMBINED].ram;
+    live.frame.process_count = 5;
+    struct gt_walker_result result = apply(&live, 0);
+    assert_float_equal(result.scope[GT_SCOPE_COMBINED].ram, before, MB); /* not more than its parent */
+    int64_t moment = result.moment_ns;
+    for (int i = 0; i < 5000 && result.walks < 2; i++) {
+        usleep(2000);
+        live.now += 2000000; /* the 1 % of a process that took a millisecond is over after a tenth of a second */
+        result = apply(&live, 0);
+    }
+    assert_int_equal(result.walks, 2);
+    assert_true(result.scope[GT_SCOPE_COMBINED].ram - before > (MEGABYTES - 1) * MB);
+    assert_true(result.scope[GT_SCOPE_COMBINED].ram - before < (MEGABYTES + 1) * MB);
+    assert_true(!isnan(live.process[4]->value[GT_RAM_PRIVATE]));
+    assert_true(result.moment_ns >= moment);
+    end_live(&live);
+}
+
+static void no_patience_no_delay(void **state)
+{
+    (void)state;
+    struct live live;
+    assert_true(begin_live(&live, COPY_ON_WRITE, 4 * MEGABYTES, NULL));
+    struct gt_walker_result result = apply(&live, 0);
+    assert_int_equal(result.walks, 0);
+    assert_int_equal(result.moment_ns, 0);
+    assert_true(result.is_estimate);
+    assert_float_equal(live.process[0]->value[GT_RAM], live.process[0]->value[GT_RSS], 0);
+    for (int i = 0; i < 5000 && !result.walks; i++) {
+        usleep(2000);
+        result = apply(&live, 0);
+    }
+    assert_int_equal(result.walks, 1);
+    assert_false(result.is_estimate);
+    end_live(&live); /* also while a walk may be in progress */
+    assert_true(begin_live(&live, SPARSE, 4 * MEGABYTES, NULL));
+    apply(&live, 0);
+    end_live(&live);
+}
+
+static void sums_of_resident_sets_need_no_walk(void **state)
+{
+    (void)state;
+    struct live live;
+    assert_true(begin_live(&live, COPY_ON_WRITE, MEGABYTES, "rss"));
+    struct gt_walker_result result = apply(&live, PATIENCE_S * GT_SECOND);
+    assert_int_equal(result.walks, 0);
+    assert_true(result.is_estimate);
+    assert_float_equal(result.scope[GT_SCOPE_COMBINED].ram, result.scope[GT_SCOPE_COMBINED].rss, 0);
+    assert_true(isnan(result.scope[GT_SCOPE_COMBINED].private_bytes));
+    assert_string_equal(result.method, "sum of resident set sizes");
+    end_live(&live);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_takes_only_its_own_away),
+        cmocka_unit_test(anonymous_growth_is_private_and_shared_growth_counts_once),
+        cmocka_unit_test(a_fork_counts_at_what_it_has_more_than_its_parent),
+        cmocka_unit_test(denied_processes_count_whole),
+        cmocka_unit_test(never_outside_the_bounds),
+        cmocka_unit_test(reused_number_starts_anew),
+        cmocka_unit_test(the_default_is_right),
+        cmocka_unit_test(walks_keep_their_pauses),
+        cmocka_unit_test(a_new_process_is_walked_alone_at_once),
+        cmocka_unit_test(no_patience_no_delay),
+        cmocka_unit_test(sums_of_resident_sets_need_no_walk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
