@@ -89,6 +89,8 @@ void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *samp
     }
     raise_to(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], sum_of_scope(sampler, GT_THREADS, GT_SCOPE_COMBINED));
     raise_to(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)living(sampler));
+    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], (double)sampler->follow.counts.threads_peak);
+    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)sampler->follow.counts.processes_peak);
 }
 
 static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants)
@@ -167,7 +169,7 @@ static void combine_counts(const struct gt_sampler *sampler, struct gt_row *row)
     row[GT_SCOPE_DESCENDANTS].value[GT_THREADS] = isnan(descendants) ? 0 : descendants;
     row[GT_SCOPE_COMBINED].value[GT_THREADS] = sum_of_scope(sampler, GT_THREADS, GT_SCOPE_COMBINED);
     row[GT_SCOPE_COMBINED].value[GT_PROCESSES] = (double)living(sampler);
-    row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = (double)sampler->tree.started;
+    row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = gt_sampler_started(sampler);
 }
 
 static int make_rows(struct gt_combiner *combine, size_t count)

@@ -262,6 +262,19 @@ int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error)
     return status;
 }
 
+int gt_tracker_events_fd(const struct gt_tracker *tracker)
+{
+    return gt_follow_fd(&tracker->sampler.follow);
+}
+
+int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error)
+{
+    pthread_mutex_lock(&tracker->mutex);
+    int status = gt_sampler_drain(&tracker->sampler, error);
+    pthread_mutex_unlock(&tracker->mutex);
+    return status;
+}
+
 int64_t gt_tracker_due(const struct gt_tracker *tracker)
 {
     return tracker->next_look_ns < tracker->next_sample_ns ? tracker->next_look_ns : tracker->next_sample_ns;
@@ -324,6 +337,7 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
     if (!tracker->end_ns || any_lives(&tracker->sampler.tree))
         gt_sampler_read(&tracker->sampler, 0, NULL);
     note_end(tracker);
+    gt_follow_last(&tracker->sampler.follow, &tracker->sampler.tree, &tracker->sampler.account);
     gt_combine_peaks(&tracker->combiner, &tracker->sampler);
     int described = gt_tracker_outcome(tracker, &tracker->outcome, error);
     if (described < 0)
