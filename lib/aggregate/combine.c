@@ -83,7 +83,7 @@ void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *samp
     raise_above_zero(&peak[GT_SCOPE_DESCENDANTS][GT_RAM_PEAK], sampler->account.descendant_peak);
     raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], sampler->account.single_peak);
     for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
-        raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.ram[scope]);
+        raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.scope[scope].ram);
         raise_to(&peak[scope][GT_RAM_PEAK_BOUND], sum_of_scope(sampler, GT_RAM_PEAK, scope));
         raise_to(&peak[scope][GT_RAM_PEAK_BOUND], peak[scope][GT_RAM_PEAK]);
     }
@@ -134,14 +134,14 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 
 static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
 {
-    const struct gt_job_memory *memory = &sampler->memory;
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
+        const struct gt_scope_memory *memory = &sampler->memory.scope[scope];
         if (scope == GT_SCOPE_MAIN && !main_process(sampler))
             continue;
-        row[scope].value[GT_RAM] = memory->ram[scope];
-        row[scope].value[GT_RAM_PRIVATE] = memory->private[scope];
-        row[scope].value[GT_RAM_SHARED] = memory->shared[scope];
-        row[scope].value[GT_RSS] = memory->rss[scope];
+        row[scope].value[GT_RAM] = memory->ram;
+        row[scope].value[GT_RAM_PRIVATE] = memory->private_bytes;
+        row[scope].value[GT_RAM_SHARED] = memory->shared_bytes;
+        row[scope].value[GT_RSS] = memory->rss;
     }
     row[GT_SCOPE_COMBINED].value[GT_SWAP] = sum_of_scope(sampler, GT_SWAP, GT_SCOPE_COMBINED);
 }

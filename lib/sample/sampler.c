@@ -64,7 +64,10 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     if (status < 0)
         return status;
     gt_account_init(&sampler->account, options->launched ? 0 : now_in_ticks());
-    status = gt_follow_open(&sampler->follow, &sampler->root, error);
+    status = gt_walker_open(&sampler->walker, &sampler->root, &sampler->clock, options->memory,
+                            &sampler->walker_availability, error);
+    if (status >= 0)
+        status = gt_follow_open(&sampler->follow, &sampler->root, error);
     if (status >= 0)
         status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
     if (status >= 0 && options->launched)
@@ -83,6 +86,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->source);
     free(sampler->frame.device);
     free(sampler->frame.share);
+    gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
     gt_follow_close(&sampler->follow);
     gt_root_close(&sampler->root);
@@ -140,30 +144,8 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     return 0;
 }
 
-static double measured(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
-static void read_memory(struct gt_sampler *sampler)
-{
-    struct gt_job_memory *memory = &sampler->memory;
-    *memory = (struct gt_job_memory){0};
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_process *process = sampler->tree.process[i];
-        double rss = measured(process->value[GT_RSS]);
-        memory->rss[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS] += rss;
-        memory->rss[GT_SCOPE_COMBINED] += rss;
-    }
-    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        memory->ram[scope] = memory->rss[scope];
-        memory->private[scope] = memory->shared[scope] = NAN;
-    }
-}
-
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
 {
-    (void)patience_ns;
     int status = discover(sampler, error);
     if (status >= 0)
         status = collect(sampler, error);
@@ -172,8 +154,8 @@ int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_e
     gt_account_settle(&sampler->account, &sampler->tree);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
-    read_memory(sampler);
-    return 0;
+    status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
+    return status < 0 ? gt_error_system(error, -status, "memory of the processes") : 0;
 }
 
 double gt_sampler_started(const struct gt_sampler *sampler)
