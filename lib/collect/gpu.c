@@ -1,0 +1,90 @@
+#include "collect/gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
+
+static const int64_t longest_wait_ns = 10 * GT_SECOND;
+
+bool gt_pace_due(const struct gt_pace *pace, int64_t now_ns)
+{
+    return now_ns >= pace->next_ns;
+}
+
+void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns)
+{
+    int64_t spent = end_ns - start_ns;
+    if (pace->cost_ns && spent > 4 * pace->cost_ns)
+        spent = 4 * pace->cost_ns;
+    pace->cost_ns = spent;
+    double wait = (double)spent / pace->share;
+    pace->next_ns = start_ns + (wait < (double)longest_wait_ns ? (int64_t)wait : longest_wait_ns);
+}
+
+double gt_energy_counter_read(struct gt_energy_counter *counter, double joules)
+{
+    if (isnan(joules))
+        return NAN;
+    if (joules > counter->last)
+        counter->total += joules - counter->last;
+    counter->last = joules;
+    return counter->total;
+}
+
+uint32_t gt_row_u32(const unsigned char *row, size_t offset)
+{
+    uint32_t value;
+    memcpy(&value, row + offset, sizeof value);
+    return value;
+}
+
+uint64_t gt_row_u64(const unsigned char *row, size_t offset)
+{
+    uint64_t value;
+    memcpy(&value, row + offset, sizeof value);
+    return value;
+}
+
+static bool has_pids(const unsigned char *rows, size_t count, const struct gt_row_layout *layout)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t pid = gt_row_u32(rows + i * layout->size, layout->pid);
+        if (pid == 0 || pid > MAX_PID)
+            return false;
+    }
+    return true;
+}
+
+const struct gt_row_layout *gt_row_layout_find(const unsigned char *rows, size_t capacity, size_t count, size_t slack,
+                                               const struct gt_row_layout *layouts, size_t layout_count)
+{
+    size_t written = capacity;
+    while (written > 0 && rows[written - 1] == GT_ROW_PATTERN)
+        written--;
+    for (size_t i = 0; i < layout_count; i++) {
+        size_t whole = count * layouts[i].size;
+        if (whole <= capacity && written <= whole && written + slack > whole && has_pids(rows, count, &layouts[i]))
+            return &layouts[i];
+    }
+    return NULL;
+}
+
+bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand)
+{
+    return !options->gpu_brand || !strcasecmp(options->gpu_brand, brand);
+}
+
+void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, unsigned function)
+{
+    snprintf(text, 16, "%04x:%02x:%02x.%x", domain & 0xffff, bus & 0xff, device & 0x1f, function & 0x7);
+}
+
+bool gt_pci_known(const struct gt_frame *frame, const char *pci)
+{
+    for (size_t i = 0; i < frame->device_count; i++)
+        if (*pci && !strcasecmp(frame->device[i].pci, pci))
+            return true;
+    return false;
+}

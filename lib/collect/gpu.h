@@ -1,0 +1,49 @@
+/* What the GPU collectors share: not asking slow drivers too often, counters that restart, rows of unknown layout. */
+#ifndef GT_COLLECT_GPU_H
+#define GT_COLLECT_GPU_H
+
+#include "collect/collector.h"
+
+/* A group of driver calls that may use only a part of a core: after a call of t seconds the next one comes t / share later. */
+struct gt_pace {
+    double share;    /* of one core */
+    int64_t cost_ns; /* what a call costs, single outliers smoothed */
+    int64_t next_ns; /* not before this monotonic time */
+};
+
+bool gt_pace_due(const struct gt_pace *pace, int64_t now_ns);
+void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns);
+
+/* An energy counter of a driver: joules since the driver was loaded. A drop means that it was loaded again. */
+struct gt_energy_counter {
+    double last; /* NaN before the first reading: set it so */
+    double total;
+};
+
+/* Joules since the first reading. NaN in, NaN out, and the counter goes on at the next reading. */
+double gt_energy_counter_read(struct gt_energy_counter *counter, double joules);
+
+/* A row of a list that a driver writes; its size differs between driver versions that export the same function. */
+struct gt_row_layout {
+    size_t size;
+    size_t pid;   /* offsets in a row */
+    size_t bytes; /* of the memory in use, 64 bits */
+};
+
+enum { GT_ROW_PATTERN = 0xA5 };
+
+/* Which of `layouts` the driver wrote `count` rows with, told from how far it wrote into `rows`, which was filled with
+ * GT_ROW_PATTERN before, and from the process numbers; the last `slack` bytes of a row may be left unwritten. NULL: none. */
+const struct gt_row_layout *gt_row_layout_find(const unsigned char *rows, size_t capacity, size_t count, size_t slack,
+                                               const struct gt_row_layout *layouts, size_t layout_count);
+uint32_t gt_row_u32(const unsigned char *row, size_t offset);
+uint64_t gt_row_u64(const unsigned char *row, size_t offset);
+
+/* Whether the user wants devices of this brand. */
+bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand);
+/* "0000:03:00.0" */
+void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, unsigned function);
+/* Whether the frame already has the device at this address. */
+bool gt_pci_known(const struct gt_frame *frame, const char *pci);
+
+#endif

@@ -1,0 +1,33 @@
+/* Process numbers as a GPU driver gives them, in terms of the tracker's own PID namespace.
+ *
+ * A driver may give numbers of the host, of the process' own namespace or of the caller's, by version and by function. So:
+ * outside of containers a number that is visible is taken as it is; inside, it is when that process holds the device open;
+ * else it is looked for among the namespace numbers (NSpid) of the job; and when one number is left and one process of the
+ * job holds the device open without having been found, they belong together. */
+#ifndef GT_COLLECT_GPU_PID_H
+#define GT_COLLECT_GPU_PID_H
+
+#include "collect/collector.h"
+
+enum gt_pid_method { GT_PID_SAME = 1, GT_PID_NAMESPACE = 2, GT_PID_EXCLUSIVE = 4 };
+
+struct gt_pid_map {
+    const struct gt_root *root;
+    bool is_initial;  /* the tracker is in the machine's first PID namespace */
+    unsigned methods; /* enum gt_pid_method, those that were needed so far */
+    unsigned unknown; /* numbers that could not be placed in the last list */
+};
+
+struct gt_pid_entry {
+    unsigned driver_pid;
+    pid_t pid; /* 0: not known (yet) */
+};
+
+void gt_pid_map_open(struct gt_pid_map *map, const struct gt_root *root);
+/* Fill in `pid` of the entries that have none. `file` is the device's, "/dev/nvidia0"; NULL when it is not known. */
+void gt_pid_map_resolve(struct gt_pid_map *map, const struct gt_frame *frame, const char *file,
+                        struct gt_pid_entry *entries, size_t count);
+/* "as they are visible", "by NSpid", ... */
+void gt_pid_map_describe(const struct gt_pid_map *map, char *text, size_t size);
+
+#endif

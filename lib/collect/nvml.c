@@ -1,0 +1,189 @@
+#include "collect/nvml.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* NVIDIA GPUs, one frame after the other. */
+
+static const enum gt_metric_id metrics[] = {
+    GT_GPU_RAM,
+    GT_GPU_UTILIZATION,
+    GT_GPU_UTILIZATION_PEAK,
+    GT_GPU_MEMORY_UTILIZATION,
+    GT_GPU_ENCODER,
+    GT_GPU_DECODER,
+    GT_GPU_TEMPERATURE,
+    GT_GPU_CLOCK,
+    GT_GPU_MEMORY_CLOCK,
+    GT_GPU_THROTTLE,
+    GT_GPU_POWER,
+    GT_GPU_POWER_PEAK,
+    GT_GPU_ENERGY,
+};
+
+static void nvml_close(void *state)
+{
+    struct nvml *nvml = state;
+    if (!nvml)
+        return;
+    for (size_t i = 0; i < nvml->gpu_count; i++)
+        free(nvml->gpu[i].rows.row);
+    free(nvml->gpu);
+    free(nvml->fresh.row);
+    free(nvml->buffer);
+    if (nvml->library.handle && nvml->call.shutdown)
+        nvml->call.shutdown();
+    gt_library_close(&nvml->library);
+    free(nvml);
+}
+
+static int nvml_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                     struct gt_availability *availability, struct gt_error *error)
+{
+    *ret = NULL;
+    *availability = (struct gt_availability){.state = GT_ABSENT, .source = "NVML", .refresh = NAN};
+    if (!gt_brand_wanted(options, "nvidia")) {
+        gt_nvml_unavailable(availability, GT_ABSENT, "only GPUs of another brand were asked for", "");
+        return 0;
+    }
+    struct nvml *nvml = calloc(1, sizeof *nvml);
+    if (!nvml)
+        return gt_error_set(error, ENOMEM, "NVML: no memory");
+    nvml->clock = options->clock;
+    nvml->values.share = nvml->lists.share = 0.004; /* of a core: with the samples 1 % */
+    nvml->samples.share = 0.002;
+    gt_pid_map_open(&nvml->pids, options->root);
+    int status = gt_nvml_open(nvml, options, frame, availability);
+    if (status == 0) {
+        availability->state = GT_READY;
+        *ret = nvml;
+        return 0;
+    }
+    nvml_close(nvml);
+    return status == -ENOMEM ? gt_error_set(error, ENOMEM, "NVML: no memory") : 0;
+}
+
+static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
+{
+    bool slices_have_lists = true;
+    for (size_t i = 0; i < nvml->gpu_count; i++)
+        if (nvml->gpu[i].parent >= 0 && !nvml->gpu[i].is_lost) {
+            int status = gt_nvml_read_processes(nvml, &nvml->gpu[i], frame);
+            slices_have_lists &= !nvml->gpu[i].lists_unsupported;
+            if (status < 0)
+                return status;
+        }
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        if (gpu->parent >= 0 || gpu->is_lost || (gpu->has_slices && slices_have_lists))
+            continue;
+        int status = gt_nvml_read_processes(nvml, gpu, frame);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+static void read_values(struct nvml *nvml)
+{
+    int64_t start = gt_clock_monotonic(nvml->clock);
+    if (!gt_pace_due(&nvml->values, start))
+        return;
+    for (size_t i = 0; i < nvml->gpu_count; i++)
+        gt_nvml_read(nvml, &nvml->gpu[i]);
+    gt_pace_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
+}
+
+static void read_samples(struct nvml *nvml)
+{
+    int64_t start = gt_clock_monotonic(nvml->clock);
+    bool is_due = gt_pace_due(&nvml->samples, start);
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        gpu->value[GT_GPU_UTILIZATION_PEAK] = gpu->value[GT_GPU_POWER_PEAK] = NAN;
+        if (is_due && !gpu->is_lost)
+            gt_nvml_read_samples(nvml, gpu);
+    }
+    if (is_due)
+        gt_pace_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
+}
+
+static int publish(const struct nvml *nvml, struct gt_frame *frame)
+{
+    int status = 0;
+    for (size_t i = 0; i < nvml->gpu_count && status == 0; i++) {
+        const struct nvml_gpu *gpu = &nvml->gpu[i];
+        double *value = frame->device[gpu->device].value;
+        for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
+            value[metrics[m]] = gpu->is_lost ? NAN : gpu->value[metrics[m]];
+        if (!gpu->is_lost)
+            status = gt_nvml_publish_processes(nvml, gpu, frame);
+    }
+    return status;
+}
+
+/* One report for each board that is gone; its slices go with it. */
+static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct gt_error *error)
+{
+    int status = 0;
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        if (gpu->parent >= 0 && nvml->gpu[gpu->parent].is_lost)
+            gpu->is_lost = true;
+        if (!gpu->is_lost || gpu->is_reported || gpu->parent >= 0)
+            continue;
+        const struct gt_device *device = &frame->device[gpu->device];
+        gpu->is_reported = true;
+        status = gt_error_set(error, EIO, "GPU %d (%s, %s) is lost to its driver; it is not measured any more",
+                              device->index, device->name, device->uuid);
+    }
+    return status;
+}
+
+static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *error)
+{
+    struct nvml *nvml = state;
+    read_values(nvml);
+    int64_t start = gt_clock_monotonic(nvml->clock);
+    int status = 0;
+    if (gt_pace_due(&nvml->lists, start)) {
+        status = read_lists(nvml, frame);
+        gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
+    }
+    read_samples(nvml);
+    int lost = report_lost(nvml, frame, error);
+    if (status == 0)
+        status = publish(nvml, frame);
+    return status < 0 ? gt_error_set(error, -status, "NVML: no memory") : lost;
+}
+
+static void nvml_describe(const void *state, char *text, size_t size)
+{
+    const struct nvml *nvml = state;
+    char pids[200];
+    bool averaged = false, module = false;
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        averaged |= nvml->gpu[i].power == NVML_POWER_USAGE;
+        module |= nvml->gpu[i].power == NVML_POWER_MODULE;
+    }
+    gt_pid_map_describe(&nvml->pids, pids, sizeof pids);
+    int length = snprintf(text, size, "%s%s%s%s", pids, averaged ? "power may be the driver's 1 s average; " : "",
+                          module ? "power is of the module, CPU included; " : "",
+                          nvml->has_unknown_rows ? "the driver lists processes in an unknown form, memory unknown; "
+                                                 : "");
+    if (length > 2 && (size_t)length < size)
+        text[length - 2] = '\0';
+}
+
+const struct gt_collector_type gt_collector_nvml = {
+    .name = "nvml",
+    .help = "NVIDIA GPUs, by the driver's management library",
+    .metrics = metrics,
+    .metric_count = sizeof metrics / sizeof *metrics,
+    .open = nvml_open,
+    .collect = nvml_collect,
+    .close = nvml_close,
+    .describe = nvml_describe,
+};

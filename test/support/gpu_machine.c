@@ -1,0 +1,183 @@
+#include "support/gpu_machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <dlfcn.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int64_t real(void *context)
+{
+    return ((struct gpu_machine *)context)->real_ns;
+}
+
+static int64_t monotonic(void *context)
+{
+    struct gpu_machine *machine = context;
+    return machine->monotonic_ns += machine->call_ns;
+}
+
+void gpu_machine_begin(struct gpu_machine *machine)
+{
+    *machine = (struct gpu_machine){
+        .path = "/tmp/gpu-machine-XXXXXX", .real_ns = 1700000000 * GT_SECOND, .monotonic_ns = 1000 * GT_SECOND};
+    assert_non_null(mkdtemp(machine->path));
+    assert_int_equal(gt_root_open(&machine->root, machine->path, NULL), 0);
+    machine->clock = (struct gt_clock){real, monotonic, machine};
+    machine->options = (struct gt_collect_options){
+        .root = &machine->root, .clock = &machine->clock, .pid = 1, .period = 1, .library = machine->libraries};
+    machine->frame.process = machine->processes;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void)status, (void)kind, (void)walk;
+    return remove(path);
+}
+
+void gpu_machine_end(struct gpu_machine *machine)
+{
+    if (machine->state)
+        machine->type->close(machine->state);
+    free(machine->frame.device);
+    free(machine->frame.share);
+    gt_root_close(&machine->root);
+    assert_int_equal(nftw(machine->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void full_path(const struct gpu_machine *machine, const char *path, char text[512])
+{
+    snprintf(text, 512, "%s/%s", machine->path, path);
+    for (char *at = text + strlen(machine->path) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        mkdir(text, 0755);
+        *at = '/';
+    }
+}
+
+void gpu_machine_file(struct gpu_machine *machine, const char *path, const char *format, ...)
+{
+    char text[512];
+    full_path(machine, path, text);
+    FILE *file = fopen(text, "we");
+    assert_non_null(file);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(file, format, arguments);
+    va_end(arguments);
+    assert_int_equal(fclose(file), 0);
+}
+
+void gpu_machine_link(struct gpu_machine *machine, const char *path, const char *target)
+{
+    char text[512];
+    full_path(machine, path, text);
+    unlink(text);
+    assert_int_equal(symlink(target, text), 0);
+}
+
+void gpu_machine_remove(struct gpu_machine *machine, const char *path)
+{
+    char text[512];
+    full_path(machine, path, text);
+    assert_int_equal(unlink(text), 0);
+}
+
+void gpu_machine_process(struct gpu_machine *machine, pid_t pid)
+{
+    char path[64];
+    size_t i = machine->frame.process_count++;
+    assert_true(i < GPU_MACHINE_PROCESSES);
+    machine->process[i] = (struct gt_process){.pid = pid, .start = (uint64_t)pid, .is_main = i == 0};
+    machine->processes[i] = &machine->process[i];
+    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
+    gpu_machine_file(machine, path, "Name:\tjob\nNSpid:\t%d\nThreads:\t1\n", (int)pid);
+    snprintf(path, sizeof path, "proc/%d/fd/0", (int)pid);
+    gpu_machine_link(machine, path, "/dev/null");
+}
+
+void gpu_machine_initial_namespace(struct gpu_machine *machine)
+{
+    gpu_machine_link(machine, "proc/self/ns/pid", "pid:[4026531836]");
+}
+
+static void library_path(const char *file, char text[500])
+{
+    snprintf(text, 500, "%s/fake/lib%s.so", TEST_BUILD_DIR, file);
+}
+
+void gpu_machine_library(struct gpu_machine *machine, const char *name, const char *file, const char *variable,
+                         const char *data)
+{
+    char path[500], data_path[512];
+    size_t i = 0;
+    while (machine->libraries[i])
+        i++;
+    library_path(file, path);
+    snprintf(machine->library_text[i], sizeof machine->library_text[i], "%s=%s", name, path);
+    machine->libraries[i] = machine->library_text[i];
+    gpu_machine_file(machine, variable, "%s", data);
+    full_path(machine, variable, data_path);
+    assert_int_equal(setenv(variable, data_path, 1), 0);
+}
+
+enum gt_state gpu_machine_open(struct gpu_machine *machine, const struct gt_collector_type *type)
+{
+    machine->type = type;
+    assert_int_equal(
+        type->open(&machine->state, &machine->options, &machine->frame, &machine->availability, &machine->error), 0);
+    assert_int_equal(machine->state != NULL, machine->availability.state == GT_READY);
+    return machine->availability.state;
+}
+
+void gpu_machine_step(const struct gpu_machine *machine, const char *file, int number)
+{
+    char path[500];
+    (void)machine;
+    library_path(file, path);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(handle);
+    void *address = dlsym(handle, "fake_frame");
+    void (*step)(int);
+    assert_non_null(address);
+    memcpy(&step, &address, sizeof step);
+    step(number);
+    dlclose(handle);
+}
+
+int gpu_machine_collect(struct gpu_machine *machine, double seconds)
+{
+    machine->real_ns += (int64_t)(seconds * 1e9);
+    machine->monotonic_ns += (int64_t)(seconds * 1e9);
+    machine->frame.share_count = 0;
+    machine->error = (struct gt_error){0};
+    for (size_t i = 0; i < machine->frame.device_count; i++)
+        gt_values_clear(machine->frame.device[i].value);
+    return machine->type->collect(machine->state, &machine->frame, &machine->error);
+}
+
+double gpu_machine_device(const struct gpu_machine *machine, int device, enum gt_metric_id metric)
+{
+    assert_true((size_t)device < machine->frame.device_count);
+    return machine->frame.device[device].value[metric];
+}
+
+double gpu_machine_share(const struct gpu_machine *machine, int device, pid_t pid, enum gt_metric_id metric)
+{
+    double value = NAN;
+    int found = 0;
+    for (size_t i = 0; i < machine->frame.share_count; i++)
+        if (machine->frame.share[i].device == device && machine->frame.share[i].pid == pid) {
+            value = machine->frame.share[i].value[metric];
+            found++;
+        }
+    assert_true(found <= 1);
+    return value;
+}

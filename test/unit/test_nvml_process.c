@@ -1,0 +1,332 @@
+/* NVML: which processes use a GPU, how much of it, and which process a number means. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/gpu_machine.h"
+
+extern const struct gt_collector_type gt_collector_nvml;
+
+#define BOARD "device 0\nuuid GPU-aaaa\nname Fake H100\nminor 0\nmemory 80000000000 0 1000000000\n"
+
+static struct gpu_machine machine;
+
+static int setup(void **state)
+{
+    (void)state;
+    gpu_machine_begin(&machine);
+    gpu_machine_process(&machine, 100);
+    gpu_machine_process(&machine, 200);
+    gpu_machine_process(&machine, 300);
+    return 0;
+}
+
+static int setup_on_host(void **state)
+{
+    setup(state);
+    gpu_machine_initial_namespace(&machine);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gpu_machine_end(&machine);
+    return 0;
+}
+
+static void open_with(const char *file, const char *data)
+{
+    gpu_machine_library(&machine, "nvml", file, "GT_FAKE_NVML", data);
+    assert_int_equal(gpu_machine_open(&machine, &gt_collector_nvml), GT_READY);
+}
+
+static double share(pid_t pid, enum gt_metric_id metric)
+{
+    return gpu_machine_share(&machine, 0, pid, metric);
+}
+
+static void expect_text(const char *part)
+{
+    char text[300];
+    machine.type->describe(machine.state, text, sizeof text);
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in \"%s\"", part, text);
+}
+
+/* The same three processes by every form of the list. */
+static void expect_rows(const char *file, const char *row_size)
+{
+    char data[600];
+    snprintf(data, sizeof data,
+             "row_size %s\n" BOARD "process 0 100 11000000\nprocess 0 200 22000000\nprocess 1 300 33000000\n",
+             row_size);
+    open_with(file, data);
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_int_equal(machine.frame.share_count, 3);
+    assert_true(share(100, GT_GPU_RAM) == 11e6);
+    assert_true(share(200, GT_GPU_RAM) == 22e6);
+    assert_true(share(300, GT_GPU_RAM) == 33e6);
+}
+
+static void rows_of_16_bytes(void **state)
+{
+    (void)state;
+    expect_rows("nvml_v1", "0");
+}
+
+static void rows_of_24_bytes(void **state)
+{
+    (void)state;
+    expect_rows("nvml_v2", "0");
+}
+
+static void rows_of_24_bytes_by_v3(void **state)
+{
+    (void)state;
+    expect_rows("nvml_v3", "24");
+}
+
+static void rows_of_32_bytes_by_v3(void **state)
+{
+    (void)state;
+    expect_rows("nvml_v3", "32");
+}
+
+static void rows_of_the_detail_list(void **state)
+{
+    (void)state;
+    expect_rows("nvml", "24");
+}
+
+static void unknown_rows_are_not_guessed(void **state)
+{
+    (void)state;
+    open_with("nvml_v3",
+              "row_size 28\n" BOARD "process 0 100 11000000\nprocess 0 200 22000000\nprocess 0 300 33000000\n");
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_int_equal(machine.frame.share_count, 0);
+    expect_text("unknown form");
+}
+
+static void a_process_in_two_lists_counts_once(void **state)
+{
+    (void)state;
+    open_with("nvml",
+              BOARD "process 0 100 5000000\nprocess 1 100 5000000\nprocess 2 200 6000000\nprocess 1 300 7000000\n");
+    gpu_machine_collect(&machine, 1);
+    assert_int_equal(machine.frame.share_count, 3);
+    assert_true(share(100, GT_GPU_RAM) == 5e6);
+    assert_true(share(200, GT_GPU_RAM) == 6e6);
+    assert_true(share(300, GT_GPU_RAM) == 7e6);
+}
+
+static void memory_that_is_not_available(void **state)
+{
+    (void)state;
+    open_with("nvml_v2", BOARD "process 0 100 n/a\nprocess 0 200 n/a\nprocess 1 200 9000000\n");
+    gpu_machine_collect(&machine, 1);
+    assert_int_equal(machine.frame.share_count, 2);
+    assert_true(isnan(share(100, GT_GPU_RAM)));
+    assert_true(share(200, GT_GPU_RAM) == 9e6);
+}
+
+/* More rows than the buffer holds, and a driver whose answer to "how many" is too small. */
+static void many_processes(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    char *data = malloc(64 * (COUNT + 10));
+    size_t used = (size_t)sprintf(data, "understate 1\n" BOARD);
+    for (int i = 0; i < COUNT; i++)
+        used += (size_t)sprintf(data + used, "process 0 %d %d\n", 1000 + i, 1000 + i);
+    sprintf(data + used, "process 0 100 123\n");
+    for (int i = 0; i < COUNT; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "proc/%d/stat", 1000 + i);
+        gpu_machine_file(&machine, path, "x");
+    }
+    open_with("nvml_v2", data);
+    free(data);
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_int_equal(machine.frame.share_count, COUNT + 1);
+    assert_true(share(100, GT_GPU_RAM) == 123);
+    assert_true(share(5999, GT_GPU_RAM) == 5999);
+}
+
+static void utilization_of_processes(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "process 0 100 1000000\nprocess 0 200 1000000\n"
+                            "used 100 1700000000900000 40 10 1 2\n"
+                            "used 200 1700000000800000 20 5 0 0\nused 200 1700000000700000 99 99 0 0\n"
+                            "frame\ndevice 0\nused -\n"
+                            "frame\ndevice 0\nused 200 1700000002900000 30 3 0 0\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(100, GT_GPU_UTILIZATION) == 0.40);
+    assert_true(share(100, GT_GPU_MEMORY_UTILIZATION) == 0.10);
+    assert_true(share(100, GT_GPU_ENCODER) == 0.01);
+    assert_true(share(100, GT_GPU_DECODER) == 0.02);
+    assert_true(share(200, GT_GPU_UTILIZATION) == 0.20);
+    gpu_machine_step(&machine, "nvml", 1);
+    gpu_machine_collect(&machine, 0.5); /* NOT_FOUND: no new sample yet */
+    assert_true(share(100, GT_GPU_UTILIZATION) == 0.40);
+    gpu_machine_step(&machine, "nvml", 2);
+    gpu_machine_collect(&machine, 1.5); /* still no row of 100: it is idle */
+    assert_true(share(100, GT_GPU_UTILIZATION) == 0);
+    assert_true(share(200, GT_GPU_UTILIZATION) == 0.30);
+}
+
+static void rows_that_make_no_sense_are_left_out(void **state)
+{
+    (void)state;
+    open_with("nvml_v3", BOARD "used_always 1\nprocess 0 100 1000000\nprocess 0 200 1000000\nprocess 0 300 1000000\n"
+                               "used 100 1700000000900000 4294967295 0 0 0\n" /* above 100 */
+                               "used 200 1600000000000000 50 0 0 0\n"         /* long ago */
+                               "used 300 1900000000000000 50 0 0 0\n"         /* to come */
+                               "used 999 1700000000900000 77 0 0 0\n"         /* not in the list */
+                               "used 300 1700000000900000 12 0 0 0\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(100, GT_GPU_UTILIZATION) == 0);
+    assert_true(share(200, GT_GPU_UTILIZATION) == 0);
+    assert_true(share(300, GT_GPU_UTILIZATION) == 0.12);
+}
+
+static void devices_have_their_own_last_sample(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
+                            "device 1\nuuid GPU-bbbb\nprocess 0 100 1000000\nused 100 1700000000300000 25 0 0 0\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(100, GT_GPU_UTILIZATION) == 0.40);
+    assert_true(gpu_machine_share(&machine, 1, 100, GT_GPU_UTILIZATION) == 0.25);
+}
+
+static void utilization_may_be_unsupported(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
+                            "fail nvmlDeviceGetProcessesUtilizationInfo 3\nfail nvmlDeviceGetProcessUtilization 3\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(100, GT_GPU_RAM) == 1e6);
+    assert_true(isnan(share(100, GT_GPU_UTILIZATION)) && isnan(share(100, GT_GPU_ENCODER)));
+}
+
+static void newer_function_falls_back_to_the_older(void **state)
+{
+    (void)state;
+    open_with("nvml",
+              BOARD "process 0 100 1000000\nused 100 1700000000900000 40 0 0 0\n"
+                    "fail nvmlDeviceGetProcessesUtilizationInfo 25\nfail nvmlDeviceGetRunningProcessDetailList 25\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(100, GT_GPU_RAM) == 1e6);
+    assert_true(share(100, GT_GPU_UTILIZATION) == 0.40);
+}
+
+static void host_tracker_sees_a_container(void **state)
+{
+    (void)state;
+    gpu_machine_file(&machine, "proc/200/status", "Name:\tjob\nNSpid:\t200\t45\t7\nThreads:\t1\n");
+    open_with("nvml", BOARD "process 0 45 4000000\nprocess 0 300 5000000\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(200, GT_GPU_RAM) == 4e6);
+    assert_true(share(300, GT_GPU_RAM) == 5e6);
+    expect_text("mapped by NSpid");
+}
+
+static void one_number_of_two_containers_is_nobody(void **state)
+{
+    (void)state;
+    gpu_machine_file(&machine, "proc/200/status", "NSpid:\n");
+    gpu_machine_file(&machine, "proc/200/status", "Name:\tjob\nNSpid:\t200\t45\n");
+    gpu_machine_file(&machine, "proc/300/status", "Name:\tjob\nNSpid:\t300\t45\n");
+    open_with("nvml", BOARD "process 0 45 4000000\n");
+    gpu_machine_collect(&machine, 1);
+    assert_int_equal(machine.frame.share_count, 0);
+    expect_text("no visible process");
+}
+
+/* In a container with a driver that gives numbers of the host: 45 is no process here, 300 is one but not that one. */
+static void container_tracker_gets_host_numbers(void **state)
+{
+    (void)state;
+    gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
+    open_with("nvml", BOARD "process 0 300 4000000\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(200, GT_GPU_RAM) == 4e6);
+    assert_int_equal(machine.frame.share_count, 1);
+    expect_text("only one of the job that holds the device");
+}
+
+static void container_with_two_strange_numbers_is_not_guessed(void **state)
+{
+    (void)state;
+    gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
+    open_with("nvml", BOARD "process 0 4500 4000000\nprocess 0 4600 5000000\n");
+    gpu_machine_collect(&machine, 1);
+    assert_int_equal(machine.frame.share_count, 0);
+    expect_text("no visible process");
+}
+
+/* The list has the container's number and the samples the host's. */
+static void samples_with_other_numbers_than_the_list(void **state)
+{
+    (void)state;
+    gpu_machine_link(&machine, "proc/200/fd/5", "/dev/nvidia0");
+    open_with("nvml", BOARD "process 0 200 4000000\nused 45678 1700000000900000 60 0 0 0\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(200, GT_GPU_RAM) == 4e6);
+    assert_true(share(200, GT_GPU_UTILIZATION) == 0.60);
+}
+
+static void processes_come_and_go(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "process 0 100 1000000\nframe\ndevice 0\nprocess 0 200 2000000\n"
+                            "frame\ndevice 0\nprocess -\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(share(100, GT_GPU_RAM) == 1e6);
+    gpu_machine_step(&machine, "nvml", 1);
+    gpu_machine_collect(&machine, 1);
+    assert_int_equal(machine.frame.share_count, 1);
+    assert_true(share(200, GT_GPU_RAM) == 2e6);
+    gpu_machine_step(&machine, "nvml", 2);
+    gpu_machine_collect(&machine, 1);
+    assert_int_equal(machine.frame.share_count, 0);
+}
+
+#define ON_HOST(function) cmocka_unit_test_setup_teardown(function, setup_on_host, teardown)
+#define IN_CONTAINER(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_HOST(rows_of_16_bytes),
+        ON_HOST(rows_of_24_bytes),
+        ON_HOST(rows_of_24_bytes_by_v3),
+        ON_HOST(rows_of_32_bytes_by_v3),
+        ON_HOST(rows_of_the_detail_list),
+        ON_HOST(unknown_rows_are_not_guessed),
+        ON_HOST(a_process_in_two_lists_counts_once),
+        ON_HOST(memory_that_is_not_available),
+        ON_HOST(many_processes),
+        ON_HOST(utilization_of_processes),
+        ON_HOST(rows_that_make_no_sense_are_left_out),
+        ON_HOST(devices_have_their_own_last_sample),
+        ON_HOST(utilization_may_be_unsupported),
+        ON_HOST(newer_function_falls_back_to_the_older),
+        ON_HOST(host_tracker_sees_a_container),
+        ON_HOST(one_number_of_two_containers_is_nobody),
+        IN_CONTAINER(container_tracker_gets_host_numbers),
+        IN_CONTAINER(container_with_two_strange_numbers_is_not_guessed),
+        IN_CONTAINER(samples_with_other_numbers_than_the_list),
+        ON_HOST(processes_come_and_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
