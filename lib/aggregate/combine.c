@@ -83,12 +83,14 @@ void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *samp
     raise_above_zero(&peak[GT_SCOPE_DESCENDANTS][GT_RAM_PEAK], sampler->account.descendant_peak);
     raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], sampler->account.single_peak);
     for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
-        raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.ram[scope]);
+        raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.scope[scope].ram);
         raise_to(&peak[scope][GT_RAM_PEAK_BOUND], sum_of_scope(sampler, GT_RAM_PEAK, scope));
         raise_to(&peak[scope][GT_RAM_PEAK_BOUND], peak[scope][GT_RAM_PEAK]);
     }
     raise_to(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], sum_of_scope(sampler, GT_THREADS, GT_SCOPE_COMBINED));
     raise_to(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)living(sampler));
+    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], (double)sampler->follow.counts.threads_peak);
+    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)sampler->follow.counts.processes_peak);
 }
 
 static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants)
@@ -132,14 +134,14 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 
 static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
 {
-    const struct gt_job_memory *memory = &sampler->memory;
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
+        const struct gt_scope_memory *memory = &sampler->memory.scope[scope];
         if (scope == GT_SCOPE_MAIN && !main_process(sampler))
             continue;
-        row[scope].value[GT_RAM] = memory->ram[scope];
-        row[scope].value[GT_RAM_PRIVATE] = memory->private[scope];
-        row[scope].value[GT_RAM_SHARED] = memory->shared[scope];
-        row[scope].value[GT_RSS] = memory->rss[scope];
+        row[scope].value[GT_RAM] = memory->ram;
+        row[scope].value[GT_RAM_PRIVATE] = memory->private_bytes;
+        row[scope].value[GT_RAM_SHARED] = memory->shared_bytes;
+        row[scope].value[GT_RSS] = memory->rss;
     }
     row[GT_SCOPE_COMBINED].value[GT_SWAP] = sum_of_scope(sampler, GT_SWAP, GT_SCOPE_COMBINED);
 }
@@ -167,7 +169,7 @@ static void combine_counts(const struct gt_sampler *sampler, struct gt_row *row)
     row[GT_SCOPE_DESCENDANTS].value[GT_THREADS] = isnan(descendants) ? 0 : descendants;
     row[GT_SCOPE_COMBINED].value[GT_THREADS] = sum_of_scope(sampler, GT_THREADS, GT_SCOPE_COMBINED);
     row[GT_SCOPE_COMBINED].value[GT_PROCESSES] = (double)living(sampler);
-    row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = (double)sampler->tree.started;
+    row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = gt_sampler_started(sampler);
 }
 
 static int make_rows(struct gt_combiner *combine, size_t count)

@@ -66,7 +66,7 @@ int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
     machine->ram_capacity = total_memory(&tracker->sampler.root);
     machine->core_count = (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
-    snprintf(machine->ram_method, sizeof machine->ram_method, "sum of resident set sizes");
+    snprintf(machine->ram_method, sizeof machine->ram_method, "%s", gt_walker_method(tracker->sampler.walker));
     gethostname(machine->host, sizeof machine->host - 1);
     if (options->command)
         snprintf(machine->command, sizeof machine->command, "%s", options->command);

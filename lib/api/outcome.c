@@ -21,7 +21,7 @@ static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcom
     double main = tracker->sampler.account.main_own_cpu;
     outcome->value[GT_SCOPE_MAIN][GT_CPU_TIME] = main;
     outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
-    outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = (double)tracker->sampler.tree.started;
+    outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&tracker->sampler);
 }
 
 static void final_peaks(struct gt_tracker *tracker, struct gt_outcome *outcome)

@@ -168,16 +168,20 @@ static bool any_lives(const struct gt_tree *tree)
     return false;
 }
 
+static int open_store(struct gt_tracker *tracker, struct gt_error *error)
+{
+    struct gt_store_options store = {
+        .path = tracker->path, .overwrite = tracker->options.overwrite, .detail = tracker->options.detail};
+    if (!tracker->options.tracking_file || tracker->store)
+        return 0;
+    return gt_store_open(&tracker->store, &store, &tracker->machine, error);
+}
+
 static int store_sample(struct gt_tracker *tracker, struct gt_error *error)
 {
-    int status = 0;
-    if (!tracker->options.tracking_file)
-        return 0;
-    if (!tracker->store) {
-        struct gt_store_options store = {
-            .path = tracker->path, .overwrite = tracker->options.overwrite, .detail = tracker->options.detail};
-        status = gt_store_open(&tracker->store, &store, &tracker->machine, error);
-    }
+    int status = open_store(tracker, error);
+    if (!tracker->store)
+        return status;
     if (status >= 0)
         status = gt_store_write(tracker->store, &tracker->sample, error);
     if (status >= 0 && !tracker->store_warned && gt_store_trouble(tracker->store)) {
@@ -262,6 +266,19 @@ int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error)
     return status;
 }
 
+int gt_tracker_events_fd(const struct gt_tracker *tracker)
+{
+    return gt_follow_fd(&tracker->sampler.follow);
+}
+
+int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error)
+{
+    pthread_mutex_lock(&tracker->mutex);
+    int status = gt_sampler_drain(&tracker->sampler, error);
+    pthread_mutex_unlock(&tracker->mutex);
+    return status;
+}
+
 int64_t gt_tracker_due(const struct gt_tracker *tracker)
 {
     return tracker->next_look_ns < tracker->next_sample_ns ? tracker->next_look_ns : tracker->next_sample_ns;
@@ -324,12 +341,15 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
     if (!tracker->end_ns || any_lives(&tracker->sampler.tree))
         gt_sampler_read(&tracker->sampler, 0, NULL);
     note_end(tracker);
+    gt_follow_last(&tracker->sampler.follow, &tracker->sampler.tree, &tracker->sampler.account);
     gt_combine_peaks(&tracker->combiner, &tracker->sampler);
     int described = gt_tracker_outcome(tracker, &tracker->outcome, error);
     if (described < 0)
         return described;
     tracker->outcome.complete = true;
     tracker->is_finished = true;
+    int opened = open_store(tracker, error); /* a job that ended before the first sample has a recording, too */
+    status = opened < 0 ? opened : status;
     if (tracker->store) {
         int closed = gt_store_close(tracker->store, &tracker->outcome, error);
         tracker->store = NULL;

@@ -18,7 +18,7 @@ struct gt_csv_reader {
     char **field;
     size_t count, capacity;
     uint64_t line, record_line;
-    bool complete, ended, after_return;
+    bool complete, returned, ended, after_return;
 };
 
 int gt_csv_open(struct gt_csv_reader **ret, int fd, const char *name, struct gt_error *error)
@@ -159,7 +159,8 @@ static bool split_in_place(struct gt_csv_reader *reader)
         if (ends)
             break;
     }
-    char *next = p + (*p == '\r' ? 2 : 1);
+    reader->returned = *p == '\r';
+    char *next = p + (reader->returned ? 2 : 1);
     *p = '\0';
     for (size_t i = 1; i < reader->count; i++)
         reader->field[i][-1] = '\0';
@@ -187,6 +188,7 @@ static int read_record(struct gt_csv_reader *reader, struct gt_error *error)
     reader->ended = ending == FILE_ENDS;
     if (reader->count > 1 || reader->record.length > 1)
         reader->complete = ending == RECORD_ENDS;
+    reader->returned = ending == RECORD_ENDS && reader->after_return;
     for (size_t i = 0; i < reader->count; i++)
         reader->field[i] = reader->record.data + reader->start[i];
     return 0;
@@ -209,6 +211,11 @@ int gt_csv_next(struct gt_csv_reader *reader, char ***fields, size_t *count, str
 bool gt_csv_is_complete(const struct gt_csv_reader *reader)
 {
     return reader->complete;
+}
+
+bool gt_csv_has_return(const struct gt_csv_reader *reader)
+{
+    return reader->returned;
 }
 
 uint64_t gt_csv_line(const struct gt_csv_reader *reader)

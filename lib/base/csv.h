@@ -17,6 +17,7 @@ int gt_csv_open(struct gt_csv_reader **ret, int fd, const char *name, struct gt_
  * next call. Quotes are taken away. A last record without a line end is returned, with gt_csv_is_complete() false. */
 int gt_csv_next(struct gt_csv_reader *reader, char ***fields, size_t *count, struct gt_error *error);
 bool gt_csv_is_complete(const struct gt_csv_reader *reader); /* the last record ended with a line end */
+bool gt_csv_has_return(const struct gt_csv_reader *reader);  /* its line end had a \r */
 uint64_t gt_csv_line(const struct gt_csv_reader *reader);    /* line number at which the last record began, from 1 */
 void gt_csv_close(struct gt_csv_reader *reader);
 

@@ -32,6 +32,7 @@ struct gt_process {
     bool is_main;
     bool is_zombie;    /* ended and not yet waited for: its counters can still be read, its memory is gone */
     bool is_gone;      /* vanished during this frame; its values are the last that were read */
+    bool is_admitted;  /* its account is open */
     bool is_fresh;     /* all of its files were read in this frame */
     bool is_denied;    /* some of its files may not be read by this user */
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */

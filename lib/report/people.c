@@ -96,21 +96,41 @@ static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffe
     return status;
 }
 
-static int fill_from_table(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *table)
+static bool has_values(const struct gt_node *table, size_t column)
+{
+    size_t rows = gt_table_rows(table);
+    for (size_t row = 0; row < rows; row++)
+        if (!gt_table_cell_missing(table, row, column))
+            return true;
+    return rows == 0;
+}
+
+static int fill_column(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *table, size_t from,
+                       size_t to)
 {
     struct gt_buffer text = {0};
-    grid->keyed = gt_node_flag_bits(table) & GT_KEYED;
-    int status = allocate(grid, gt_table_columns(table), gt_table_rows(table) + 1);
-    for (size_t column = 0; !status && column < grid->columns; column++) {
-        grid->is_text[column] = gt_table_column_kind(table, column) == GT_CELL_TEXT;
-        if (column > 0 || !grid->keyed)
-            add_title(&text, gt_table_column_title(table, column), gt_table_column_unit(table, column));
-        status = take(grid, 0, column, &text);
-        for (size_t row = 1; !status && row < grid->rows; row++) {
-            add_cell(&text, report, table, row - 1, column);
-            status = take(grid, row, column, &text);
-        }
+    grid->is_text[to] = gt_table_column_kind(table, from) == GT_CELL_TEXT;
+    if (to > 0 || !grid->keyed)
+        add_title(&text, gt_table_column_title(table, from), gt_table_column_unit(table, from));
+    int status = take(grid, 0, to, &text);
+    for (size_t row = 1; !status && row < grid->rows; row++) {
+        add_cell(&text, report, table, row - 1, from);
+        status = take(grid, row, to, &text);
     }
+    return status;
+}
+
+static int fill_from_table(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *table)
+{
+    size_t all = gt_table_columns(table), shown = 0;
+    grid->keyed = gt_node_flag_bits(table) & GT_KEYED;
+    for (size_t column = 0; column < all; column++)
+        shown += grid->keyed || has_values(table, column);
+    int status = allocate(grid, shown, gt_table_rows(table) + 1);
+    shown = 0;
+    for (size_t column = 0; !status && column < all; column++)
+        if (grid->keyed || has_values(table, column))
+            status = fill_column(grid, report, table, column, shown++);
     return status;
 }
 

@@ -11,7 +11,8 @@ const struct gt_node *gt_people_next(const struct gt_node *node);
 /* A fact's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
 void gt_people_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact);
 
-/* A table, or a GT_ROW section, as texts. Row 0 holds the titles. */
+/* A table, or a GT_ROW section, as texts. Row 0 holds the titles. Columns of a table without keys
+ * in which every value is missing are left out. */
 struct gt_grid {
     size_t columns, rows;
     char **text;   /* row by row */

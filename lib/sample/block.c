@@ -16,6 +16,10 @@ const char *const gt_border_columns[GT_BORDER_COLUMNS] = {
     "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "monotonic", "cpu_time",
 };
 
+const char *const gt_border_types[GT_BORDER_COLUMNS] = {
+    "INTEGER", "VARCHAR", "INTEGER", "FLOAT", "INTEGER", "INTEGER", "FLOAT", "FLOAT",
+};
+
 static const struct gt_block_writer *const writers[] = {&gt_block_csv, &gt_block_sqlite};
 
 struct thread;

@@ -29,6 +29,7 @@ enum gt_border_column {
 };
 enum { GT_BORDER_REQUIRED = GT_BORDER_THREAD }; /* columns from here on may be absent */
 extern const char *const gt_border_columns[GT_BORDER_COLUMNS];
+extern const char *const gt_border_types[GT_BORDER_COLUMNS]; /* in SQL */
 
 enum gt_position { GT_START = 0, GT_STOP = 1 };
 

@@ -15,16 +15,12 @@ struct sqlite_file {
     uint64_t calls;
 };
 
-static const char *const column_types[GT_BORDER_COLUMNS] = {
-    "INTEGER", "VARCHAR", "INTEGER", "FLOAT", "INTEGER", "INTEGER", "FLOAT", "FLOAT",
-};
-
 static int create_table(sqlite3 *database)
 {
     struct gt_buffer sql = {0};
     gt_buffer_text(&sql, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; CREATE TABLE data (");
     for (int i = 0; i < GT_BORDER_COLUMNS; i++)
-        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_border_columns[i], column_types[i]);
+        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_border_columns[i], gt_border_types[i]);
     gt_buffer_text(&sql, ")");
     int status = sql.failed ? SQLITE_NOMEM : sqlite3_exec(database, sql.data, NULL, NULL, NULL);
     gt_buffer_release(&sql);

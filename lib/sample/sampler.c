@@ -64,7 +64,15 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     if (status < 0)
         return status;
     gt_account_init(&sampler->account, options->launched ? 0 : now_in_ticks());
-    status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
+    status = gt_walker_open(&sampler->walker, &sampler->root, &sampler->clock, options->memory,
+                            &sampler->walker_availability, error);
+    if (status >= 0)
+        status = gt_follow_open(&sampler->follow, &sampler->root, error);
+    if (status >= 0)
+        status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
+    if (status >= 0 && options->launched)
+        status = gt_follow_look(&sampler->follow, &sampler->tree, &sampler->account,
+                                gt_clock_monotonic(&sampler->clock), error);
     if (status < 0)
         gt_sampler_close(sampler);
     return status;
@@ -78,36 +86,41 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->source);
     free(sampler->frame.device);
     free(sampler->frame.share);
+    gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
+    gt_follow_close(&sampler->follow);
     gt_root_close(&sampler->root);
     *sampler = (struct gt_sampler){.root.fd = -1};
 }
 
-static void admit_new(struct gt_sampler *sampler, size_t from)
+static void admit_new(struct gt_sampler *sampler)
 {
-    for (size_t i = from; i < sampler->tree.count; i++) {
+    for (size_t i = 0; i < sampler->tree.count; i++) {
         struct gt_process *process = sampler->tree.process[i];
+        if (process->is_admitted)
+            continue;
+        process->is_admitted = true;
         if (gt_process_read(process, &sampler->root) == 0)
             gt_process_read_slowly(process, &sampler->root);
         gt_account_admit(&sampler->account, process);
     }
 }
 
-enum { THOROUGH_PERIOD_MS = 950 };
-
 static int discover(struct gt_sampler *sampler, struct gt_error *error)
 {
-    int64_t now = gt_clock_monotonic(&sampler->clock);
-    bool first = !sampler->thorough_ns;
-    bool thorough = first || now - sampler->thorough_ns >= THOROUGH_PERIOD_MS * (GT_SECOND / 1000);
-    if (thorough)
-        sampler->thorough_ns = now;
-    size_t known = first ? 0 : sampler->tree.count;
-    int status = gt_tree_discover(&sampler->tree, thorough, now);
-    if (status < 0)
-        return gt_error_system(error, -status, "cannot follow the processes");
-    admit_new(sampler, known);
-    return 0;
+    int status = gt_follow_look(&sampler->follow, &sampler->tree, &sampler->account,
+                                gt_clock_monotonic(&sampler->clock), error);
+    if (status >= 0)
+        admit_new(sampler);
+    return status;
+}
+
+int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error)
+{
+    int status = gt_follow_drain(&sampler->follow, &sampler->tree, &sampler->account, error);
+    if (status >= 0)
+        admit_new(sampler);
+    return status;
 }
 
 static int collect(struct gt_sampler *sampler, struct gt_error *error)
@@ -131,30 +144,8 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     return 0;
 }
 
-static double measured(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
-static void read_memory(struct gt_sampler *sampler)
-{
-    struct gt_job_memory *memory = &sampler->memory;
-    *memory = (struct gt_job_memory){0};
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_process *process = sampler->tree.process[i];
-        double rss = measured(process->value[GT_RSS]);
-        memory->rss[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS] += rss;
-        memory->rss[GT_SCOPE_COMBINED] += rss;
-    }
-    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        memory->ram[scope] = memory->rss[scope];
-        memory->private[scope] = memory->shared[scope] = NAN;
-    }
-}
-
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
 {
-    (void)patience_ns;
     int status = discover(sampler, error);
     if (status >= 0)
         status = collect(sampler, error);
@@ -163,6 +154,12 @@ int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_e
     gt_account_settle(&sampler->account, &sampler->tree);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
-    read_memory(sampler);
-    return 0;
+    status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
+    return status < 0 ? gt_error_system(error, -status, "memory of the processes") : 0;
+}
+
+double gt_sampler_started(const struct gt_sampler *sampler)
+{
+    double counted = (double)sampler->follow.counts.started, seen = (double)sampler->tree.started;
+    return counted > 0 ? counted : seen;
 }

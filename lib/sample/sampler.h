@@ -5,7 +5,9 @@
 #include "collect/collector.h"
 #include "sample/account.h"
 #include "sample/sample.h"
+#include "sample/follow.h"
 #include "sample/tree.h"
+#include "sample/walker.h"
 
 struct gt_sampler_source {
     const struct gt_collector_type *type;
@@ -13,22 +15,18 @@ struct gt_sampler_source {
     struct gt_availability availability;
 };
 
-/* Resident memory of the scopes MAIN, DESCENDANTS and COMBINED, shared pages counted once. */
-struct gt_job_memory {
-    double ram[GT_FIXED_ROWS], private[GT_FIXED_ROWS], shared[GT_FIXED_ROWS], rss[GT_FIXED_ROWS];
-    bool is_lower_bound; /* a process was not walked yet */
-};
-
 struct gt_sampler {
     struct gt_root root;
     struct gt_clock clock;
     struct gt_frame frame;
     struct gt_tree tree;
+    struct gt_follow follow;
     struct gt_account account;
     struct gt_sampler_source *source;
     size_t source_count;
-    struct gt_job_memory memory;
-    int64_t thorough_ns; /* last search through every thread */
+    struct gt_walker *walker;
+    struct gt_availability walker_availability;
+    struct gt_walker_result memory; /* shared pages counted once */
 };
 
 struct gt_sampler_options {
@@ -43,8 +41,12 @@ struct gt_sampler_options {
 };
 
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);
-/* Read everything into sampler->frame. Vanished processes are settled and dropped. */
+/* Read everything into sampler->frame, waiting at most `patience_ns` for a walk over the memory. Vanished processes are settled and dropped. */
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error);
+/* Processes the job has consisted of so far, as far as they were seen. */
+double gt_sampler_started(const struct gt_sampler *sampler);
+/* Between readings, when gt_follow_fd is readable. */
+int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error);
 void gt_sampler_close(struct gt_sampler *sampler);
 
 /* Open the collectors alone, for `doctor`. */

@@ -298,3 +298,8 @@ int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t pa
     fill(walker, frame, now, ret);
     return 0;
 }
+
+const char *gt_walker_method(const struct gt_walker *walker)
+{
+    return gt_memory_label(walker->memory);
+}

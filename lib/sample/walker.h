@@ -29,6 +29,8 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
  * is due and waits for it at most `patience_ns`; a walk that takes longer counts at the next call. */
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns,
                     struct gt_walker_result *ret);
+/* How shared memory is counted once: gt_memory_label(). */
+const char *gt_walker_method(const struct gt_walker *walker);
 /* Breaks off a walk in progress. */
 void gt_walker_close(struct gt_walker *walker);
 

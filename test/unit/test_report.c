@@ -277,6 +277,47 @@ static void test_csv_of_one_table(void **state)
     gt_report_free(report);
 }
 
+static void test_empty_columns_are_left_out(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("sample");
+    struct gt_node *table = gt_report_table(gt_report_root(report), "gpus", "GPUs");
+    gt_table_column(table, "uuid", "UUID", GT_CELL_TEXT, "");
+    gt_table_column(table, "power", "Power", GT_CELL_NUMBER, "watts");
+    gt_table_column(table, "ram", "RAM", GT_CELL_NUMBER, "");
+    gt_table_text(table, "a");
+    gt_table_number(table, NAN);
+    gt_table_number(table, 1.5);
+    assert_writes(report, "text", "GPUs:\n   UUID  RAM\n   a     1.5\n");
+    assert_writes(report, "csv", "uuid,power,ram\na,,1.5\n");
+    gt_report_free(report);
+}
+
+static void test_pickle(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("sample");
+    struct gt_node *root = gt_report_root(report);
+    gt_report_integer(root, "a", "A", -2, "");
+    gt_report_integer(root, "b", "B", INT64_C(1) << 40, "");
+    gt_report_number(root, "c", "C", 1.5, "");
+    gt_report_text(root, "d", "D", NULL);
+    gt_report_bool(root, "e", "E", true);
+    gt_node_flags(gt_report_section(root, "f", "F"), GT_LIST);
+    static const char expected[] = "\x80\x02"
+                                   "cgpu_tracker._results\nfrom_tree\nX\6\0\0\0sample}("
+                                   "X\1\0\0\0aJ\xfe\xff\xff\xff"
+                                   "X\1\0\0\0b\x8a\x08\0\0\0\0\0\1\0\0"
+                                   "X\1\0\0\0cG\x3f\xf8\0\0\0\0\0\0"
+                                   "X\1\0\0\0dNX\1\0\0\0e\x88X\1\0\0\0f](eu\x86R.";
+    struct gt_buffer out = {0};
+    assert_int_equal(gt_report_write(report, "pickle", &out, NULL), 0);
+    assert_int_equal(out.length, sizeof expected - 1);
+    assert_memory_equal(out.data, expected, out.length);
+    gt_buffer_release(&out);
+    gt_report_free(report);
+}
+
 static void test_series(void **state)
 {
     (void)state;
@@ -389,6 +430,8 @@ int main(void)
         cmocka_unit_test(test_analysis_text),
         cmocka_unit_test(test_analysis_json),
         cmocka_unit_test(test_csv_of_one_table),
+        cmocka_unit_test(test_empty_columns_are_left_out),
+        cmocka_unit_test(test_pickle),
         cmocka_unit_test(test_series),
         cmocka_unit_test(test_cells_are_checked),
         cmocka_unit_test(test_unknown_format),

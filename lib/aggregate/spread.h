@@ -1,0 +1,49 @@
+/* The distribution of one quantity, one value at a time and in bounded memory.
+ *
+ * Mean and variance by Welford's recurrence (B. P. Welford, Technometrics 4, 1962): mean += (x - mean) / n,
+ * M2 += (x - mean_before) (x - mean_after). The standard deviation is the population's, sqrt(M2 / n) (ddof 0).
+ *
+ * Percentiles interpolate linearly between the closest ranks: rank p (n - 1), from 0 (type 7 of Hyndman and Fan, The
+ * American Statistician 50, 1996; numpy's default). They are exact up to GT_SPREAD_EXACT values. Beyond, values are
+ * counted in buckets of equal relative width, 256 to each power of two, and the relative error of a percentile is at most
+ * 1/512. */
+#ifndef GT_AGGREGATE_SPREAD_H
+#define GT_AGGREGATE_SPREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GT_SPREAD_EXACT = 512 };
+
+struct gt_spread_page;
+
+struct gt_spread {
+    uint64_t count;
+    double min, max, mean, m2;
+    double last; /* equal values in a row are counted before they are sorted in */
+    uint64_t run;
+    double *value; /* while they are few */
+    uint32_t values, capacity;
+    uint32_t pages;
+    struct gt_spread_page **page; /* by rising value, once they are many */
+    struct gt_spread_page *recent;
+};
+
+/* A spread begins as all zero. NaN is not counted. 0 or -ENOMEM. */
+int gt_spread_add(struct gt_spread *spread, double value);
+/* All NaN while the spread is empty. */
+double gt_spread_min(const struct gt_spread *spread);
+double gt_spread_max(const struct gt_spread *spread);
+double gt_spread_mean(const struct gt_spread *spread);
+double gt_spread_deviation(const struct gt_spread *spread);
+double gt_spread_total(const struct gt_spread *spread); /* mean times count; 0 of none */
+double gt_spread_percentile(struct gt_spread *spread, double percent);
+void gt_spread_release(struct gt_spread *spread);
+
+/* The names under which reports show these statistics, one list for all: min max mean std p50 p95 p99. */
+enum gt_statistic_id { GT_MIN, GT_MAX, GT_MEAN, GT_STD, GT_P50, GT_P95, GT_P99, GT_STATISTICS };
+enum { GT_ORIGINAL_STATISTICS = GT_P50 }; /* those before are gpu_tracker's own */
+extern const char *const gt_statistic_names[GT_STATISTICS];
+double gt_spread_statistic(struct gt_spread *spread, enum gt_statistic_id id);
+
+#endif

@@ -1,0 +1,47 @@
+/* The join of samples and intervals: one pass over the samples beside a sweep over the sorted borders of the intervals.
+ *
+ * A sample belongs to a block when start <= time <= stop for one of its calls, and counts once for the block however many
+ * calls cover it. Counters are integrated over the time that the block's calls cover: the counter's value at each border
+ * of that time is interpolated linearly between the samples around it (outside the recording it is the nearest sample's),
+ * and the rises are added up.
+ *
+ * Cost: samples x blocks open at once x columns, plus a sort of the intervals; never samples x calls. */
+#ifndef GT_AGGREGATE_SWEEP_H
+#define GT_AGGREGATE_SWEEP_H
+
+#include "aggregate/interval.h"
+#include "aggregate/spread.h"
+
+struct gt_sweep;
+
+struct gt_sweep_shape {
+    size_t blocks;   /* names of intervals are below this */
+    size_t gauges;   /* values whose distribution is wanted */
+    size_t counters; /* values that only grow */
+};
+
+struct gt_block_total {
+    uint64_t timepoints;
+    uint64_t counter_samples;      /* samples that the counters rest on: those inside, and the nearest outside */
+    double covered;                /* seconds that its calls cover */
+    const double *counter;         /* [counters], NaN when not measured */
+    struct gt_spread *gauge;       /* [gauges], NULL without a timepoint */
+};
+
+/* `use_monotonic`: intervals and samples meet on the monotonic clock. The intervals are borrowed until the close; their
+ * order must not change before gt_sweep_finish. */
+int gt_sweep_open(struct gt_sweep **ret, const struct gt_sweep_shape *shape, struct gt_intervals *intervals,
+                  bool use_monotonic);
+/* One sample: its time in seconds, its gauges and its counters. Samples that go back in time are allowed, and cost more. */
+int gt_sweep_add(struct gt_sweep *sweep, double time, const double *gauges, const double *counters);
+/* After the last sample: fills in the counters, and the timepoints of each interval. */
+void gt_sweep_finish(struct gt_sweep *sweep);
+/* The figures of a block; borrowed until the close. */
+struct gt_block_total gt_sweep_block(const struct gt_sweep *sweep, size_t block);
+/* The same for all samples, inside blocks or not. */
+struct gt_block_total gt_sweep_overall(const struct gt_sweep *sweep);
+/* Seconds of the latest sample, NaN without. */
+double gt_sweep_last(const struct gt_sweep *sweep);
+void gt_sweep_close(struct gt_sweep *sweep);
+
+#endif

@@ -1,0 +1,193 @@
+/* Python's pickle, protocol 2 (the opcodes are described in CPython's Lib/pickletools.py).
+ *
+ * A tracking report becomes the dataclasses of gpu_tracker.tracker, written as Python itself pickles them: class, NEWOBJ,
+ * state, BUILD. It has the original's fields alone. Any other report becomes a call of
+ * gpu_tracker._results.from_tree(type, tree), where the tree is that of the JSON format. Missing numbers are NaN. */
+#include <string.h>
+
+#include "report/format.h"
+#include "report/tree.h"
+
+enum opcode {
+    MARK = '(',
+    EMPTY_TUPLE = ')',
+    STOP = '.',
+    BINFLOAT = 'G',
+    BININT = 'J',
+    NONE = 'N',
+    REDUCE = 'R',
+    BINUNICODE = 'X',
+    EMPTY_LIST = ']',
+    APPENDS = 'e',
+    BUILD = 'b',
+    GLOBAL = 'c',
+    SETITEMS = 'u',
+    EMPTY_DICT = '}',
+    PROTO = 0x80,
+    NEWOBJ = 0x81,
+    TUPLE2 = 0x86,
+    NEWTRUE = 0x88,
+    NEWFALSE = 0x89,
+    LONG1 = 0x8a,
+};
+
+static void put(struct gt_buffer *out, enum opcode opcode)
+{
+    gt_buffer_char(out, (char)opcode);
+}
+
+static void put_little_endian(struct gt_buffer *out, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        gt_buffer_char(out, (char)(value >> (8 * i)));
+}
+
+static void put_text(void *out, const char *value)
+{
+    if (!value) {
+        put(out, NONE);
+        return;
+    }
+    put(out, BINUNICODE);
+    put_little_endian(out, strlen(value), 4);
+    gt_buffer_text(out, value);
+}
+
+static void put_number(void *out, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(out, BINFLOAT);
+    for (int shift = 56; shift >= 0; shift -= 8)
+        gt_buffer_char(out, (char)(bits >> shift));
+}
+
+static void put_integer(void *out, int64_t value)
+{
+    if (value >= INT32_MIN && value <= INT32_MAX) {
+        put(out, BININT);
+        put_little_endian(out, (uint64_t)value, 4);
+        return;
+    }
+    put(out, LONG1);
+    gt_buffer_char(out, 8);
+    put_little_endian(out, (uint64_t)value, 8);
+}
+
+static void put_bool(void *out, bool value)
+{
+    put(out, value ? NEWTRUE : NEWFALSE);
+}
+
+static void begin_dict(void *out)
+{
+    put(out, EMPTY_DICT);
+    put(out, MARK);
+}
+
+static void end_dict(void *out)
+{
+    put(out, SETITEMS);
+}
+
+static void begin_list(void *out)
+{
+    put(out, EMPTY_LIST);
+    put(out, MARK);
+}
+
+static void end_list(void *out)
+{
+    put(out, APPENDS);
+}
+
+static const struct gt_tree_sink sink = {
+    .object_begin = begin_dict,
+    .object_end = end_dict,
+    .list_begin = begin_list,
+    .list_end = end_list,
+    .key = put_text,
+    .number = put_number,
+    .integer = put_integer,
+    .text = put_text,
+    .boolean = put_bool,
+};
+
+/* Which class the section `key` of a class is. */
+static const struct {
+    const char *owner, *key, *name;
+} members[] = {
+    {"ResourceUsage", "max_ram", "MaxRAM"},
+    {"ResourceUsage", "max_gpu_ram", "MaxGPURAM"},
+    {"ResourceUsage", "cpu_utilization", "CPUUtilization"},
+    {"ResourceUsage", "gpu_utilization", "GPUUtilization"},
+    {"ResourceUsage", "compute_time", "ComputeTime"},
+    {"MaxRAM", "main", "RSSValues"},
+    {"MaxRAM", "descendants", "RSSValues"},
+    {"MaxRAM", "combined", "RSSValues"},
+    {"CPUUtilization", "system", "ProcessingUnitPercentages"},
+    {"CPUUtilization", "main", "ProcessingUnitPercentages"},
+    {"CPUUtilization", "descendants", "ProcessingUnitPercentages"},
+    {"CPUUtilization", "combined", "ProcessingUnitPercentages"},
+    {"GPUUtilization", "gpu_percentages", "ProcessingUnitPercentages"},
+};
+
+static const char *class_of(const char *owner, const char *key)
+{
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (!strcmp(members[i].owner, owner) && !strcmp(members[i].key, key))
+            return members[i].name;
+    return NULL;
+}
+
+static void put_global(struct gt_buffer *out, const char *module, const char *name)
+{
+    put(out, GLOBAL);
+    gt_buffer_printf(out, "%s\n%s\n", module, name);
+}
+
+/* An instance with the section's facts and those of its sections that are members of the class. */
+static void put_instance(struct gt_buffer *out, const char *class, const struct gt_node *section)
+{
+    put_global(out, "gpu_tracker.tracker", class);
+    put(out, EMPTY_TUPLE);
+    put(out, NEWOBJ);
+    begin_dict(out);
+    for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
+        const char *member = class_of(class, gt_node_key(node));
+        if (!member && !gt_node_is_fact(node))
+            continue;
+        put_text(out, gt_node_key(node));
+        if (member)
+            put_instance(out, member, node);
+        else
+            gt_tree_walk(node, &sink, out);
+    }
+    end_dict(out);
+    put(out, BUILD);
+}
+
+static int write_pickle(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
+{
+    (void)error;
+    put(out, PROTO);
+    gt_buffer_char(out, 2);
+    if (!strcmp(gt_report_type(report), "resource_usage")) {
+        put_instance(out, "ResourceUsage", gt_report_top(report));
+    } else {
+        put_global(out, "gpu_tracker._results", "from_tree");
+        put_text(out, gt_report_type(report));
+        gt_tree_walk(gt_report_top(report), &sink, out);
+        put(out, TUPLE2);
+        put(out, REDUCE);
+    }
+    put(out, STOP);
+    return 0;
+}
+
+const struct gt_format gt_format_pickle = {
+    .name = "pickle",
+    .help = "For Python: the classes of the gpu_tracker package",
+    .suffix = ".pkl",
+    .write = write_pickle,
+};

@@ -1,0 +1,152 @@
+#include "sample/follow.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+enum { THOROUGH_PERIOD_MS = 950, LONG_QUEUE = 50000, LAST_EVENTS_MS = 10 };
+
+int gt_follow_open(struct gt_follow *follow, const struct gt_root *root, struct gt_error *error)
+{
+    *follow = (struct gt_follow){0};
+    unsigned both = 1u << GT_EVENTS_FORKS | 1u << GT_EVENTS_RECORDS;
+    int status = gt_events_open(&follow->events, root, both, follow->availability, error);
+    if (status >= 0 && follow->events && follow->availability[GT_EVENTS_FORKS].state != GT_READY) {
+        gt_events_close(follow->events); /* records of unknown processes are of no use */
+        follow->events = NULL;
+    }
+    if (status >= 0 && follow->events)
+        status = gt_membership_new(&follow->membership, root, error);
+    if (status < 0)
+        gt_follow_close(follow);
+    return status;
+}
+
+void gt_follow_close(struct gt_follow *follow)
+{
+    gt_events_close(follow->events);
+    gt_membership_free(follow->membership);
+    free(follow->pid);
+    *follow = (struct gt_follow){0};
+}
+
+static int make_room(struct gt_follow *follow, size_t count)
+{
+    if (count <= follow->capacity)
+        return 0;
+    pid_t *pid = realloc(follow->pid, count * 2 * sizeof *pid);
+    if (!pid)
+        return -ENOMEM;
+    follow->pid = pid;
+    follow->capacity = count * 2;
+    return 0;
+}
+
+/* High-water marks of members that ended, the main process's apart from those of its descendants. */
+static void note_peaks(const struct gt_follow *follow, const struct gt_tree *tree, struct gt_account *account)
+{
+    const struct gt_member *main = gt_membership_find(follow->membership, tree->main);
+    if (main && main->has_ended && main->record.peak_rss > 0)
+        account->main_peak = fmax(account->main_peak, (double)main->record.peak_rss);
+    double largest = (double)gt_membership_ended(follow->membership)->peak_rss;
+    account->single_peak = fmax(account->single_peak, largest);
+    if (largest > account->main_peak && !(main && main->has_ended && largest <= (double)main->record.peak_rss))
+        account->descendant_peak = fmax(account->descendant_peak, largest);
+}
+
+static int seed(struct gt_follow *follow, const struct gt_tree *tree, struct gt_error *error)
+{
+    int status = make_room(follow, tree->count);
+    if (status < 0)
+        return gt_error_system(error, -status, "cannot follow the processes");
+    for (size_t i = 0; i < tree->count; i++)
+        follow->pid[i] = tree->process[i]->pid;
+    return gt_membership_seed(follow->membership, follow->pid, tree->count, error);
+}
+
+static int add_members(struct gt_follow *follow, struct gt_tree *tree)
+{
+    size_t count = gt_membership_pids(follow->membership, NULL, 0);
+    int status = make_room(follow, count);
+    if (status < 0)
+        return status;
+    count = gt_membership_pids(follow->membership, follow->pid, count);
+    for (size_t i = 0; i < count && status >= 0; i++)
+        status = gt_tree_add(tree, follow->pid[i]);
+    return status;
+}
+
+/* 1: events were lost, or this is the first look, so the tree must be searched. */
+static int look_at_events(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account,
+                          struct gt_error *error)
+{
+    int status = gt_membership_update(follow->membership, follow->events, error);
+    if (status < 0)
+        return status;
+    note_peaks(follow, tree, account);
+    int added = add_members(follow, tree);
+    return added < 0 ? gt_error_system(error, -added, "cannot follow the processes") : status;
+}
+
+static bool knows_all(const struct gt_follow *follow, const struct gt_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (!tree->process[i]->is_zombie && !gt_membership_find(follow->membership, tree->process[i]->pid))
+            return false;
+    return true;
+}
+
+int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,
+                   struct gt_error *error)
+{
+    bool first = !follow->thorough_ns;
+    bool thorough = first || now_ns - follow->thorough_ns >= THOROUGH_PERIOD_MS * (GT_SECOND / 1000);
+    int lost = 0;
+    if (follow->events && !first && (lost = look_at_events(follow, tree, account, error)) < 0)
+        return lost;
+    if (thorough)
+        follow->thorough_ns = now_ns;
+    if (thorough || lost || !follow->events) {
+        int status = gt_tree_discover(tree, thorough || lost, now_ns);
+        if (status < 0)
+            return gt_error_system(error, -status, "cannot follow the processes");
+    }
+    if (follow->events && (first || lost || (thorough && !knows_all(follow, tree)))) {
+        int status = seed(follow, tree, error);
+        if (status < 0)
+            return status;
+    }
+    if (follow->events)
+        follow->counts = gt_membership_counts(follow->membership);
+    return 0;
+}
+
+int gt_follow_drain(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, struct gt_error *error)
+{
+    if (!follow->events || !follow->thorough_ns)
+        return 0;
+    int status = look_at_events(follow, tree, account, error);
+    if (status == 1)
+        follow->thorough_ns = 1; /* search the tree at the next look */
+    return status < 0 ? status : 0;
+}
+
+int gt_follow_fd(const struct gt_follow *follow)
+{
+    bool is_short = follow->events && gt_events_capacity(follow->events, GT_EVENTS_FORKS) < LONG_QUEUE;
+    return is_short ? gt_events_fd(follow->events, GT_EVENTS_FORKS) : -1;
+}
+
+void gt_follow_last(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account)
+{
+    for (int ms = 0; follow->events && follow->thorough_ns && ms < LAST_EVENTS_MS; ms++) {
+        if (gt_membership_update(follow->membership, follow->events, NULL) < 0)
+            return;
+        note_peaks(follow, tree, account);
+        follow->counts = gt_membership_counts(follow->membership);
+        if (follow->counts.processes <= tree->count)
+            return;
+        struct pollfd waiting = {.fd = gt_events_fd(follow->events, GT_EVENTS_FORKS), .events = POLLIN};
+        poll(&waiting, 1, 1);
+    }
+}

@@ -1,0 +1,34 @@
+/* Finding the processes of the job: by the kernel's events where they may be had, checked once a second against the tree of
+ * children; by that tree alone otherwise. */
+#ifndef GT_SAMPLE_FOLLOW_H
+#define GT_SAMPLE_FOLLOW_H
+
+#include "sample/account.h"
+#include "sample/membership.h"
+#include "sample/tree.h"
+
+struct gt_follow {
+    struct gt_events *events; /* NULL: the kernel's events may not be had */
+    struct gt_availability availability[GT_EVENTS_SOURCES];
+    struct gt_membership *membership;
+    struct gt_membership_counts counts; /* as of the last look; zeros without events */
+    pid_t *pid;                         /* scratch */
+    size_t capacity;
+    int64_t thorough_ns; /* last search through every thread of every process */
+};
+
+/* Before the tree is opened, so that no fork is missed. */
+int gt_follow_open(struct gt_follow *follow, const struct gt_root *root, struct gt_error *error);
+void gt_follow_close(struct gt_follow *follow);
+
+/* Find new members. `peaks` of ended members go into the account. */
+int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,
+                   struct gt_error *error);
+/* Take in what waits, so that a short queue does not overflow between two looks. */
+int gt_follow_drain(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, struct gt_error *error);
+/* Readable when events wait and the queue is so short that they should be drained; else -1. */
+int gt_follow_fd(const struct gt_follow *follow);
+/* After the last wait4: events may still be on their way. Waits 10 ms at most. */
+void gt_follow_last(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account);
+
+#endif
