@@ -1,5 +1,6 @@
 /* A streaming JSON writer over a buffer. Commas, newlines and indentation are its business.
- * indent > 0 writes as Python's json.dumps(value, indent=indent) does; indent 0 writes one line with ", " and ": ". */
+ * indent > 0 lays out as Python's json.dumps(value, indent=indent) does, with UTF-8 as it is; indent 0 writes one line
+ * with ", " and ": ". */
 #ifndef GT_BASE_JSON_WRITE_H
 #define GT_BASE_JSON_WRITE_H
 

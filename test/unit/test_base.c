@@ -1,0 +1,151 @@
+/* Errors, buffers, JSON text, machine roots, libraries. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/json_write.h"
+#include "base/library.h"
+#include "base/root.h"
+
+static void the_first_error_stays(void **state)
+{
+    (void)state;
+    struct gt_error error = {0};
+    assert_int_equal(gt_error_system(&error, ENOENT, "%s", "a.csv"), -ENOENT);
+    assert_int_equal(gt_error_set(&error, EINVAL, "later"), -EINVAL);
+    assert_int_equal(error.code, ENOENT);
+    assert_string_equal(error.text, "a.csv: No such file or directory");
+    assert_int_equal(gt_error_set(NULL, EINVAL, "nobody listens"), -EINVAL);
+    struct gt_error cut = {0};
+    char longest[1000];
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    gt_error_system(&cut, EINVAL, "%s", longest);
+    assert_int_equal(strlen(cut.text), sizeof cut.text - 1);
+}
+
+static void a_buffer_keeps_its_first_failure(void **state)
+{
+    (void)state;
+    struct gt_buffer buffer = {.ceiling = 10};
+    assert_int_equal(gt_buffer_printf(&buffer, "%s", "12345678"), 0);
+    assert_int_equal(gt_buffer_text(&buffer, "901"), -EFBIG);
+    assert_int_equal(gt_buffer_char(&buffer, 'x'), -EFBIG);
+    assert_string_equal(buffer.data, "12345678");
+    gt_buffer_clear(&buffer);
+    gt_buffer_release(&buffer);
+    assert_null(buffer.data);
+}
+
+static void write_sample(struct gt_json *json)
+{
+    gt_json_object_begin(json);
+    gt_json_key(json, "empty");
+    gt_json_array_begin(json);
+    gt_json_array_end(json);
+    gt_json_key(json, "list");
+    gt_json_array_begin(json);
+    gt_json_double(json, 0.1);
+    gt_json_double(json, NAN);
+    gt_json_integer(json, -3);
+    gt_json_bool(json, true);
+    gt_json_array_end(json);
+    gt_json_key(json, "text");
+    gt_json_text(json, "a\"\\\n\x01é\xff");
+    gt_json_object_end(json);
+}
+
+static void json_is_laid_out_as_python_does(void **state)
+{
+    (void)state;
+    struct gt_buffer out = {0};
+    struct gt_json json;
+    gt_json_init(&json, &out, 1);
+    write_sample(&json);
+    assert_string_equal(out.data, "{\n \"empty\": [],\n \"list\": [\n  0.1,\n  null,\n  -3,\n  true\n ],\n"
+                                  " \"text\": \"a\\\"\\\\\\n\\u0001é�\"\n}");
+    gt_buffer_clear(&out);
+    gt_json_init(&json, &out, 0);
+    write_sample(&json);
+    assert_string_equal(out.data, "{\"empty\": [], \"list\": [0.1, null, -3, true], "
+                                  "\"text\": \"a\\\"\\\\\\n\\u0001é�\"}");
+    gt_buffer_release(&out);
+}
+
+static void a_root_stays_below_its_folder(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/gpu-tracker-root-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/number", folder);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs("42\n", file);
+    fclose(file);
+    struct gt_root root;
+    struct gt_error error = {0};
+    assert_int_equal(gt_root_open(&root, folder, &error), 0);
+    assert_false(root.is_machine);
+    unsigned long long number = 0;
+    assert_int_equal(gt_root_read_u64(&root, "/number", &number), 0);
+    assert_int_equal(number, 42);
+    char text[3];
+    assert_int_equal(gt_root_read(&root, "number", text, sizeof text), 2);
+    assert_string_equal(text, "42");
+    assert_int_equal(gt_root_read(&root, "proc/self/stat", text, sizeof text), -ENOENT);
+    gt_root_close(&root);
+    unlink(path);
+    rmdir(folder);
+    assert_int_equal(gt_root_open(&root, folder, &error), -ENOENT);
+    assert_non_null(strstr(error.text, folder));
+}
+
+struct functions {
+    double (*cosine)(double);
+    void (*newer)(void);
+};
+
+static void a_missing_symbol_matters_only_when_required(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"libnothing.so.9", "libm.so.6", NULL};
+    static const char *const none[] = {"libnothing.so.9", NULL};
+    struct gt_symbol symbols[] = {GT_SYMBOL(functions, cosine, "cos", true),
+                                  GT_SYMBOL(functions, newer, "not_in_this_version", false)};
+    struct gt_library library = {0};
+    struct functions functions;
+    struct gt_error error = {0};
+    assert_int_equal(gt_library_open(&library, NULL, names, symbols, 2, &functions, &error), 0);
+    assert_true(functions.cosine(0) == 1);
+    assert_null(functions.newer);
+    gt_library_close(&library);
+    symbols[1].required = true;
+    assert_int_equal(gt_library_open(&library, NULL, names, symbols, 2, &functions, &error), -ELIBBAD);
+    assert_non_null(strstr(error.text, "not_in_this_version"));
+    memset(&error, 0, sizeof error);
+    assert_int_equal(gt_library_open(&library, NULL, none, symbols, 2, &functions, &error), -ENOENT);
+    assert_int_equal(gt_library_open(&library, "/nowhere/libm.so", names, symbols, 2, &functions, NULL), -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_error_stays),
+        cmocka_unit_test(a_buffer_keeps_its_first_failure),
+        cmocka_unit_test(json_is_laid_out_as_python_does),
+        cmocka_unit_test(a_root_stays_below_its_folder),
+        cmocka_unit_test(a_missing_symbol_matters_only_when_required),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
