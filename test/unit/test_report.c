@@ -318,6 +318,69 @@ static void test_pickle(void **state)
     gt_report_free(report);
 }
 
+static struct gt_buffer html_of(const struct gt_report *report)
+{
+    struct gt_buffer out = {0};
+    assert_int_equal(gt_report_write(report, "html", &out, NULL), 0);
+    return out;
+}
+
+static void test_html(void **state)
+{
+    (void)state;
+    struct gt_report *report = sample_report();
+    struct gt_buffer page = html_of(report);
+    static const char *const parts[] = {
+        "<title>Sample</title>",
+        "<h2>Max RAM</h2>",
+        "<tr><th scope=\"row\">System capacity</th><td>67.254</td></tr>",
+        "<tr><th scope=\"row\">Processes</th><td>n/a</td></tr>",
+        "<th scope=\"col\">Memory (bytes)</th>",
+        "<td class=\"t\">a, &quot;b&quot;</td><td>1.5</td><td>7</td>",
+        "Sleep more",
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(page.data, parts[i]))
+            fail_msg("the page lacks %s", parts[i]);
+    assert_null(strstr(page.data, "Origin")); /* only data */
+    assert_null(strstr(page.data, "://"));    /* nothing from elsewhere */
+    gt_buffer_release(&page);
+    gt_report_free(report);
+}
+
+static void test_html_charts(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("timeline");
+    struct gt_node *series = gt_report_series(gt_report_root(report), "ram", "RAM <b>", "seconds", "bytes");
+    gt_series_line(series, "main", "Main");
+    gt_series_line(series, "none", "None");
+    /* A long line, so that points are left out, with one spike that must stay, and a gap. */
+    for (int i = 0; i <= 100000; i++)
+        gt_series_point(series, 0, i, i == 33333 ? 1000 : i > 50000 && i < 60000 ? NAN : 10);
+    gt_series_band(series, "load\"", 0, 50000);
+    gt_series_band(series, "step", 60000, 70000);
+    gt_series_band(series, "load\"", 70000, 80000);
+    struct gt_buffer page = html_of(report);
+    assert_non_null(strstr(page.data, "RAM &lt;b&gt;"));
+    assert_null(strstr(page.data, "<b>"));
+    assert_non_null(strstr(page.data, "role=\"img\""));
+    assert_non_null(strstr(page.data, "Main: from 10 to 1000."));
+    assert_non_null(strstr(page.data, "L292 10")); /* the spike, a third of the way, at the top */
+    const char *path = strstr(page.data, "<path class=\"line0\" d=\"M");
+    assert_non_null(path);
+    const char *second = strchr(path + 30, 'M'), *quote = strchr(path + 30, '"');
+    assert_true(second && second < quote); /* the gap begins a new stroke */
+    assert_true(strlen(page.data) < 100000);
+    assert_non_null(strstr(page.data, "<rect class=\"fill0\" x=\"64\""));
+    assert_non_null(strstr(page.data, "<rect class=\"fill1\""));
+    assert_null(strstr(page.data, "<rect class=\"fill2\""));
+    assert_null(strstr(page.data, "nan"));
+    assert_null(strstr(page.data, "inf"));
+    gt_buffer_release(&page);
+    gt_report_free(report);
+}
+
 static void test_series(void **state)
 {
     (void)state;
@@ -432,6 +495,8 @@ int main(void)
         cmocka_unit_test(test_csv_of_one_table),
         cmocka_unit_test(test_empty_columns_are_left_out),
         cmocka_unit_test(test_pickle),
+        cmocka_unit_test(test_html),
+        cmocka_unit_test(test_html_charts),
         cmocka_unit_test(test_series),
         cmocka_unit_test(test_cells_are_checked),
         cmocka_unit_test(test_unknown_format),
