@@ -260,6 +260,7 @@ static void fill_processes(struct gt_walker *walker, struct gt_frame *frame, str
         value[GT_RAM_PRIVATE] = record[i].private_bytes;
         value[GT_RAM_SHARED] = record[i].shared_bytes;
         ret->denied += record[i].is_denied;
+        ret->is_settled &= record[i].is_denied || (record[i].has_walk && !record[i].is_alone);
     }
 }
 
@@ -267,7 +268,9 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
 {
     bool has_walks = gt_memory_method(walker->memory) != GT_MEMORY_RSS;
     gt_overlap_update(&walker->overlap);
+    ret->is_settled = true;
     fill_processes(walker, frame, ret);
+    ret->is_settled |= !has_walks;
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         ret->scope[scope] = gt_overlap_scope(&walker->overlap, (enum gt_scope)scope);
         if (!has_walks)

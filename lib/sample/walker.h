@@ -13,8 +13,9 @@ struct gt_walker;
 
 struct gt_walker_result {
     struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1]; /* MAIN, DESCENDANTS, COMBINED; the first entry is unused */
-    bool is_estimate;    /* a process was not walked, or resident sets have changed by a hundredth since */
-    size_t denied;       /* processes that may not be walked */
+    bool is_estimate; /* a process was not walked, or resident sets have changed by a hundredth since */
+    bool is_settled;  /* every process that may be walked was part of a whole walk: what is estimated is growth alone */
+    size_t denied;    /* processes that may not be walked */
     int64_t moment_ns;   /* monotonic: when the last whole walk ended; 0: none yet */
     int64_t duration_ns; /* what it took */
     int64_t cpu_ns;      /* what all walks have used so far */
