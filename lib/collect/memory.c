@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "collect/page_walk.h"
 #include "collect/smaps.h"
@@ -139,13 +140,20 @@ static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process
     return 0;
 }
 
+static int64_t cpu_of_thread(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * GT_SECOND + t.tv_nsec;
+}
+
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
     struct gt_page_count count = {0};
-    int64_t begin = gt_clock_monotonic(&gt_clock_system);
+    int64_t begin = cpu_of_thread();
     int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
                                                     : walk_sums(memory, process, &count);
-    process->duration_ns = gt_clock_monotonic(&gt_clock_system) - begin;
+    process->duration_ns = cpu_of_thread() - begin;
     process->ok = result >= 0;
     process->is_denied = result == -EACCES || result == -EPERM;
     add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);

@@ -24,7 +24,7 @@ struct gt_memory_process {
     double private_bytes; /* resident pages mapped once on the whole machine */
     double shared_bytes;  /* the other resident pages, those of files and libraries that strangers map included */
     double swap;
-    int64_t duration_ns; /* what walking this one took */
+    int64_t duration_ns; /* CPU time of walking this one */
 };
 
 /* Sums over the processes walked, private + shared = unique. */
