@@ -1,0 +1,105 @@
+/* The collector "host": memory, swap and CPU time of the whole machine.
+ *
+ * System RAM is MemTotal less what is free, buffers, page cache and reclaimable slab, as psutil 5.9 to 7.0 define `used`, which
+ * is what the original gpu_tracker reports. It leaves tmpfs and shared anonymous memory out, for the kernel counts them as page
+ * cache. In a container whose figures do not fit together it is MemTotal less what is free. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/availability.h"
+
+struct state {
+    int meminfo, stat;
+    double cpu_at_open;
+};
+
+static const enum gt_metric_id metrics[] = {GT_RAM, GT_SWAP, GT_CPU_TIME};
+
+/* "Name:   123 kB" as bytes; NaN when there is no such line. */
+static double meminfo_bytes(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL)
+        if (!strncmp(line, name, length) && line[length] == ':')
+            return 1024.0 * (double)strtoull(line + length + 1, NULL, 10);
+    return NAN;
+}
+
+static void read_memory(const struct state *state, struct gt_frame *frame)
+{
+    char text[8192];
+    if (state->meminfo < 0 || gt_root_reread(state->meminfo, text, sizeof text) <= 0)
+        return;
+    double total = meminfo_bytes(text, "MemTotal"), unused = meminfo_bytes(text, "MemFree");
+    double reclaimable = meminfo_bytes(text, "SReclaimable");
+    double cached = meminfo_bytes(text, "Cached") + (isnan(reclaimable) ? 0 : reclaimable);
+    double used = total - unused - meminfo_bytes(text, "Buffers") - cached;
+    frame->system[GT_RAM] = used < 0 ? total - unused : used;
+    frame->system[GT_SWAP] = meminfo_bytes(text, "SwapTotal") - meminfo_bytes(text, "SwapFree");
+}
+
+/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guest time is part of user and nice. Seconds. */
+static double busy_time(int fd)
+{
+    char text[256];
+    double user, nice, system, idle, wait = 0, irq = 0, softirq = 0, steal = 0;
+    if (fd < 0 || gt_root_reread(fd, text, sizeof text) <= 0 ||
+        sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &wait, &irq, &softirq,
+               &steal) < 4)
+        return NAN;
+    return (user + nice + system + irq + softirq + steal) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void host_close(void *opaque)
+{
+    struct state *state = opaque;
+    if (state && state->meminfo >= 0)
+        close(state->meminfo);
+    if (state && state->stat >= 0)
+        close(state->stat);
+    free(state);
+}
+
+static int host_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                     struct gt_availability *availability, struct gt_error *error)
+{
+    (void)frame;
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "/proc/meminfo, /proc/stat"};
+    struct state *state = malloc(sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "host collector");
+    state->meminfo = gt_root_open_file(options->root, "proc/meminfo");
+    state->stat = gt_root_open_file(options->root, "proc/stat");
+    state->cpu_at_open = busy_time(state->stat);
+    if (state->meminfo < 0 && state->stat < 0) {
+        bool is_denied = state->meminfo == -EACCES;
+        host_close(state);
+        return gt_unavailable(availability, is_denied ? GT_DENIED : GT_ABSENT, NULL, "/proc/meminfo %s",
+                              is_denied ? "may not be read" : "is not there");
+    }
+    *ret = state;
+    return 0;
+}
+
+static int host_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    (void)error;
+    const struct state *state = opaque;
+    read_memory(state, frame);
+    frame->system[GT_CPU_TIME] = busy_time(state->stat) - state->cpu_at_open;
+    return 0;
+}
+
+const struct gt_collector_type gt_collector_host = {
+    .name = "host",
+    .help = "memory, swap and CPU time of the whole machine",
+    .metrics = metrics,
+    .metric_count = sizeof metrics / sizeof *metrics,
+    .open = host_open,
+    .collect = host_collect,
+    .close = host_close,
+};

@@ -1,0 +1,280 @@
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/capacity.h"
+#include "collect/control_group.h"
+#include "support/gpu_machine.h"
+
+extern const struct gt_collector_type gt_collector_host, gt_collector_pressure, gt_collector_network;
+
+static int begin(void **state)
+{
+    static struct gpu_machine machine;
+    gpu_machine_begin(&machine);
+    gt_values_clear(machine.frame.system);
+    gt_values_clear(machine.frame.job);
+    *state = &machine;
+    return 0;
+}
+
+static int end(void **state)
+{
+    gpu_machine_end(*state);
+    return 0;
+}
+
+static double system_value(const struct gpu_machine *machine, enum gt_metric_id metric)
+{
+    return machine->frame.system[metric];
+}
+
+/* ---- memory and CPU ---- */
+
+static void write_memory(struct gpu_machine *machine, long unused, long cached)
+{
+    gpu_machine_file(
+        machine, "proc/meminfo",
+        "MemTotal:  1000000 kB\nMemFree:  %ld kB\nMemAvailable:  500000 kB\nBuffers:  1000 kB\n"
+        "Cached:  %ld kB\nSwapCached:  5 kB\nSwapTotal:  2000 kB\nSwapFree:  1500 kB\nSReclaimable:  3000 kB\n",
+        unused, cached);
+}
+
+static void memory_is_used_as_the_original_has_it(void **state)
+{
+    struct gpu_machine *machine = *state;
+    write_memory(machine, 600000, 20000);
+    gpu_machine_file(machine, "proc/stat", "cpu  100 20 30 4000 50 6 7 8 90 10\ncpu0 0 0\n");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(system_value(machine, GT_RAM), (1000000 - 600000 - 1000 - 20000 - 3000) * 1024.0, 0);
+    assert_float_equal(system_value(machine, GT_SWAP), 500 * 1024, 0);
+    write_memory(machine, 990000, 20000); /* the machine's cache beside a container's total */
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(system_value(machine, GT_RAM), 10000 * 1024, 0);
+}
+
+static void busy_time_counts_from_the_start_and_guests_once(void **state)
+{
+    struct gpu_machine *machine = *state;
+    write_memory(machine, 600000, 20000);
+    gpu_machine_file(machine, "proc/stat", "cpu  100 20 30 4000 50 6 7 8 90 10\n");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(system_value(machine, GT_CPU_TIME), 0, 0);
+    gpu_machine_file(machine, "proc/stat", "cpu  200 40 60 9000 90 16 27 38 190 20\n");
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(system_value(machine, GT_CPU_TIME),
+                       (100 + 20 + 30 + 10 + 20 + 30) / (double)sysconf(_SC_CLK_TCK), 1e-9);
+}
+
+static void nothing_to_read_is_absent(void **state)
+{
+    struct gpu_machine *machine = *state;
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_ABSENT);
+    assert_string_equal(machine->availability.reason, "/proc/meminfo is not there");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_pressure), GT_ABSENT);
+    assert_string_equal(machine->availability.reason, "this kernel has no /proc/pressure");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_network), GT_ABSENT);
+    assert_string_equal(machine->availability.reason, "/proc/1/net/dev is not there");
+}
+
+static void one_file_missing_leaves_the_other(void **state)
+{
+    struct gpu_machine *machine = *state;
+    gpu_machine_file(machine, "proc/stat", "cpu  1 1 1 1\n");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
+    gpu_machine_collect(machine, 1);
+    assert_true(isnan(system_value(machine, GT_RAM)) && isnan(system_value(machine, GT_SWAP)));
+    assert_float_equal(system_value(machine, GT_CPU_TIME), 0, 0);
+}
+
+/* ---- pressure ---- */
+
+static void write_pressure(struct gpu_machine *machine, const char *resource, long some, long full)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/pressure/%s", resource);
+    gpu_machine_file(
+        machine, path,
+        "some avg10=0.10 avg60=0.00 avg300=0.00 total=%ld\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=%ld\n", some,
+        full);
+}
+
+static void pressure_counts_from_the_start(void **state)
+{
+    struct gpu_machine *machine = *state;
+    write_pressure(machine, "cpu", 1000000, 0);
+    write_pressure(machine, "memory", 2000000, 1000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_pressure), GT_READY);
+    write_pressure(machine, "cpu", 1500000, 0);
+    write_pressure(machine, "memory", 2250000, 1125000);
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 0.5, 1e-9);
+    assert_float_equal(system_value(machine, GT_PRESSURE_MEMORY), 0.25, 1e-9);
+    assert_float_equal(system_value(machine, GT_PRESSURE_MEMORY_FULL), 0.125, 1e-9);
+    assert_true(isnan(system_value(machine, GT_PRESSURE_IO)));
+    write_pressure(machine, "cpu", 2500000, 0);
+    gpu_machine_collect(machine, 0.001); /* read ten times a second at most */
+    assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 0.5, 1e-9);
+    gpu_machine_collect(machine, 0.1);
+    assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 1.5, 1e-9);
+}
+
+/* ---- network ---- */
+
+static void write_network(struct gpu_machine *machine, unsigned long long received, unsigned long long sent,
+                          bool has_other)
+{
+    gpu_machine_file(machine, "proc/1/net/dev",
+                     "Inter-|   Receive                                                |  Transmit\n"
+                     " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop\n"
+                     "    lo: 999999 9 0 0 0 0 0 0 999999 9 0 0 0 0 0 0\n"
+                     "  eth0:%llu 9 0 0 0 0 0 0 %llu 9 0 0 0 0 0 0\n%s",
+                     received, sent, has_other ? "veth1: 500 9 0 0 0 0 0 0 700 9 0 0 0 0 0 0\n" : "");
+}
+
+static void network_counts_without_loopback(void **state)
+{
+    struct gpu_machine *machine = *state;
+    write_network(machine, 1000, 2000, false);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_network), GT_READY);
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 0, 0);
+    write_network(machine, 1100, 2300, true); /* an interface made since counts in full */
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 600, 0);
+    assert_float_equal(machine->frame.job[GT_NETWORK_SENT], 1000, 0);
+    write_network(machine, 1100, 2300, false); /* and keeps what it had when it is gone */
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 600, 0);
+    write_network(machine, 50, 10, false); /* made anew: counts from 0 */
+    gpu_machine_collect(machine, 1);
+    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 650, 0);
+    assert_float_equal(machine->frame.job[GT_NETWORK_SENT], 1010, 0);
+}
+
+static void the_namespace_outlives_its_process(void **state)
+{
+    (void)state;
+    int ready[2];
+    char byte;
+    struct gt_root root;
+    struct gt_frame frame = {0};
+    struct gt_availability availability;
+    void *collector;
+    assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool is_apart = unshare(CLONE_NEWNET) == 0;
+        if (write(ready[1], is_apart ? "y" : "n", 1) == 1)
+            pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    struct gt_collect_options options = {.root = &root, .clock = &gt_clock_system, .pid = pid};
+    assert_int_equal(gt_collector_network.open(&collector, &options, &frame, &availability, NULL), 0);
+    assert_int_equal(availability.state, GT_READY);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    gt_values_clear(frame.job);
+    assert_int_equal(gt_collector_network.collect(collector, &frame, NULL), 0);
+    assert_false(isnan(frame.job[GT_NETWORK_RECEIVED]));
+    if (byte == 'y')
+        assert_float_equal(frame.job[GT_NETWORK_SENT], 0, 0);
+    gt_collector_network.close(collector);
+    gt_root_close(&root);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* ---- capacity ---- */
+
+static void capacity_without_groups_is_the_machine(void **state)
+{
+    struct gpu_machine *machine = *state;
+    assert_true(isnan(gt_capacity_memory(&machine->root, 1)));
+    assert_int_equal(gt_capacity_cores(&machine->root), 0);
+    assert_true(isnan(gt_capacity_usable_cores(&machine->root, 1)));
+    write_memory(machine, 1, 1);
+    gpu_machine_file(machine, "proc/stat", "cpu  1 1 1 1\ncpu0 1\ncpu1 1\ncpu10 1\nctxt 5\n");
+    assert_float_equal(gt_capacity_memory(&machine->root, 1), 1000000 * 1024.0, 0);
+    assert_int_equal(gt_capacity_cores(&machine->root), 3);
+    gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-3,8,10-11\n");
+    assert_int_equal(gt_capacity_cores(&machine->root), 7);
+    gpu_machine_file(machine, "proc/1/status", "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-1,3\n");
+    assert_float_equal(gt_capacity_usable_cores(&machine->root, 1), 3, 0);
+}
+
+static void the_smallest_limit_above_binds(void **state)
+{
+    struct gpu_machine *machine = *state;
+    write_memory(machine, 1, 1);
+    gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-7\n");
+    gpu_machine_file(machine, "proc/1/cgroup", "0::/slurm/job:1/step\n");
+    gpu_machine_file(
+        machine, "proc/1/mountinfo",
+        "30 23 0:26 / /proc rw - proc proc rw\n31 23 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/step/memory.max", "max\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "524288000\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "734003200\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/step/cpu.max", "max 100000\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/slurm/cpu.max", "250000 100000\n");
+    assert_float_equal(gt_capacity_memory(&machine->root, 1), 524288000, 0);
+    assert_float_equal(gt_capacity_usable_cores(&machine->root, 1), 2.5, 0);
+    assert_float_equal(gt_capacity_memory(&machine->root, 0), 1000000 * 1024.0, 0);
+    gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "9223372036854771712\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "max\n");
+    assert_float_equal(gt_capacity_memory(&machine->root, 1), 1000000 * 1024.0, 0);
+}
+
+static void version_one_and_containers(void **state)
+{
+    struct gpu_machine *machine = *state;
+    write_memory(machine, 1, 1);
+    gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-7\n");
+    gpu_machine_file(machine, "proc/1/cgroup",
+                     "9:cpu,cpuacct:/docker/ab\n4:memory:/docker/ab\n1:name=systemd:/\n0::/\n");
+    gpu_machine_file(machine, "proc/1/mountinfo",
+                     "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+                     "32 23 0:28 /docker/ab /sys/fs/cgroup/memory ro,nosuid master:9 - cgroup cgroup rw,memory\n"
+                     "33 23 0:29 /docker/ab /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "150000\n");
+    gpu_machine_file(machine, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+    struct gt_control_group group;
+    assert_int_equal(gt_control_group_find(&machine->root, 1, "memory", &group), 0);
+    assert_int_equal(group.version, 1);
+    assert_string_equal(group.path, "sys/fs/cgroup/memory");
+    assert_false(gt_control_group_up(&group));
+    assert_float_equal(gt_capacity_memory(&machine->root, 1), 104857600, 0);
+    assert_float_equal(gt_capacity_usable_cores(&machine->root, 1), 1.5, 0);
+    gpu_machine_file(machine, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+    assert_float_equal(gt_capacity_usable_cores(&machine->root, 1), 8, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(memory_is_used_as_the_original_has_it, begin, end),
+        cmocka_unit_test_setup_teardown(busy_time_counts_from_the_start_and_guests_once, begin, end),
+        cmocka_unit_test_setup_teardown(nothing_to_read_is_absent, begin, end),
+        cmocka_unit_test_setup_teardown(one_file_missing_leaves_the_other, begin, end),
+        cmocka_unit_test_setup_teardown(pressure_counts_from_the_start, begin, end),
+        cmocka_unit_test_setup_teardown(network_counts_without_loopback, begin, end),
+        cmocka_unit_test(the_namespace_outlives_its_process),
+        cmocka_unit_test_setup_teardown(capacity_without_groups_is_the_machine, begin, end),
+        cmocka_unit_test_setup_teardown(the_smallest_limit_above_binds, begin, end),
+        cmocka_unit_test_setup_teardown(version_one_and_containers, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
