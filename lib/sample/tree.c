@@ -63,7 +63,7 @@ static int append(struct gt_tree *tree, pid_t pid)
 
 int gt_tree_add(struct gt_tree *tree, pid_t pid)
 {
-    if (gt_tree_find(tree, pid) || (tree->tracker && tree->tracker->pid == pid))
+    if (gt_tree_find(tree, pid) || pid == tree->own)
         return 0;
     int status = append(tree, pid);
     return status == -ENOMEM ? status : status > 0;
@@ -73,6 +73,7 @@ int gt_tree_open(struct gt_tree *tree, const struct gt_root *root, pid_t main, b
                  struct gt_error *error)
 {
     *tree = (struct gt_tree){.root = root, .main = main, .has_children_files = true};
+    tree->own = root->is_machine ? getpid() : 0;
     int status = append(tree, main);
     if (status == -ESRCH)
         gt_error_set(error, ESRCH, "process %d does not exist", (int)main);

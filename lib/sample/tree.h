@@ -17,6 +17,7 @@ struct gt_tree {
     size_t found_capacity;
     struct gt_process *tracker; /* ourselves, when ended parents leave us their children; else NULL */
     pid_t main;
+    pid_t own;        /* ourselves: a tracker that is a child of what it tracks is no part of it */
     uint64_t started; /* processes seen so far */
     bool has_children_files;
     bool follows_session; /* the main process leads a session: its processes belong to the job */
