@@ -5,15 +5,7 @@
 #include <unistd.h>
 
 #include "api/tracker.h"
-
-static double total_memory(const struct gt_root *root)
-{
-    char text[4096];
-    if (gt_root_read(root, "proc/meminfo", text, sizeof text) <= 0)
-        return NAN;
-    const char *line = strstr(text, "MemTotal:");
-    return line ? strtod(line + strlen("MemTotal:"), NULL) * 1024 : NAN;
-}
+#include "collect/capacity.h"
 
 static int copy_gpus(struct gt_tracker *tracker)
 {
@@ -63,8 +55,9 @@ int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
     snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", options->ram_unit);
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", options->gpu_ram_unit);
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", options->time_unit);
-    machine->ram_capacity = total_memory(&tracker->sampler.root);
-    machine->core_count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    machine->ram_capacity = gt_capacity_memory(&tracker->sampler.root, machine->pid);
+    int cores = gt_capacity_cores(&tracker->sampler.root);
+    machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s", gt_walker_method(tracker->sampler.walker));
     gethostname(machine->host, sizeof machine->host - 1);
