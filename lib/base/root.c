@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int gt_root_open(struct gt_root *root, const char *path, struct gt_error *error)
@@ -40,6 +41,28 @@ int gt_root_open_file(const struct gt_root *root, const char *path)
 {
     int fd = openat(root->fd, relative(path), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     return fd < 0 ? -errno : fd;
+}
+
+int gt_root_open_to_write(const struct gt_root *root, const char *path)
+{
+    if (!root->is_machine)
+        return -EROFS;
+    int fd = openat(root->fd, relative(path), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+int gt_root_make_directory(const struct gt_root *root, const char *path)
+{
+    if (!root->is_machine)
+        return -EROFS;
+    return mkdirat(root->fd, relative(path), 0755) < 0 ? -errno : 0;
+}
+
+int gt_root_remove_directory(const struct gt_root *root, const char *path)
+{
+    if (!root->is_machine)
+        return -EROFS;
+    return unlinkat(root->fd, relative(path), AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
 int gt_root_open_directory(const struct gt_root *root, const char *path)

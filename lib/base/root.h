@@ -21,6 +21,10 @@ void gt_root_close(struct gt_root *root);
 
 /* Open `path` ("proc/1/stat", a leading slash is allowed) for reading, close-on-exec; negative errno on failure. */
 int gt_root_open_file(const struct gt_root *root, const char *path);
+/* Open an existing file for writing; make and remove a directory. Negative errno on failure, on a stored machine -EROFS. */
+int gt_root_open_to_write(const struct gt_root *root, const char *path);
+int gt_root_make_directory(const struct gt_root *root, const char *path);
+int gt_root_remove_directory(const struct gt_root *root, const char *path);
 int gt_root_open_directory(const struct gt_root *root, const char *path);
 
 /* Read a whole small file into `text` (NUL-terminated, cut off at size - 1); returns its length or negative errno. */

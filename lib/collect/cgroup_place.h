@@ -1,0 +1,32 @@
+/* Where a process lies in the control group hierarchies: version 2, the version 1 hierarchies that account, or both. */
+#ifndef GT_COLLECT_CGROUP_PLACE_H
+#define GT_COLLECT_CGROUP_PLACE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/root.h"
+
+enum gt_cgroup_hierarchy {
+    GT_CGROUP_UNIFIED, /* version 2 */
+    GT_CGROUP_MEMORY,  /* version 1, each of them */
+    GT_CGROUP_CPUACCT,
+    GT_CGROUP_PIDS,
+    GT_CGROUP_HIERARCHIES
+};
+
+enum { GT_CGROUP_PATH = 512 };
+
+struct gt_cgroup_place {
+    /* The group's directory below the machine's root, "sys/fs/cgroup/memory/a/b"; empty where there is none in reach. */
+    char path[GT_CGROUP_HIERARCHIES][GT_CGROUP_PATH];
+    /* The hierarchy also shares out processor time, so that a group of its own would change how the job is scheduled. */
+    bool schedules[GT_CGROUP_HIERARCHIES];
+};
+
+/* From /proc/PID/cgroup and the mounts of /proc/self/mountinfo (of PID's, when there is no "self": stored machines). A group
+ * outside of what is mounted, as from within a container, has no path. -ENOENT: no such process, or no control groups. */
+int gt_cgroup_locate(struct gt_cgroup_place *ret, const struct gt_root *root, pid_t pid, struct gt_error *error);
+
+#endif

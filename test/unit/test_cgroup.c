@@ -1,0 +1,478 @@
+/* Control groups: found in stored machines of every kind, and made on the running one where that is allowed. */
+#include <errno.h>
+#include <linux/sched.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/cgroup.h"
+
+extern const struct gt_collector_type gt_collector_cgroup;
+
+/* ---- Stored machines --------------------------------------------------------------------------------------------- */
+
+struct stored {
+    char path[64];
+    struct gt_root root;
+};
+
+static int open_stored(void **state)
+{
+    struct stored *stored = calloc(1, sizeof *stored);
+    *state = stored;
+    strcpy(stored->path, "/tmp/cgroup-XXXXXX");
+    return !mkdtemp(stored->path) || gt_root_open(&stored->root, stored->path, NULL);
+}
+
+static int close_stored(void **state)
+{
+    struct stored *stored = *state;
+    char command[128];
+    gt_root_close(&stored->root);
+    snprintf(command, sizeof command, "rm -r %s", stored->path);
+    free(stored);
+    return system(command);
+}
+
+static void store(const struct stored *stored, const char *name, const char *text)
+{
+    char path[512], command[600];
+    snprintf(path, sizeof path, "%s/%s", stored->path, name);
+    snprintf(command, sizeof command, "mkdir -p \"$(dirname '%s')\"", path);
+    assert_int_equal(system(command), 0);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static struct gt_cgroup_place locate(const struct stored *stored, const char *groups, const char *mounts)
+{
+    struct gt_cgroup_place place;
+    store(stored, "proc/7/cgroup", groups);
+    store(stored, "proc/self/mountinfo", mounts);
+    assert_int_equal(gt_cgroup_locate(&place, &stored->root, 7, NULL), 0);
+    return place;
+}
+
+static void version_2_is_found(void **state)
+{
+    struct gt_cgroup_place place = locate(
+        *state, "0::/user.slice/user-1000.slice/session-3.scope\n",
+        "22 26 0:21 / /proc rw,nosuid - proc proc rw\n"
+        "29 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
+    assert_string_equal(place.path[GT_CGROUP_UNIFIED], "sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope");
+    assert_string_equal(place.path[GT_CGROUP_MEMORY], "");
+    assert_string_equal(place.path[GT_CGROUP_CPUACCT], "");
+}
+
+static void version_1_is_found_with_controllers_mounted_together(void **state)
+{
+    struct gt_cgroup_place place = locate(
+        *state,
+        "9:cpu,cpuacct:/slice\n"
+        "8:memory:/slice/job\n"
+        "7:pids:/\n"
+        "1:name=systemd:/elsewhere\n",
+        "33 25 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "34 25 0:29 / /cg/cpu,cpuacct rw shared:9 master:3 - cgroup none rw,cpu,cpuacct\n"
+        "35 25 0:30 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n");
+    assert_string_equal(place.path[GT_CGROUP_UNIFIED], "");
+    assert_string_equal(place.path[GT_CGROUP_MEMORY], "sys/fs/cgroup/memory/slice/job");
+    assert_string_equal(place.path[GT_CGROUP_CPUACCT], "cg/cpu,cpuacct/slice");
+    assert_string_equal(place.path[GT_CGROUP_PIDS], "sys/fs/cgroup/pids");
+    assert_true(place.schedules[GT_CGROUP_CPUACCT]);
+    assert_false(place.schedules[GT_CGROUP_MEMORY]);
+}
+
+static void a_hybrid_has_both(void **state)
+{
+    struct gt_cgroup_place place = locate(*state, "4:memory:/a\n2:cpuacct:/\n0::/b\n",
+                                          "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+                                          "33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n"
+                                          "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+    assert_string_equal(place.path[GT_CGROUP_UNIFIED], "sys/fs/cgroup/unified/b");
+    assert_string_equal(place.path[GT_CGROUP_MEMORY], "sys/fs/cgroup/memory/a");
+    assert_string_equal(place.path[GT_CGROUP_CPUACCT], "sys/fs/cgroup/cpuacct");
+    assert_false(place.schedules[GT_CGROUP_CPUACCT]);
+}
+
+/* A container without a namespace of control groups sees long names, and of the hierarchies only its own part. */
+static void a_container_sees_its_part(void **state)
+{
+    struct gt_cgroup_place place = locate(*state, "4:memory:/docker/0af3/job\n3:pids:/docker/0af31\n",
+                                          "35 31 0:32 /docker/0af3 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
+                                          "36 31 0:33 /docker/0af3 /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n");
+    assert_string_equal(place.path[GT_CGROUP_MEMORY], "sys/fs/cgroup/memory/job");
+    assert_string_equal(place.path[GT_CGROUP_PIDS], "");
+}
+
+static void a_container_with_a_namespace_sees_a_top(void **state)
+{
+    struct gt_cgroup_place place = locate(*state, "0::/\n", "35 31 0:32 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+    assert_string_equal(place.path[GT_CGROUP_UNIFIED], "sys/fs/cgroup");
+}
+
+static void what_cannot_be_reached_has_no_path(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_cgroup_place place;
+    struct gt_error error = {0};
+    store(stored, "proc/self/mountinfo", "35 31 0:32 / /sys/fs/cgroup rw - cgroup2 cgroup rw,memory_recursiveprot\n");
+    store(stored, "proc/7/cgroup", "0::/../sibling\n");
+    assert_int_equal(gt_cgroup_locate(&place, &stored->root, 7, &error), -ENOENT);
+    assert_string_equal(error.text, "process 7 has no control group in reach");
+    store(stored, "proc/7/cgroup", "0::/removed (deleted)\n4:memory:/a\n");
+    assert_int_equal(gt_cgroup_locate(&place, &stored->root, 7, NULL), -ENOENT);
+    assert_int_equal(gt_cgroup_locate(&place, &stored->root, 8, NULL), -ENOENT);
+}
+
+static void odd_lines_are_passed_over(void **state)
+{
+    struct gt_cgroup_place place = locate(*state, "nonsense\n:\n0:\n0::relative\n0::/a b\n",
+                                          "\n1 2 3\n1 2 0:1 / /x rw\n1 2 0:1 / /x rw - cgroup2\n"
+                                          "35 31 0:32 / /mnt/with\\040space\\134 rw - cgroup2 cgroup rw\n");
+    assert_string_equal(place.path[GT_CGROUP_UNIFIED], "mnt/with space\\/a b");
+}
+
+static void version_2_figures_are_read(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_cgroup_place place = {.path[GT_CGROUP_UNIFIED] = "cg/job"};
+    struct gt_cgroup *cgroup;
+    double figure[GT_CGROUP_FIGURES];
+    pid_t pids[2] = {0};
+    store(stored, "cg/job/memory.current", "1048576\n");
+    store(stored, "cg/job/memory.peak", "2097152\n");
+    store(stored, "cg/job/cpu.stat", "usage_usecs 9\nuser_usec 1\nusage_usec 1500000\nsystem_usec 2\n");
+    store(stored, "cg/job/pids.current", "3\n");
+    store(stored, "cg/job/cgroup.procs", "11\n22\n33\n");
+    assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
+    gt_cgroup_read(cgroup, figure);
+    assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 1048576);
+    assert_true(figure[GT_CGROUP_FIGURE_MEMORY_PEAK] == 2097152);
+    assert_true(figure[GT_CGROUP_FIGURE_CPU] == 1.5);
+    assert_true(figure[GT_CGROUP_FIGURE_TASKS] == 3);
+    assert_true(isnan(figure[GT_CGROUP_FIGURE_TASKS_PEAK])); /* an older kernel */
+    assert_null(gt_cgroup_source(cgroup, GT_CGROUP_FIGURE_TASKS_PEAK));
+    assert_int_equal(gt_cgroup_pids(cgroup, pids, 2), 3);
+    assert_int_equal(pids[1], 22);
+    store(stored, "cg/job/memory.current", "4096\n");
+    store(stored, "cg/job/cpu.stat", "user_usec 1\n");
+    store(stored, "cg/job/pids.current", "max\n");
+    gt_cgroup_read(cgroup, figure);
+    assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 4096);
+    assert_true(isnan(figure[GT_CGROUP_FIGURE_CPU]));
+    assert_true(isnan(figure[GT_CGROUP_FIGURE_TASKS]));
+    gt_cgroup_close(cgroup);
+}
+
+static void version_1_figures_are_read(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_cgroup_place place = {
+        .path = {[GT_CGROUP_MEMORY] = "m", [GT_CGROUP_CPUACCT] = "c", [GT_CGROUP_PIDS] = "p"}};
+    struct gt_cgroup *cgroup;
+    double figure[GT_CGROUP_FIGURES];
+    store(stored, "m/memory.usage_in_bytes", "8192\n");
+    store(stored, "m/memory.max_usage_in_bytes", "16384\n");
+    store(stored, "c/cpuacct.usage", "2500000000\n");
+    store(stored, "p/pids.current", "4\n");
+    store(stored, "p/pids.peak", "5\n");
+    store(stored, "p/cgroup.procs", "");
+    assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
+    gt_cgroup_read(cgroup, figure);
+    assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 8192 && figure[GT_CGROUP_FIGURE_MEMORY_PEAK] == 16384);
+    assert_true(figure[GT_CGROUP_FIGURE_CPU] == 2.5);
+    assert_true(figure[GT_CGROUP_FIGURE_TASKS] == 4 && figure[GT_CGROUP_FIGURE_TASKS_PEAK] == 5);
+    assert_int_equal(gt_cgroup_pids(cgroup, NULL, 0), 0);
+    assert_int_equal(gt_cgroup_remove(cgroup, NULL), 0); /* not ours: stays */
+    gt_cgroup_read(cgroup, figure);
+    assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 8192);
+    gt_cgroup_close(cgroup);
+}
+
+static void the_collector_fills_the_job_from_its_own_group_only(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_cgroup_place place = {.path[GT_CGROUP_UNIFIED] = "cg"};
+    struct gt_cgroup *cgroup;
+    struct gt_collect_options options = {.root = &stored->root};
+    struct gt_availability availability;
+    struct gt_frame frame = {0};
+    void *collector;
+    gt_values_clear(frame.job);
+    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &frame, &availability, NULL), 0);
+    assert_int_equal(availability.state, GT_ABSENT);
+    assert_null(collector);
+    store(stored, "cg/cpu.stat", "usage_usec 1\n");
+    assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
+    options.cgroup = cgroup;
+    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &frame, &availability, NULL), 0);
+    assert_int_equal(availability.state, GT_ABSENT);
+    gt_cgroup_close(cgroup);
+    store(stored, "cg/memory.current", "12288\n");
+    assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
+    options.cgroup = cgroup;
+    assert_int_equal(gt_collector_cgroup.open(&collector, &options, &frame, &availability, NULL), 0);
+    assert_int_equal(availability.state, GT_READY);
+    assert_string_equal(availability.source, "control group of the job: memory.current");
+    assert_int_equal(gt_collector_cgroup.collect(collector, &frame, NULL), 0);
+    assert_true(frame.job[GT_CGROUP_RAM] == 12288);
+    assert_true(isnan(frame.job[GT_CGROUP_RAM_PEAK]));
+    gt_collector_cgroup.close(collector);
+    gt_cgroup_close(cgroup);
+}
+
+static void a_stored_machine_takes_none(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_cgroup *cgroup;
+    struct gt_availability availability;
+    assert_int_equal(gt_cgroup_create(&cgroup, &stored->root, "job", &availability, NULL), 0);
+    assert_null(cgroup);
+    assert_int_equal(availability.state, GT_ABSENT);
+    gt_cgroup_close(NULL);
+}
+
+/* ---- The running machine ----------------------------------------------------------------------------------------- */
+
+struct live {
+    struct gt_root root;
+    struct gt_cgroup *cgroup;
+};
+
+static int open_live(void **state)
+{
+    struct live *live = calloc(1, sizeof *live);
+    struct gt_availability availability;
+    char name[64];
+    *state = live;
+    snprintf(name, sizeof name, "gpu-tracker-test-%d", (int)getpid());
+    if (gt_root_open(&live->root, NULL, NULL) ||
+        gt_cgroup_create(&live->cgroup, &live->root, name, &availability, NULL))
+        return -1;
+    if (!live->cgroup)
+        print_message("no control group: %s\n", availability.reason);
+    return (availability.state == GT_READY) != (live->cgroup != NULL);
+}
+
+static int close_live(void **state)
+{
+    struct live *live = *state;
+    int result = 0;
+    for (int i = 0; live->cgroup && i < 1000 && (result = gt_cgroup_remove(live->cgroup, NULL)) == -EBUSY; i++)
+        usleep(1000);
+    gt_cgroup_close(live->cgroup);
+    gt_root_close(&live->root);
+    free(live);
+    return result;
+}
+
+/* A child that enters the group as a launched job does, runs `work`, says so, and waits to be killed. */
+static pid_t launch(const struct live *live, void (*work)(void))
+{
+    int told[2];
+    char byte;
+    int directory = gt_cgroup_directory(live->cgroup);
+    struct clone_args arguments = {.flags = directory >= 0 ? CLONE_INTO_CGROUP : 0,
+                                   .exit_signal = SIGCHLD,
+                                   .cgroup = directory >= 0 ? (uint64_t)directory : 0};
+    assert_int_equal(pipe(told), 0);
+    pid_t pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+    if (pid == 0) {
+        if (gt_cgroup_enter_self(live->cgroup))
+            _exit(1);
+        work();
+        if (write(told[1], "x", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    close(told[1]);
+    assert_true(pid > 0);
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    close(told[0]);
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void touch_and_burn(void)
+{
+    enum { SIZE = 100 << 20 };
+    char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    munmap(memory, SIZE);
+    struct timespec time;
+    do {
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    } while (time.tv_sec == 0 && time.tv_nsec < 200000000);
+}
+
+static void the_group_tells_what_its_processes_use(void **state)
+{
+    struct live *live = *state;
+    double figure[GT_CGROUP_FIGURES];
+    pid_t pids[4];
+    if (!live->cgroup)
+        skip();
+    gt_cgroup_read(live->cgroup, figure);
+    assert_false(figure[GT_CGROUP_FIGURE_CPU] > 0);
+    pid_t pid = launch(live, touch_and_burn);
+    assert_int_equal(gt_cgroup_pids(live->cgroup, pids, 4), 1);
+    assert_int_equal(pids[0], pid);
+    gt_cgroup_read(live->cgroup, figure);
+    if (!isnan(figure[GT_CGROUP_FIGURE_MEMORY])) {
+        double megabyte = 1 << 20;
+        assert_true(figure[GT_CGROUP_FIGURE_MEMORY] < 20 * megabyte);
+        assert_true(figure[GT_CGROUP_FIGURE_MEMORY_PEAK] >= 100 * megabyte);
+        assert_true(figure[GT_CGROUP_FIGURE_MEMORY_PEAK] < 120 * megabyte);
+    }
+    if (!isnan(figure[GT_CGROUP_FIGURE_CPU]))
+        assert_true(figure[GT_CGROUP_FIGURE_CPU] > 0.15 && figure[GT_CGROUP_FIGURE_CPU] < 0.4);
+    if (!isnan(figure[GT_CGROUP_FIGURE_TASKS]))
+        assert_true(figure[GT_CGROUP_FIGURE_TASKS] == 1);
+    end(pid);
+}
+
+static void nothing(void)
+{
+}
+
+static void an_occupied_group_stays(void **state)
+{
+    struct live *live = *state;
+    struct gt_error error = {0};
+    if (!live->cgroup)
+        skip();
+    pid_t pid = launch(live, nothing);
+    assert_int_equal(gt_cgroup_remove(live->cgroup, &error), -EBUSY);
+    assert_int_equal(error.code, EBUSY);
+    assert_int_equal(gt_cgroup_pids(live->cgroup, NULL, 0), 1);
+    end(pid);
+}
+
+static void a_process_can_be_moved_in_from_outside(void **state)
+{
+    struct live *live = *state;
+    pid_t pids[4];
+    struct gt_error error = {0};
+    if (!live->cgroup)
+        skip();
+    pid_t pid = fork();
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(gt_cgroup_enter(live->cgroup, pid, NULL), 0);
+    assert_int_equal(gt_cgroup_pids(live->cgroup, pids, 4), 1);
+    assert_int_equal(pids[0], pid);
+    end(pid);
+    assert_int_equal(gt_cgroup_enter(live->cgroup, pid, &error), -ESRCH);
+    assert_non_null(strstr(error.text, "No such process"));
+}
+
+static void ended_processes_still_count(void **state)
+{
+    struct live *live = *state;
+    double figure[GT_CGROUP_FIGURES];
+    if (!live->cgroup)
+        skip();
+    end(launch(live, touch_and_burn));
+    gt_cgroup_read(live->cgroup, figure);
+    if (!isnan(figure[GT_CGROUP_FIGURE_CPU]))
+        assert_true(figure[GT_CGROUP_FIGURE_CPU] > 0.15);
+    assert_int_equal(gt_cgroup_pids(live->cgroup, NULL, 0), 0);
+}
+
+/* What a killed tracker left behind under the same number does not count. */
+static void a_left_over_group_is_replaced(void **state)
+{
+    struct live *live = *state;
+    struct gt_cgroup *again;
+    struct gt_availability availability;
+    double figure[GT_CGROUP_FIGURES];
+    char name[64];
+    if (!live->cgroup)
+        skip();
+    end(launch(live, touch_and_burn));
+    snprintf(name, sizeof name, "gpu-tracker-test-%d", (int)getpid());
+    int result = -1;
+    for (int i = 0; i < 1000 && result; i++) { /* an ended process may occupy its group for some microseconds */
+        assert_int_equal(gt_cgroup_create(&again, &live->root, name, &availability, NULL), 0);
+        result = again ? 0 : -1;
+    }
+    assert_non_null(again);
+    gt_cgroup_read(again, figure);
+    assert_false(figure[GT_CGROUP_FIGURE_CPU] > 0);
+    assert_false(figure[GT_CGROUP_FIGURE_MEMORY_PEAK] > 0);
+    assert_int_equal(gt_cgroup_remove(again, NULL), 0);
+    gt_cgroup_close(again);
+}
+
+static void a_user_without_the_right_is_told_so(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct gt_root root;
+        struct gt_cgroup *cgroup;
+        struct gt_availability availability;
+        if (setgid(65534) || setuid(65534) || gt_root_open(&root, NULL, NULL) ||
+            gt_cgroup_create(&cgroup, &root, "gpu-tracker-test", &availability, NULL))
+            _exit(2);
+        bool right = !cgroup && availability.reason[0] &&
+                     (availability.state == GT_DENIED) == (*availability.remedy != 0);
+        gt_cgroup_close(cgroup);
+        gt_root_close(&root);
+        _exit(!right);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+#define STORED(name) cmocka_unit_test_setup_teardown(name, open_stored, close_stored)
+#define LIVE(name) cmocka_unit_test_setup_teardown(name, open_live, close_live)
+    const struct CMUnitTest tests[] = {
+        STORED(version_2_is_found),
+        STORED(version_1_is_found_with_controllers_mounted_together),
+        STORED(a_hybrid_has_both),
+        STORED(a_container_sees_its_part),
+        STORED(a_container_with_a_namespace_sees_a_top),
+        STORED(what_cannot_be_reached_has_no_path),
+        STORED(odd_lines_are_passed_over),
+        STORED(version_2_figures_are_read),
+        STORED(version_1_figures_are_read),
+        STORED(the_collector_fills_the_job_from_its_own_group_only),
+        STORED(a_stored_machine_takes_none),
+        LIVE(the_group_tells_what_its_processes_use),
+        LIVE(an_occupied_group_stays),
+        LIVE(a_process_can_be_moved_in_from_outside),
+        LIVE(ended_processes_still_count),
+        LIVE(a_left_over_group_is_replaced),
+        cmocka_unit_test(a_user_without_the_right_is_told_so),
+    };
+    return cmocka_run_group_tests_name("control group", tests, NULL, NULL);
+}
