@@ -1,5 +1,6 @@
 #include "base/csv.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,30 @@ static bool is_plain(unsigned char c)
     return !special[c];
 }
 
+/* The first byte that is not plain, or `end`. All of those bytes are below '-', as few others are, which a word of eight
+ * bytes tells at once: a byte below n borrows in x - n, and the first to do so is not disturbed by others. */
+static char *next_special(char *p, char *end)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    while (end - p >= 8) {
+        uint64_t word;
+        memcpy(&word, p, sizeof word);
+        word = le64toh(word);
+        uint64_t low = (word - each * '-') & ~word & each << 7;
+        if (!low) {
+            p += 8;
+            continue;
+        }
+        p += __builtin_ctzll(low) / 8;
+        if (!is_plain((unsigned char)*p))
+            return p;
+        p++;
+    }
+    while (p < end && is_plain((unsigned char)*p))
+        p++;
+    return p;
+}
+
 /* The record at hand when it lies whole in the block and holds no quote: split where it stands. False: not so, and
  * nothing was consumed. */
 static bool split_in_place(struct gt_csv_reader *reader)
@@ -150,8 +175,7 @@ static bool split_in_place(struct gt_csv_reader *reader)
         p++;
     reader->count = 0;
     for (char *field = p;; field = ++p) {
-        while (p < end && is_plain((unsigned char)*p))
-            p++;
+        p = next_special(p, end);
         bool ends = p < end && (*p == '\n' || (*p == '\r' && p + 1 < end && p[1] == '\n'));
         if (p == end || (*p != ',' && !ends) || hold_field(reader) < 0)
             return false;
