@@ -1,3 +1,4 @@
+#include "store/detail.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -5,45 +6,46 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "schema/unit.h"
 
-/* gpu_tracker's own columns, in its order. COLUMN(name, scope, metric, divided by cores or GPUs) */
-static const struct gt_column original[] = {
-#define COLUMN(name, scope, metric, per_unit)                            \
-    {                                                                    \
-        name, GT_SCOPE_##scope, GT_##metric, per_unit, true, false, 1, 1 \
-    }
-    COLUMN("main_ram", MAIN, RAM, false),
-    COLUMN("descendants_ram", DESCENDANTS, RAM, false),
-    COLUMN("combined_ram", COMBINED, RAM, false),
-    COLUMN("system_ram", SYSTEM, RAM, false),
-    COLUMN("main_gpu_ram", MAIN, GPU_RAM, false),
-    COLUMN("descendants_gpu_ram", DESCENDANTS, GPU_RAM, false),
-    COLUMN("combined_gpu_ram", COMBINED, GPU_RAM, false),
-    COLUMN("system_gpu_ram", SYSTEM, GPU_RAM, false),
-    COLUMN("gpu_sum_utilization_percent", SYSTEM, GPU_UTILIZATION, false),
-    COLUMN("gpu_hardware_utilization_percent", SYSTEM, GPU_UTILIZATION, true),
-    COLUMN("main_n_threads", MAIN, THREADS, false),
-    COLUMN("descendants_n_threads", DESCENDANTS, THREADS, false),
-    COLUMN("combined_n_threads", COMBINED, THREADS, false),
-    COLUMN("cpu_system_sum_utilization_percent", SYSTEM, CPU_UTILIZATION, false),
-    COLUMN("cpu_system_hardware_utilization_percent", SYSTEM, CPU_UTILIZATION, true),
-    COLUMN("cpu_main_sum_utilization_percent", MAIN, CPU_UTILIZATION, false),
-    COLUMN("cpu_main_hardware_utilization_percent", MAIN, CPU_UTILIZATION, true),
-    COLUMN("cpu_descendants_sum_utilization_percent", DESCENDANTS, CPU_UTILIZATION, false),
-    COLUMN("cpu_descendants_hardware_utilization_percent", DESCENDANTS, CPU_UTILIZATION, true),
-    COLUMN("cpu_combined_sum_utilization_percent", COMBINED, CPU_UTILIZATION, false),
-    COLUMN("cpu_combined_hardware_utilization_percent", COMBINED, CPU_UTILIZATION, true),
-    {"timestamp", GT_COLUMN_REAL, 0, false, true, false, 1, 1},
-#undef COLUMN
+/* gpu_tracker's own columns, in its order. */
+static const struct {
+    const char *name;
+    int scope;
+    enum gt_metric_id metric;
+    bool per_unit;
+} original[] = {
+    {"main_ram", GT_SCOPE_MAIN, GT_RAM, false},
+    {"descendants_ram", GT_SCOPE_DESCENDANTS, GT_RAM, false},
+    {"combined_ram", GT_SCOPE_COMBINED, GT_RAM, false},
+    {"system_ram", GT_SCOPE_SYSTEM, GT_RAM, false},
+    {"main_gpu_ram", GT_SCOPE_MAIN, GT_GPU_RAM, false},
+    {"descendants_gpu_ram", GT_SCOPE_DESCENDANTS, GT_GPU_RAM, false},
+    {"combined_gpu_ram", GT_SCOPE_COMBINED, GT_GPU_RAM, false},
+    {"system_gpu_ram", GT_SCOPE_SYSTEM, GT_GPU_RAM, false},
+    {"gpu_sum_utilization_percent", GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, false},
+    {"gpu_hardware_utilization_percent", GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, true},
+    {"main_n_threads", GT_SCOPE_MAIN, GT_THREADS, false},
+    {"descendants_n_threads", GT_SCOPE_DESCENDANTS, GT_THREADS, false},
+    {"combined_n_threads", GT_SCOPE_COMBINED, GT_THREADS, false},
+    {"cpu_system_sum_utilization_percent", GT_SCOPE_SYSTEM, GT_CPU_UTILIZATION, false},
+    {"cpu_system_hardware_utilization_percent", GT_SCOPE_SYSTEM, GT_CPU_UTILIZATION, true},
+    {"cpu_main_sum_utilization_percent", GT_SCOPE_MAIN, GT_CPU_UTILIZATION, false},
+    {"cpu_main_hardware_utilization_percent", GT_SCOPE_MAIN, GT_CPU_UTILIZATION, true},
+    {"cpu_descendants_sum_utilization_percent", GT_SCOPE_DESCENDANTS, GT_CPU_UTILIZATION, false},
+    {"cpu_descendants_hardware_utilization_percent", GT_SCOPE_DESCENDANTS, GT_CPU_UTILIZATION, true},
+    {"cpu_combined_sum_utilization_percent", GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, false},
+    {"cpu_combined_hardware_utilization_percent", GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, true},
+    {"timestamp", GT_COLUMN_REAL, 0, false},
 };
 
 enum { ORIGINAL_COUNT = sizeof original / sizeof *original };
 
-static bool is_covered(enum gt_scope scope, enum gt_metric_id metric)
+static bool is_covered(int scope, enum gt_metric_id metric)
 {
     for (size_t i = 0; i < ORIGINAL_COUNT; i++)
-        if (original[i].scope == (int)scope && original[i].metric == metric)
+        if (original[i].scope == scope && original[i].metric == metric)
             return true;
     return false;
 }
@@ -68,36 +70,68 @@ static double hardware_units(const struct gt_column *column, const struct gt_mac
     return column->scope == GT_SCOPE_SYSTEM ? machine->core_count : machine->expected_cores;
 }
 
-static void set_scale(struct gt_column *column, const struct gt_machine *machine)
+static struct gt_column *append(struct gt_columns *columns, int scope, enum gt_metric_id metric, const char *prefix,
+                                const char *name)
 {
-    column->is_zero = is_gpu(column->metric) && !machine->gpu_count;
-    if (gt_metrics[column->metric].unit == GT_BYTES)
-        column->divide = bytes_per_unit(column->metric, machine);
-    if (gt_metrics[column->metric].unit == GT_RATIO) {
+    struct gt_column *column = &columns->column[columns->count++];
+    *column = (struct gt_column){.scope = scope, .metric = metric, .multiply = 1, .divide = 1};
+    snprintf(column->name, sizeof column->name, "%s%s%s", prefix, *prefix ? "_" : "", name);
+    enum gt_unit unit = gt_metrics[metric].unit;
+    column->is_integer = scope >= 0 && (unit == GT_BYTES || unit == GT_COUNT || unit == GT_HERTZ || unit == GT_BITS);
+    return column;
+}
+
+static void append_original(struct gt_columns *columns, size_t index, const struct gt_machine *machine)
+{
+    enum gt_metric_id metric = original[index].metric;
+    struct gt_column *column = append(columns, original[index].scope, metric, "", original[index].name);
+    column->is_original = true;
+    column->per_unit = original[index].per_unit;
+    column->is_integer = column->is_integer && gt_metrics[metric].unit == GT_COUNT;
+    if (!machine || column->scope < 0)
+        return;
+    column->is_zero = is_gpu(metric) && !machine->gpu_count;
+    if (gt_metrics[metric].unit == GT_BYTES)
+        column->divide = bytes_per_unit(metric, machine);
+    if (gt_metrics[metric].unit == GT_RATIO) {
         column->multiply = 100;
         column->divide = column->per_unit ? hardware_units(column, machine) : 1;
     }
 }
 
-static void append(struct gt_columns *columns, enum gt_scope scope, enum gt_metric_id metric)
-{
-    struct gt_column *column = &columns->column[columns->count++];
-    *column = (struct gt_column){.scope = scope, .metric = metric, .multiply = 1, .divide = 1};
-    snprintf(column->name, sizeof column->name, "%s_%s", gt_scope_name(scope), gt_metrics[metric].name);
-}
-
 void gt_store_columns(struct gt_columns *ret, const struct gt_machine *machine)
 {
-    memcpy(ret->column, original, sizeof original);
-    ret->count = ret->original_count = ORIGINAL_COUNT;
-    for (size_t i = 0; machine && i < ORIGINAL_COUNT; i++)
-        if (original[i].scope >= 0)
-            set_scale(&ret->column[i], machine);
-    ret->column[ret->count++] = (struct gt_column){.name = "monotonic", .scope = GT_COLUMN_MONOTONIC};
+    ret->count = 0;
+    for (size_t i = 0; i < ORIGINAL_COUNT; i++)
+        append_original(ret, i, machine);
+    ret->original_count = ret->count;
+    append(ret, GT_COLUMN_MONOTONIC, 0, "", "monotonic");
     for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
         for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
             if (gt_metric_has(metric, scope) && !is_covered(scope, metric))
-                append(ret, scope, metric);
+                append(ret, scope, metric, gt_scope_name(scope), gt_metrics[metric].name);
+}
+
+void gt_detail_columns(struct gt_columns *ret, enum gt_scope scope)
+{
+    static const struct {
+        const char *name;
+        int number;
+        enum gt_scope scope;
+    } identity[] = {
+        {"device", GT_COLUMN_DEVICE, GT_SCOPE_GPU},
+        {"pid", GT_COLUMN_PID, GT_SCOPE_PROCESS},
+        {"parent", GT_COLUMN_PARENT, GT_SCOPE_PROCESS},
+        {"start", GT_COLUMN_START, GT_SCOPE_PROCESS},
+    };
+    ret->count = ret->original_count = 0;
+    append(ret, GT_COLUMN_REAL, 0, "", "timestamp");
+    for (size_t i = 0; i < sizeof identity / sizeof *identity; i++)
+        if (identity[i].scope == scope)
+            append(ret, identity[i].number, 0, "", identity[i].name)->is_integer = true;
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
+        if (gt_metric_has(metric, scope))
+            append(ret, scope, metric, "", gt_metrics[metric].name);
 }
 
 int gt_store_column_find(const struct gt_columns *columns, const char *name)
@@ -115,12 +149,31 @@ static double round_decimals(double value)
     return nearbyint(value * 1e9) / 1e9;
 }
 
+/* As many digits as a double holds of the time since 1970. */
+static double microseconds(int64_t ns)
+{
+    return (double)(ns / 1000) / 1e6;
+}
+
+double gt_detail_value(const struct gt_column *column, const struct gt_sample *sample, const struct gt_row *row)
+{
+    switch (column->scope) {
+    case GT_COLUMN_REAL: return microseconds(sample->real_ns);
+    case GT_COLUMN_MONOTONIC: return microseconds(sample->monotonic_ns);
+    case GT_COLUMN_DEVICE: return row->device;
+    case GT_COLUMN_PID: return row->pid;
+    case GT_COLUMN_PARENT: return row->parent;
+    case GT_COLUMN_START: return (double)row->start;
+    default: return round_decimals(row->value[column->metric]);
+    }
+}
+
 double gt_store_column_value(const struct gt_column *column, const struct gt_sample *sample)
 {
-    if (column->scope == GT_COLUMN_REAL) /* a double holds no more than the microseconds of it */
-        return (double)(sample->real_ns / 1000) / 1e6;
-    if (column->scope == GT_COLUMN_MONOTONIC)
-        return (double)(sample->monotonic_ns / 1000) / 1e6;
+    if (column->scope < 0)
+        return gt_detail_value(column, sample, NULL);
+    if (!column->is_original)
+        return round_decimals(sample->row[column->scope].value[column->metric]);
     if (column->is_zero)
         return 0;
     if (column->divide <= 0)
@@ -130,23 +183,42 @@ double gt_store_column_value(const struct gt_column *column, const struct gt_sam
 
 static int64_t nanoseconds(double seconds)
 {
-    double microseconds = nearbyint(seconds * 1e6);
-    if (microseconds / 1e6 == seconds)
-        return (int64_t)microseconds * 1000;
-    return (int64_t)floor(seconds) * INT64_C(1000000000) + (int64_t)((seconds - floor(seconds)) * 1e9);
+    if (!(fabs(seconds) < 9e9))
+        return 0;
+    double whole = nearbyint(seconds * 1e6);
+    if (whole / 1e6 == seconds)
+        return (int64_t)whole * 1000;
+    return (int64_t)floor(seconds) * GT_SECOND + (int64_t)((seconds - floor(seconds)) * 1e9);
+}
+
+static double within(double value, double limit)
+{
+    return value >= 0 && value <= limit ? value : 0;
+}
+
+void gt_detail_assign(const struct gt_column *column, double value, struct gt_sample *sample, struct gt_row *row)
+{
+    switch (column->scope) {
+    case GT_COLUMN_REAL: sample->real_ns = nanoseconds(value); break;
+    case GT_COLUMN_MONOTONIC: sample->monotonic_ns = nanoseconds(value); break;
+    case GT_COLUMN_DEVICE: row->device = (int)within(value, 1 << 20); break;
+    case GT_COLUMN_PID: row->pid = (pid_t)within(value, INT32_MAX); break;
+    case GT_COLUMN_PARENT: row->parent = (pid_t)within(value, INT32_MAX); break;
+    case GT_COLUMN_START: row->start = (uint64_t)within(value, 0x1p53); break;
+    default: row->value[column->metric] = value; break;
+    }
 }
 
 void gt_store_column_assign(const struct gt_column *column, double value, struct gt_sample *sample)
 {
-    if (column->scope == GT_COLUMN_REAL || column->scope == GT_COLUMN_MONOTONIC) {
-        if (!(fabs(value) < 9e9))
-            value = 0;
-        *(column->scope == GT_COLUMN_REAL ? &sample->real_ns : &sample->monotonic_ns) = nanoseconds(value);
+    if (column->scope < 0) {
+        gt_detail_assign(column, value, sample, NULL);
         return;
     }
     if (column->is_zero)
         return;
-    value = value * column->divide / column->multiply;
+    if (column->is_original)
+        value = value * column->divide / column->multiply;
     if (column->divide > 1 && column->multiply == 1) /* memory: whole bytes */
         value = nearbyint(value);
     sample->row[column->scope].value[column->metric] = value;

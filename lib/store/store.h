@@ -33,8 +33,8 @@ const char *gt_store_trouble(struct gt_store *store);
 int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, struct gt_error *error);
 
 /* Reading. Values come back in base units whatever the units of the file; columns that the file lacks are NaN, and so
- * are a machine's GPU figures when it had no GPU. Never creates a file. Reads the recordings of the original gpu_tracker
- * too, and unfinished ones. */
+ * are a machine's GPU figures when it had no GPU; without a monotonic clock it is the wall clock. Never creates a file.
+ * Reads the recordings of the original gpu_tracker too, and unfinished ones. */
 struct gt_recording;
 int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_error *error);
 const struct gt_machine *gt_recording_machine(const struct gt_recording *recording);
@@ -49,18 +49,19 @@ int gt_recording_detail(struct gt_recording *recording, bool wanted);
 /* 1 a sample in file order, 0 the end, negative an error naming file and line or row. Borrowed until the next call.
  * -EBADMSG is a bad row: the next call goes on behind it. */
 int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error);
-/* Rows left out so far because they were never finished: 1 at most, at the end of a file whose writer was killed. */
+/* Samples left out so far because they were never finished: 1 at most, at the end of a file whose writer was killed. */
 uint64_t gt_recording_unfinished(const struct gt_recording *recording);
 void gt_recording_close(struct gt_recording *recording);
 
 /* The columns that gpu_tracker's own files have, then ours: one list for every format. */
-enum { GT_COLUMN_REAL = -1, GT_COLUMN_MONOTONIC = -2 }; /* scopes of the two clocks */
+enum { GT_COLUMN_REAL = -1, GT_COLUMN_MONOTONIC = -2 }; /* instead of a scope: the two clocks */
 
 struct gt_column {
     char name[64]; /* "main_ram", "cpu_main_sum_utilization_percent", "combined_swap", "timestamp" */
     int scope;     /* enum gt_scope, or one of the clocks above */
     enum gt_metric_id metric;
     bool per_unit;    /* "hardware": divided by cores or GPUs */
+    bool is_integer;  /* whole numbers are written without a point */
     bool is_original; /* one of the original's 22 columns: the file's units, percentages */
     bool is_zero;     /* a GPU column of the original's on a machine without a GPU: 0 there, as the original has it */
     double multiply, divide; /* from base units to the column's */

@@ -1,0 +1,37 @@
+/* CSV recordings: lines 1 and 2 are the static data, names and values, line 3 the columns, then one line a sample; all end
+ * in \r\n. Behind gpu_tracker's own static data stand ours and then the outcome, as fields of fixed width that are blank
+ * until the recording is finished. GPUs and processes go to NAME.gpus.csv and NAME.processes.csv: one line of columns. */
+#ifndef GT_STORE_CSV_H
+#define GT_STORE_CSV_H
+
+#include "store/type.h"
+
+#define GT_CSV_VERSION_FIELD "layout"
+#define GT_CSV_GPUS_FIELD "gpus"
+
+enum { GT_CSV_OUTCOME_WIDTH = 24 }; /* the longest double */
+
+/* The final values that the last row does not tell: those of counters and peaks. `name` is "final_main_ram_peak".
+ * Call with *index from 0 upward; false at the end. */
+struct gt_csv_final {
+    enum gt_scope scope;
+    enum gt_metric_id metric;
+    char name[64];
+};
+bool gt_csv_final_at(size_t index, struct gt_csv_final *ret);
+
+int gt_csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
+                  struct gt_error *error);
+int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *error);
+int gt_csv_flush(void *state, struct gt_error *error);
+int gt_csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
+
+int gt_csv_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
+bool gt_csv_read_has(const void *state, const char *column);
+int gt_csv_read_begin(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
+                      struct gt_error *error);
+int gt_csv_read_next(void *state, struct gt_sample_copy *copy, struct gt_error *error);
+uint64_t gt_csv_read_unfinished(const void *state);
+void gt_csv_read_close(void *state);
+
+#endif

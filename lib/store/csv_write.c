@@ -1,0 +1,300 @@
+#include "store/csv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/csv.h"
+#include "base/number.h"
+
+struct output {
+    int fd;
+    char *path;
+    off_t size; /* whole lines only */
+    struct gt_columns columns;
+};
+
+struct csv_writer {
+    struct output data;
+    struct output detail[GT_DETAIL_COUNT];
+    bool has_detail;
+    off_t outcome_at;
+    struct gt_buffer line;
+};
+
+/* ---- Text ---------------------------------------------------------------------------------------------------- */
+
+static void append_number(struct gt_buffer *out, double value, bool integer)
+{
+    char text[GT_NUMBER_SIZE];
+    if (isnan(value))
+        return;
+    size_t length = gt_number_repr(text, value);
+    if (integer && length > 2 && !memcmp(text + length - 2, ".0", 2))
+        length -= 2;
+    gt_buffer_append(out, text, length);
+}
+
+static void end_line(struct gt_buffer *out)
+{
+    if (!out->failed)
+        out->data[out->length - 1] = '\r'; /* over the comma behind the last field */
+    gt_buffer_char(out, '\n');
+}
+
+static void append_name(struct gt_buffer *out, const char *name)
+{
+    gt_csv_field(out, name);
+    gt_buffer_char(out, ',');
+}
+
+static void append_column_names(struct gt_buffer *out, const struct gt_columns *columns)
+{
+    for (size_t i = 0; i < columns->count; i++)
+        append_name(out, columns->column[i].name);
+    end_line(out);
+}
+
+static void append_static_names(struct gt_buffer *out)
+{
+    for (size_t i = 0; i < gt_machine_fact_count; i++)
+        append_name(out, gt_machine_facts[i].name);
+    append_name(out, GT_CSV_GPUS_FIELD);
+    append_name(out, GT_CSV_VERSION_FIELD);
+    for (size_t i = 0; i < gt_outcome_fact_count; i++)
+        append_name(out, gt_outcome_facts[i].name);
+    struct gt_csv_final final;
+    for (size_t i = 0; gt_csv_final_at(i, &final); i++)
+        append_name(out, final.name);
+    end_line(out);
+}
+
+static void append_static_values(struct gt_buffer *out, const struct gt_machine *machine)
+{
+    for (size_t i = 0; i < gt_machine_fact_count; i++) {
+        const struct gt_fact *fact = &gt_machine_facts[i];
+        if (fact->kind == GT_FACT_TEXT)
+            gt_csv_field(out, gt_fact_text(fact, machine));
+        else
+            append_number(out, gt_fact_number(fact, machine), fact->kind == GT_FACT_INTEGER);
+        gt_buffer_char(out, ',');
+    }
+    struct gt_buffer gpus = {0};
+    gt_machine_gpus_write(machine, &gpus);
+    append_name(out, gpus.data ? gpus.data : "");
+    gt_buffer_release(&gpus);
+    gt_buffer_printf(out, "%d,", GT_RECORDING_VERSION);
+}
+
+static void append_padded(struct gt_buffer *out, double value, bool integer)
+{
+    size_t end = out->length + GT_CSV_OUTCOME_WIDTH;
+    append_number(out, value, integer);
+    while (out->length < end && !out->failed)
+        gt_buffer_char(out, ' ');
+    gt_buffer_char(out, ',');
+}
+
+/* The fixed-width fields; NULL leaves them blank. */
+static void append_outcome(struct gt_buffer *out, const struct gt_outcome *outcome)
+{
+    for (size_t i = 0; i < gt_outcome_fact_count; i++)
+        append_padded(out, outcome ? gt_fact_number(&gt_outcome_facts[i], outcome) : NAN,
+                      gt_outcome_facts[i].kind == GT_FACT_INTEGER);
+    struct gt_csv_final final;
+    for (size_t i = 0; gt_csv_final_at(i, &final); i++)
+        append_padded(out, outcome ? outcome->value[final.scope][final.metric] : NAN, false);
+}
+
+/* ---- Files --------------------------------------------------------------------------------------------------- */
+
+/* All of the text in one write, or nothing of it: what a full disk cut off is taken back. */
+static int write_lines(struct output *output, const struct gt_buffer *text, struct gt_error *error)
+{
+    if (text->failed)
+        return gt_error_system(error, -text->failed, "%s", output->path);
+    size_t done = 0;
+    while (done < text->length) {
+        ssize_t written = write(output->fd, text->data + done, text->length - done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            int code = written < 0 ? errno : EIO;
+            if (done && ftruncate(output->fd, output->size) < 0)
+                code = errno;
+            return gt_error_system(error, code, "%s", output->path);
+        }
+        done += (size_t)written;
+    }
+    output->size += (off_t)done;
+    return 0;
+}
+
+static int open_output(struct output *output, const char *path, struct gt_error *error)
+{
+    output->path = strdup(path);
+    if (!output->path)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    if (unlink(path) < 0 && errno != ENOENT)
+        return gt_error_system(error, errno, "%s", path);
+    output->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    return output->fd < 0 ? gt_error_system(error, errno, "%s", path) : 0;
+}
+
+/* `unwanted`: nothing shall remain of the files. */
+static void release(struct csv_writer *writer, bool unwanted)
+{
+    for (size_t i = 0; i <= GT_DETAIL_COUNT; i++) {
+        struct output *output = i ? &writer->detail[i - 1] : &writer->data;
+        if (output->fd >= 0) {
+            close(output->fd);
+            if (unwanted)
+                unlink(output->path);
+        }
+        free(output->path);
+    }
+    gt_buffer_release(&writer->line);
+    free(writer);
+}
+
+static int create_detail(struct csv_writer *writer, const struct gt_store_options *options, size_t index,
+                         struct gt_error *error)
+{
+    char path[PATH_MAX];
+    if (gt_store_path_beside(path, sizeof path, options->path, gt_details[index].suffix) < 0)
+        return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
+    struct output *output = &writer->detail[index];
+    int status = open_output(output, path, error);
+    if (status < 0)
+        return status;
+    gt_detail_columns(&output->columns, gt_details[index].scope);
+    gt_buffer_clear(&writer->line);
+    append_column_names(&writer->line, &output->columns);
+    return write_lines(output, &writer->line, error);
+}
+
+static int create_data(struct csv_writer *writer, const struct gt_store_options *options,
+                       const struct gt_machine *machine, struct gt_error *error)
+{
+    int status = open_output(&writer->data, options->path, error);
+    if (status < 0)
+        return status;
+    gt_store_columns(&writer->data.columns, machine);
+    append_static_names(&writer->line);
+    append_static_values(&writer->line, machine);
+    writer->outcome_at = (off_t)writer->line.length;
+    append_outcome(&writer->line, NULL);
+    end_line(&writer->line);
+    append_column_names(&writer->line, &writer->data.columns);
+    return write_lines(&writer->data, &writer->line, error);
+}
+
+int gt_csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
+                  struct gt_error *error)
+{
+    struct csv_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return gt_error_system(error, ENOMEM, "%s", options->path);
+    writer->data.fd = writer->detail[0].fd = writer->detail[1].fd = -1;
+    writer->has_detail = options->detail;
+    int status = create_data(writer, options, machine, error);
+    for (size_t i = 0; !status && options->detail && i < GT_DETAIL_COUNT; i++)
+        status = create_detail(writer, options, i, error);
+    if (status < 0)
+        release(writer, true);
+    else
+        *ret = writer;
+    return status;
+}
+
+/* ---- Samples ------------------------------------------------------------------------------------------------- */
+
+static int write_detail(struct csv_writer *writer, size_t index, const struct gt_sample *sample, struct gt_error *error)
+{
+    struct output *output = &writer->detail[index];
+    gt_buffer_clear(&writer->line);
+    for (size_t r = GT_FIXED_ROWS; r < sample->row_count; r++) {
+        const struct gt_row *row = &sample->row[r];
+        if (row->scope != gt_details[index].scope)
+            continue;
+        for (size_t i = 0; i < output->columns.count; i++) {
+            const struct gt_column *column = &output->columns.column[i];
+            append_number(&writer->line, gt_detail_value(column, sample, row), column->is_integer);
+            gt_buffer_char(&writer->line, ',');
+        }
+        end_line(&writer->line);
+    }
+    return write_lines(output, &writer->line, error);
+}
+
+/* The details first: a sample whose row is there is complete. */
+int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *error)
+{
+    struct csv_writer *writer = state;
+    int status = 0;
+    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
+        status = write_detail(writer, i, sample, error);
+    if (status < 0)
+        return status;
+    gt_buffer_clear(&writer->line);
+    const struct gt_columns *columns = &writer->data.columns;
+    for (size_t i = 0; i < columns->count; i++) {
+        append_number(&writer->line, gt_store_column_value(&columns->column[i], sample), columns->column[i].is_integer);
+        gt_buffer_char(&writer->line, ',');
+    }
+    end_line(&writer->line);
+    return write_lines(&writer->data, &writer->line, error);
+}
+
+int gt_csv_flush(void *state, struct gt_error *error)
+{
+    (void)state, (void)error; /* write() has put every line into the page cache */
+    return 0;
+}
+
+static int write_at(int fd, const char *text, size_t length, off_t at)
+{
+    while (length) {
+        ssize_t written = pwrite(fd, text, length, at);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written < 0 ? -errno : -EIO;
+        text += written;
+        at += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+/* "complete" is the first field, and written last. */
+static int fill_outcome(struct csv_writer *writer, const struct gt_outcome *outcome)
+{
+    const size_t first = GT_CSV_OUTCOME_WIDTH + 1;
+    int fd = writer->data.fd;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_APPEND) < 0)
+        return -errno;
+    gt_buffer_clear(&writer->line);
+    append_outcome(&writer->line, outcome);
+    if (writer->line.failed)
+        return writer->line.failed;
+    size_t length = writer->line.length - 1; /* without the last comma: the line's end is there */
+    int status = write_at(fd, writer->line.data + first, length - first, writer->outcome_at + (off_t)first);
+    return status < 0 ? status : write_at(fd, writer->line.data, first, writer->outcome_at);
+}
+
+int gt_csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
+{
+    (void)whole; /* the outcome has its place even on a full disk */
+    struct csv_writer *writer = state;
+    int status = outcome ? fill_outcome(writer, outcome) : 0;
+    if (status < 0)
+        gt_error_system(error, -status, "%s", writer->data.path);
+    release(writer, false);
+    return status;
+}

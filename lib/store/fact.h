@@ -1,0 +1,55 @@
+/* The static data and the outcome of a recording as named facts: one list for every format. */
+#ifndef GT_STORE_FACT_H
+#define GT_STORE_FACT_H
+
+#include "base/buffer.h"
+#include "store/store.h"
+
+enum gt_fact_kind { GT_FACT_TEXT, GT_FACT_INTEGER, GT_FACT_NUMBER };
+
+struct gt_fact {
+    const char *name;
+    enum gt_fact_kind kind;
+    int storage; /* how it lies in the struct: fact.c's business */
+    size_t offset, size;
+};
+
+/* Facts of a struct gt_machine. The first nine are gpu_tracker's own static data, in its order and units. */
+extern const struct gt_fact gt_machine_facts[];
+extern const size_t gt_machine_fact_count;
+/* Facts of a struct gt_outcome, without its values. The first is "complete". */
+extern const struct gt_fact gt_outcome_facts[];
+extern const size_t gt_outcome_fact_count;
+
+const char *gt_fact_text(const struct gt_fact *fact, const void *object);
+double gt_fact_number(const struct gt_fact *fact, const void *object); /* NaN: missing */
+void gt_fact_set_text(const struct gt_fact *fact, void *object, const char *text);
+void gt_fact_set_number(const struct gt_fact *fact, void *object, double value);
+/* Index or -ENOENT. */
+int gt_fact_find(const struct gt_fact *facts, size_t count, const char *name);
+
+/* Set a fact of a machine from a field of a file, NULL or "" when it is missing: -EINVAL names the field that is not a number or not a
+ * unit. The unit names come before the capacities. */
+int gt_machine_fact_read(struct gt_machine *machine, const struct gt_fact *fact, const char *text, const char *path,
+                         struct gt_error *error);
+
+/* What a reader knows of a recording before its first sample. */
+struct gt_recorded {
+    struct gt_machine machine;
+    struct gt_outcome outcome;
+    bool has_outcome;
+};
+
+void gt_outcome_init(struct gt_outcome *outcome);
+/* A new GPU of the machine, at the end; NULL without memory. */
+struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine);
+/* The GPUs as a JSON list, for formats that have one table only. */
+void gt_machine_gpus_write(const struct gt_machine *machine, struct gt_buffer *out);
+int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const char *path, struct gt_error *error);
+void gt_recorded_release(struct gt_recorded *recorded);
+
+/* Recordings of a later layout are refused. */
+enum { GT_RECORDING_VERSION = 1 };
+int gt_recording_version_check(double version, const char *path, struct gt_error *error);
+
+#endif

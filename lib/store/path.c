@@ -1,0 +1,177 @@
+#include "store/type.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STORE(name) extern const struct gt_store_type gt_store_##name;
+#include "store/store.def"
+#undef STORE
+
+static const struct gt_store_type *const types[] = {
+#define STORE(name) &gt_store_##name,
+#include "store/store.def"
+#undef STORE
+};
+
+enum { TYPE_COUNT = sizeof types / sizeof *types };
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* ".csv" of "folder/a.csv"; NULL when the name has none. */
+static const char *suffix_of(const char *path)
+{
+    return strrchr(base_name(path), '.');
+}
+
+const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error)
+{
+    const char *suffix = suffix_of(path);
+    char choices[200] = "";
+    for (size_t i = 0; i < TYPE_COUNT; i++) {
+        if (suffix && !strcmp(suffix, types[i]->suffix))
+            return types[i];
+        size_t used = strlen(choices);
+        snprintf(choices + used, sizeof choices - used, "%s%s", i ? " or " : "", types[i]->suffix);
+    }
+    gt_error_set(error, EINVAL, "%s: a tracking file ends in %s", path, choices);
+    return NULL;
+}
+
+int gt_store_path_beside(char *ret, size_t size, const char *path, const char *suffix)
+{
+    const char *own = suffix_of(path);
+    size_t stem = own ? (size_t)(own - path) : strlen(path);
+    int length = snprintf(ret, size, "%.*s%s%s", (int)stem, path, suffix, own ? own : "");
+    return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+static const char *first_set(const char *const names[])
+{
+    for (; *names; names++) {
+        const char *value = getenv(*names);
+        if (value && *value)
+            return value;
+    }
+    return NULL;
+}
+
+static const char *const job_variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", NULL};
+static const char *const rank_variables[] = {
+    "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "FLUX_TASK_RANK", "RANK", NULL};
+
+static int from_environment(struct gt_buffer *out, const char *pattern, char letter, const char *what,
+                            const char *const names[], struct gt_error *error)
+{
+    const char *value = first_set(names);
+    if (!value)
+        return gt_error_set(error, EINVAL, "%s: %%%c needs a %s, and neither %s nor any other such variable is set",
+                            pattern, letter, what, names[0]);
+    for (; *value; value++)
+        gt_buffer_char(out, *value == '/' ? '_' : *value);
+    return 0;
+}
+
+static int expand_one(struct gt_buffer *out, const char *pattern, char letter, pid_t pid, struct gt_error *error)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    switch (letter) {
+    case '%': return gt_buffer_char(out, '%');
+    case 'p': return gt_buffer_printf(out, "%d", (int)pid);
+    case 'h': gethostname(host, sizeof host - 1); return gt_buffer_text(out, host);
+    case 'j': return from_environment(out, pattern, letter, "job id", job_variables, error);
+    case 'r': return from_environment(out, pattern, letter, "rank", rank_variables, error);
+    case '\0': return gt_error_set(error, EINVAL, "%s: %% at the end stands for nothing; write %%%%", pattern);
+    default:
+        return gt_error_set(error, EINVAL,
+                            "%s: %%%c is no placeholder; there are %%p pid, %%h host, %%j job, %%r rank and %%%%",
+                            pattern, letter);
+    }
+}
+
+static int expand(struct gt_buffer *out, const char *pattern, pid_t pid, struct gt_error *error)
+{
+    int status = 0;
+    for (const char *p = pattern; *p && status >= 0; p++)
+        status = *p == '%' ? expand_one(out, pattern, *++p, pid, error) : gt_buffer_char(out, *p);
+    return status;
+}
+
+int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error)
+{
+    if (!*base_name(pattern))
+        return gt_error_set(error, EINVAL, "\"%s\" is not the name of a file", pattern);
+    const char *suffix = suffix_of(pattern);
+    bool has_suffix = suffix && !strchr(suffix, '%'); /* "run.%p" has none of ours to be wrong about */
+    if (has_suffix && !gt_store_type_of(pattern, error))
+        return -EINVAL;
+    struct gt_buffer text = {0};
+    int status = expand(&text, pattern, pid, error);
+    if (status >= 0 && !has_suffix)
+        status = gt_buffer_text(&text, types[0]->suffix);
+    if (status >= 0 && text.length >= size)
+        status = gt_error_system(error, ENAMETOOLONG, "%s", pattern);
+    if (status >= 0)
+        memcpy(ret, text.data, text.length + 1);
+    gt_buffer_release(&text);
+    return status < 0 ? status : 0;
+}
+
+static int check_file(const char *path, bool overwrite, struct gt_error *error)
+{
+    struct stat status;
+    if (lstat(path, &status) < 0)
+        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
+    if (S_ISDIR(status.st_mode))
+        return gt_error_system(error, EISDIR, "%s", path);
+    if (!overwrite)
+        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
+    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+        return gt_error_set(error, EINVAL, "%s is not a regular file", path);
+    return 0;
+}
+
+static int check_folder(const char *path, struct gt_error *error)
+{
+    char copy[PATH_MAX];
+    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
+        return gt_error_system(error, ENAMETOOLONG, "%s", path);
+    const char *folder = dirname(copy);
+    struct stat status;
+    if (stat(folder, &status) < 0)
+        return gt_error_system(error, errno, "%s: folder %s", path, folder);
+    if (!S_ISDIR(status.st_mode))
+        return gt_error_system(error, ENOTDIR, "%s: %s", path, folder);
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+        return gt_error_system(error, errno, "%s: folder %s", path, folder);
+    return 0;
+}
+
+int gt_store_check(const struct gt_store_options *options, struct gt_error *error)
+{
+    const struct gt_store_type *type = gt_store_type_of(options->path, error);
+    if (!type)
+        return -EINVAL;
+    int status = check_folder(options->path, error);
+    if (!status)
+        status = check_file(options->path, options->overwrite, error);
+    for (size_t i = 0; !status && options->detail && i < GT_DETAIL_COUNT; i++) {
+        char beside[PATH_MAX];
+        if (!type->has_detail_files)
+            break;
+        if (gt_store_path_beside(beside, sizeof beside, options->path, gt_details[i].suffix) < 0)
+            return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
+        status = check_file(beside, options->overwrite, error);
+    }
+    return status;
+}

@@ -1,0 +1,157 @@
+#include "store/type.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/unit.h"
+
+struct gt_recording {
+    const struct gt_store_type *type;
+    void *state;
+    char *path;
+    struct gt_recorded recorded;
+    struct gt_columns columns;
+    bool wanted[sizeof((struct gt_columns *)0)->column / sizeof(struct gt_column)];
+    bool detail, begun, has_monotonic;
+    struct gt_sample_copy copy;
+};
+
+static int check_units(const struct gt_recording *recording, struct gt_error *error)
+{
+    const struct gt_machine *machine = &recording->recorded.machine;
+    struct gt_error problem = {0};
+    double factor;
+    if (gt_unit_memory(machine->ram_unit, &factor, &problem) < 0 ||
+        gt_unit_memory(machine->gpu_ram_unit, &factor, &problem) < 0 ||
+        gt_unit_time(machine->time_unit, &factor, &problem) < 0)
+        return gt_error_set(error, EINVAL, "%s: %s", recording->path, problem.text);
+    return 0;
+}
+
+static int prepare(struct gt_recording *recording, struct gt_error *error)
+{
+    int status = check_units(recording, error);
+    for (int scope = 0; !status && scope < GT_FIXED_ROWS; scope++)
+        if (!gt_sample_copy_add(&recording->copy, scope))
+            status = gt_error_system(error, ENOMEM, "%s", recording->path);
+    if (status < 0)
+        return status;
+    gt_store_columns(&recording->columns, &recording->recorded.machine);
+    memset(recording->wanted, true, recording->columns.count);
+    return 0;
+}
+
+int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_error *error)
+{
+    const struct gt_store_type *type = gt_store_type_of(path, error);
+    if (!type)
+        return -EINVAL;
+    struct gt_recording *recording = calloc(1, sizeof *recording);
+    char *own_path = strdup(path);
+    if (!recording || !own_path) {
+        free(recording);
+        free(own_path);
+        return gt_error_system(error, ENOMEM, "%s", path);
+    }
+    recording->path = own_path;
+    recording->type = type;
+    int status = type->open(&recording->state, path, &recording->recorded, error);
+    if (status >= 0)
+        status = prepare(recording, error);
+    if (status < 0)
+        gt_recording_close(recording);
+    else
+        *ret = recording;
+    return status;
+}
+
+const struct gt_machine *gt_recording_machine(const struct gt_recording *recording)
+{
+    return &recording->recorded.machine;
+}
+
+const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording)
+{
+    return recording->recorded.has_outcome ? &recording->recorded.outcome : NULL;
+}
+
+int gt_recording_columns(struct gt_recording *recording, const char *const names[], size_t count,
+                         struct gt_error *error)
+{
+    bool wanted[sizeof recording->wanted] = {false};
+    for (size_t i = 0; i < count; i++) {
+        int index = gt_store_column_find(&recording->columns, names[i]);
+        if (index < 0)
+            return gt_error_set(error, ENOENT, "%s: there is no column \"%s\" in tracking files", recording->path,
+                                names[i]);
+        wanted[index] = true;
+    }
+    for (size_t i = 0; i < recording->columns.count; i++)
+        recording->wanted[i] = wanted[i] || recording->columns.column[i].scope < 0;
+    return 0;
+}
+
+int gt_recording_detail(struct gt_recording *recording, bool wanted)
+{
+    recording->detail = wanted;
+    return 0;
+}
+
+/* Two columns tell one metric, the sum over cores and its share of all: the sum is read when it is there. */
+static bool is_told_by_sum(const struct gt_recording *recording, const struct gt_column *column)
+{
+    for (size_t i = 0; column->per_unit && i < recording->columns.original_count; i++) {
+        const struct gt_column *sum = &recording->columns.column[i];
+        if (sum->scope == column->scope && sum->metric == column->metric && !sum->per_unit)
+            return recording->type->has(recording->state, sum->name);
+    }
+    return false;
+}
+
+static void choose(struct gt_recording *recording)
+{
+    const struct gt_columns *columns = &recording->columns;
+    for (size_t i = 0; i < columns->original_count; i++)
+        if (recording->wanted[i] && is_told_by_sum(recording, &columns->column[i])) {
+            recording->wanted[i] = false;
+            recording->wanted[i - 1] = true; /* the sum stands before it */
+        }
+}
+
+int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error)
+{
+    if (!recording->begun) {
+        choose(recording);
+        int status = recording->type->begin(recording->state, &recording->columns, recording->wanted, recording->detail,
+                                            error);
+        if (status < 0)
+            return status;
+        recording->begun = true;
+        recording->has_monotonic = recording->type->has(recording->state, "monotonic");
+    }
+    recording->copy.sample.row_count = GT_FIXED_ROWS;
+    int status = recording->type->next(recording->state, &recording->copy, error);
+    if (status > 0 && !recording->has_monotonic)
+        recording->copy.sample.monotonic_ns = recording->copy.sample.real_ns;
+    if (status > 0)
+        *ret = &recording->copy.sample;
+    return status;
+}
+
+uint64_t gt_recording_unfinished(const struct gt_recording *recording)
+{
+    return recording->type->unfinished(recording->state);
+}
+
+void gt_recording_close(struct gt_recording *recording)
+{
+    if (!recording)
+        return;
+    if (recording->state)
+        recording->type->close(recording->state);
+    gt_recorded_release(&recording->recorded);
+    gt_sample_copy_release(&recording->copy);
+    free(recording->path);
+    free(recording);
+}

@@ -1,0 +1,60 @@
+#include "store/sqlite.h"
+
+#include <errno.h>
+
+int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error)
+{
+    int code = sqlite3_errcode(database) & 0xff;
+    int system = sqlite3_system_errno(database);
+    switch (code) {
+    case SQLITE_NOTADB: return gt_error_set(error, EINVAL, "%s is not an SQLite database", path);
+    case SQLITE_FULL: return gt_error_system(error, system ? system : ENOSPC, "%s", path);
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+        if (system)
+            return gt_error_system(error, system, "%s", path);
+        break;
+    default: break;
+    }
+    return gt_error_set(error, code == SQLITE_NOMEM ? ENOMEM : EIO, "%s: SQLite: %s", path, sqlite3_errmsg(database));
+}
+
+int gt_sqlite_run(sqlite3 *database, const char *path, const char *sql, struct gt_error *error)
+{
+    if (sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    return gt_sqlite_error(database, path, error);
+}
+
+int gt_sqlite_prepare(sqlite3_stmt **ret, sqlite3 *database, const char *path, const char *sql, struct gt_error *error)
+{
+    if (sqlite3_prepare_v2(database, sql, -1, ret, NULL) == SQLITE_OK)
+        return 0;
+    return gt_sqlite_error(database, path, error);
+}
+
+void gt_sqlite_name(struct gt_buffer *sql, const char *name)
+{
+    gt_buffer_char(sql, '"');
+    for (; *name; name++) {
+        if (*name == '"')
+            gt_buffer_char(sql, '"');
+        gt_buffer_char(sql, *name);
+    }
+    gt_buffer_char(sql, '"');
+}
+
+const struct gt_store_type gt_store_sqlite = {
+    .suffix = ".sqlite",
+    .help = "SQLite database: samples, GPUs, processes, the outcome and where each figure comes from",
+    .create = gt_sqlite_create,
+    .write = gt_sqlite_write,
+    .flush = gt_sqlite_flush,
+    .finish = gt_sqlite_finish,
+    .open = gt_sqlite_read_open,
+    .has = gt_sqlite_read_has,
+    .begin = gt_sqlite_read_begin,
+    .next = gt_sqlite_read_next,
+    .unfinished = gt_sqlite_read_unfinished,
+    .close = gt_sqlite_read_close,
+};

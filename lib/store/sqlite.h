@@ -1,0 +1,42 @@
+/* SQLite recordings: tables static_data and data as gpu_tracker has them, with further columns at their ends, and
+ *   outcome(key, value)                                 what is known only at the end
+ *   final(scope, metric, value)                         final counters and peaks
+ *   provenance(scope, metric, exactness, source, note)  how each figure came about
+ *   gpu(device, uuid, name, brand, memory, selected)
+ *   gpu_data, process_data                              the detail rows; they carry their sample's timestamp
+ * While it is written the database is in WAL mode; a finished one is a single file. user_version is the layout. */
+#ifndef GT_STORE_SQLITE_H
+#define GT_STORE_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "store/type.h"
+
+/* "PATH: what SQLite says"; returns a negative errno. */
+int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error);
+int gt_sqlite_run(sqlite3 *database, const char *path, const char *sql, struct gt_error *error);
+int gt_sqlite_prepare(sqlite3_stmt **ret, sqlite3 *database, const char *path, const char *sql, struct gt_error *error);
+/* `"name"`, with quotes inside doubled. */
+void gt_sqlite_name(struct gt_buffer *sql, const char *name);
+
+int gt_sqlite_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
+                     struct gt_error *error);
+int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error);
+int gt_sqlite_flush(void *state, struct gt_error *error);
+int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
+
+/* Open for reading, creating nothing, also what a killed tracker left, also in a folder that may not be written. */
+int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
+/* The static data, GPUs, outcome, final values and provenance. */
+int gt_sqlite_read_facts(sqlite3 *database, const char *path, struct gt_recorded *recorded, struct gt_error *error);
+bool gt_sqlite_has_table(sqlite3 *database, const char *table);
+
+int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
+bool gt_sqlite_read_has(const void *state, const char *column);
+int gt_sqlite_read_begin(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
+                         struct gt_error *error);
+int gt_sqlite_read_next(void *state, struct gt_sample_copy *copy, struct gt_error *error);
+uint64_t gt_sqlite_read_unfinished(const void *state);
+void gt_sqlite_read_close(void *state);
+
+#endif

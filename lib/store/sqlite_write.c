@@ -1,0 +1,352 @@
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A table that rows of numbers go into. */
+struct output {
+    struct gt_columns columns;
+    sqlite3_stmt *insert;
+};
+
+struct sqlite_writer {
+    sqlite3 *database;
+    char *path;
+    struct output data;
+    struct output detail[GT_DETAIL_COUNT];
+    bool has_detail, in_transaction;
+};
+
+static const char schema[] =
+    "CREATE TABLE outcome (key VARCHAR PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE final (scope VARCHAR, metric VARCHAR, value FLOAT);"
+    "CREATE TABLE provenance (scope VARCHAR, metric VARCHAR, exactness VARCHAR, source VARCHAR, note VARCHAR);"
+    "CREATE TABLE gpu (device INTEGER PRIMARY KEY, uuid VARCHAR, name VARCHAR, brand VARCHAR, memory FLOAT,"
+    " selected INTEGER);";
+
+/* ---- Statements ---------------------------------------------------------------------------------------------- */
+
+static void bind_number(sqlite3_stmt *statement, int position, double value, bool integer)
+{
+    if (isnan(value))
+        sqlite3_bind_null(statement, position);
+    else if (integer && value == floor(value) && fabs(value) < 0x1p53)
+        sqlite3_bind_int64(statement, position, (sqlite3_int64)value);
+    else
+        sqlite3_bind_double(statement, position, value);
+}
+
+static void bind_text(sqlite3_stmt *statement, int position, const char *text)
+{
+    sqlite3_bind_text(statement, position, text, -1, SQLITE_TRANSIENT);
+}
+
+static int step(struct sqlite_writer *writer, sqlite3_stmt *statement, struct gt_error *error)
+{
+    int status = sqlite3_step(statement) == SQLITE_DONE ? 0 : gt_sqlite_error(writer->database, writer->path, error);
+    sqlite3_reset(statement);
+    return status;
+}
+
+static int run_text(struct sqlite_writer *writer, const struct gt_buffer *sql, struct gt_error *error)
+{
+    if (sql->failed)
+        return gt_error_system(error, -sql->failed, "%s", writer->path);
+    return gt_sqlite_run(writer->database, writer->path, sql->data, error);
+}
+
+/* "INSERT INTO table VALUES (?,?,...)" */
+static int prepare_insert(struct sqlite_writer *writer, sqlite3_stmt **ret, const char *table, size_t columns,
+                          struct gt_error *error)
+{
+    struct gt_buffer sql = {0};
+    gt_buffer_printf(&sql, "INSERT INTO %s VALUES (", table);
+    for (size_t i = 0; i < columns; i++)
+        gt_buffer_text(&sql, i ? ",?" : "?");
+    gt_buffer_char(&sql, ')');
+    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", writer->path)
+                            : gt_sqlite_prepare(ret, writer->database, writer->path, sql.data, error);
+    gt_buffer_release(&sql);
+    return status;
+}
+
+/* ---- Creating ------------------------------------------------------------------------------------------------ */
+
+static int create_output(struct sqlite_writer *writer, struct output *output, const char *table, struct gt_error *error)
+{
+    struct gt_buffer sql = {0};
+    gt_buffer_printf(&sql, "CREATE TABLE %s (", table);
+    for (size_t i = 0; i < output->columns.count; i++) {
+        const struct gt_column *column = &output->columns.column[i];
+        gt_buffer_text(&sql, i ? ", " : "");
+        gt_sqlite_name(&sql, column->name);
+        gt_buffer_text(&sql, column->is_integer ? " INTEGER" : " FLOAT");
+    }
+    gt_buffer_char(&sql, ')');
+    int status = run_text(writer, &sql, error);
+    gt_buffer_release(&sql);
+    return status < 0 ? status : prepare_insert(writer, &output->insert, table, output->columns.count, error);
+}
+
+static int create_static(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
+{
+    static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
+    struct gt_buffer sql = {0};
+    gt_buffer_text(&sql, "CREATE TABLE static_data (");
+    for (size_t i = 0; i < gt_machine_fact_count; i++)
+        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_machine_facts[i].name, types[gt_machine_facts[i].kind]);
+    gt_buffer_char(&sql, ')');
+    int status = run_text(writer, &sql, error);
+    gt_buffer_release(&sql);
+    sqlite3_stmt *insert = NULL;
+    if (!status)
+        status = prepare_insert(writer, &insert, "static_data", gt_machine_fact_count, error);
+    for (size_t i = 0; !status && i < gt_machine_fact_count; i++) {
+        const struct gt_fact *fact = &gt_machine_facts[i];
+        if (fact->kind == GT_FACT_TEXT)
+            bind_text(insert, (int)i + 1, gt_fact_text(fact, machine));
+        else
+            bind_number(insert, (int)i + 1, gt_fact_number(fact, machine), fact->kind == GT_FACT_INTEGER);
+    }
+    if (!status)
+        status = step(writer, insert, error);
+    sqlite3_finalize(insert);
+    return status;
+}
+
+static int insert_gpus(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
+{
+    sqlite3_stmt *insert = NULL;
+    int status = prepare_insert(writer, &insert, "gpu", 6, error);
+    for (size_t i = 0; !status && i < machine->gpu_length; i++) {
+        const struct gt_gpu *gpu = &machine->gpu[i];
+        sqlite3_bind_int64(insert, 1, (sqlite3_int64)i);
+        bind_text(insert, 2, gpu->uuid);
+        bind_text(insert, 3, gpu->name);
+        bind_text(insert, 4, gpu->brand);
+        bind_number(insert, 5, gpu->memory, false);
+        sqlite3_bind_int(insert, 6, gpu->selected);
+        status = step(writer, insert, error);
+    }
+    sqlite3_finalize(insert);
+    return status;
+}
+
+static int create_tables(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
+{
+    int status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
+    if (!status)
+        status = create_static(writer, machine, error);
+    gt_store_columns(&writer->data.columns, machine);
+    if (!status)
+        status = create_output(writer, &writer->data, "data", error);
+    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++) {
+        gt_detail_columns(&writer->detail[i].columns, gt_details[i].scope);
+        status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
+    }
+    if (!status)
+        status = gt_sqlite_run(writer->database, writer->path, schema, error);
+    if (!status)
+        status = insert_gpus(writer, machine, error);
+    return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
+}
+
+/* An older file goes, and with it what a killed writer may have left beside it: SQLite would take it for ours. */
+static int remove_old(const char *path, struct gt_error *error)
+{
+    static const char *const suffixes[] = {"-wal", "-shm", "-journal", ""};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[PATH_MAX];
+        if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) >= (int)sizeof name)
+            return gt_error_system(error, ENAMETOOLONG, "%s", path);
+        if (unlink(name) < 0 && errno != ENOENT)
+            return gt_error_system(error, errno, "%s", name);
+    }
+    return 0;
+}
+
+static int open_database(struct sqlite_writer *writer, struct gt_error *error)
+{
+    static const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int status = remove_old(writer->path, error);
+    if (status < 0)
+        return status;
+    if (sqlite3_open_v2(writer->path, &writer->database, flags, NULL) != SQLITE_OK)
+        return gt_sqlite_error(writer->database, writer->path, error);
+    sqlite3_extended_result_codes(writer->database, 1);
+    sqlite3_busy_timeout(writer->database, 1000);
+    char settings[200];
+    snprintf(settings, sizeof settings,
+             "PRAGMA user_version=%d; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500",
+             GT_RECORDING_VERSION);
+    return gt_sqlite_run(writer->database, writer->path, settings, error);
+}
+
+static void release(struct sqlite_writer *writer)
+{
+    sqlite3_finalize(writer->data.insert);
+    for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
+        sqlite3_finalize(writer->detail[i].insert);
+    sqlite3_close(writer->database);
+    free(writer->path);
+    free(writer);
+}
+
+int gt_sqlite_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
+                     struct gt_error *error)
+{
+    struct sqlite_writer *writer = calloc(1, sizeof *writer);
+    char *path = strdup(options->path);
+    if (!writer || !path) {
+        free(writer);
+        free(path);
+        return gt_error_system(error, ENOMEM, "%s", options->path);
+    }
+    writer->path = path;
+    writer->has_detail = options->detail;
+    int status = open_database(writer, error);
+    if (!status)
+        status = create_tables(writer, machine, error);
+    if (status < 0) {
+        release(writer);
+        remove_old(options->path, NULL);
+    } else {
+        *ret = writer;
+    }
+    return status;
+}
+
+/* ---- Samples ------------------------------------------------------------------------------------------------- */
+
+static int write_detail(struct sqlite_writer *writer, size_t index, const struct gt_sample *sample,
+                        struct gt_error *error)
+{
+    struct output *output = &writer->detail[index];
+    int status = 0;
+    for (size_t r = GT_FIXED_ROWS; !status && r < sample->row_count; r++) {
+        if (sample->row[r].scope != gt_details[index].scope)
+            continue;
+        for (size_t i = 0; i < output->columns.count; i++) {
+            const struct gt_column *column = &output->columns.column[i];
+            bind_number(output->insert, (int)i + 1, gt_detail_value(column, sample, &sample->row[r]),
+                        column->is_integer);
+        }
+        status = step(writer, output->insert, error);
+    }
+    return status;
+}
+
+int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error)
+{
+    struct sqlite_writer *writer = state;
+    int status = 0;
+    if (!writer->in_transaction)
+        status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
+    writer->in_transaction = !status;
+    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
+        status = write_detail(writer, i, sample, error);
+    if (status < 0)
+        return status;
+    const struct output *data = &writer->data;
+    for (size_t i = 0; i < data->columns.count; i++) {
+        const struct gt_column *column = &data->columns.column[i];
+        bind_number(data->insert, (int)i + 1, gt_store_column_value(column, sample), column->is_integer);
+    }
+    return step(writer, data->insert, error);
+}
+
+int gt_sqlite_flush(void *state, struct gt_error *error)
+{
+    struct sqlite_writer *writer = state;
+    if (!writer->in_transaction)
+        return 0;
+    writer->in_transaction = false;
+    return gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
+}
+
+/* ---- The end ------------------------------------------------------------------------------------------------- */
+
+static int insert_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+{
+    sqlite3_stmt *insert = NULL;
+    int status = prepare_insert(writer, &insert, "outcome", 2, error);
+    for (size_t i = 0; !status && i < gt_outcome_fact_count; i++) {
+        bind_text(insert, 1, gt_outcome_facts[i].name);
+        bind_number(insert, 2, gt_fact_number(&gt_outcome_facts[i], outcome),
+                    gt_outcome_facts[i].kind == GT_FACT_INTEGER);
+        status = step(writer, insert, error);
+    }
+    sqlite3_finalize(insert);
+    return status;
+}
+
+static int insert_final(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+{
+    sqlite3_stmt *insert = NULL;
+    int status = prepare_insert(writer, &insert, "final", 3, error);
+    for (int metric = 0; !status && metric < GT_METRIC_COUNT; metric++)
+        for (int scope = 0; !status && scope < GT_FIXED_ROWS; scope++) {
+            if (isnan(outcome->value[scope][metric]))
+                continue;
+            bind_text(insert, 1, gt_scope_name(scope));
+            bind_text(insert, 2, gt_metrics[metric].name);
+            bind_number(insert, 3, outcome->value[scope][metric], false);
+            status = step(writer, insert, error);
+        }
+    sqlite3_finalize(insert);
+    return status;
+}
+
+static int insert_provenance(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+{
+    sqlite3_stmt *insert = NULL;
+    int status = prepare_insert(writer, &insert, "provenance", 5, error);
+    for (size_t i = 0; !status && i < outcome->provenance_count; i++) {
+        const struct gt_provenance *provenance = &outcome->provenance[i];
+        bind_text(insert, 1, gt_scope_name(provenance->scope));
+        bind_text(insert, 2, gt_metrics[provenance->metric].name);
+        bind_text(insert, 3, gt_exactness_name(provenance->exactness));
+        bind_text(insert, 4, provenance->source);
+        bind_text(insert, 5, provenance->note);
+        status = step(writer, insert, error);
+    }
+    sqlite3_finalize(insert);
+    return status;
+}
+
+static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+{
+    int status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
+    if (!status)
+        status = insert_final(writer, outcome, error);
+    if (!status)
+        status = insert_provenance(writer, outcome, error);
+    if (!status)
+        status = insert_outcome(writer, outcome, error);
+    return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
+}
+
+/* After a failed write only what is committed counts; SQLite keeps the log beside the file when there is no room to fold
+ * it in. A reader that holds the file at this moment keeps it in WAL mode, which is no failure. */
+int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
+{
+    struct sqlite_writer *writer = state;
+    if (!whole)
+        sqlite3_exec(writer->database, "ROLLBACK", NULL, NULL, NULL);
+    int status = outcome ? write_outcome(writer, outcome, error) : 0;
+    sqlite3_finalize(writer->data.insert);
+    writer->data.insert = NULL;
+    for (size_t i = 0; i < GT_DETAIL_COUNT; i++) {
+        sqlite3_finalize(writer->detail[i].insert);
+        writer->detail[i].insert = NULL;
+    }
+    if (!status)
+        sqlite3_exec(writer->database, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+    release(writer);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* One file format of recordings. */
+#ifndef GT_STORE_TYPE_H
+#define GT_STORE_TYPE_H
+
+#include "store/detail.h"
+#include "store/fact.h"
+
+struct gt_store_type {
+    const char *suffix; /* ".csv" */
+    const char *help;
+    bool has_detail_files; /* GPU and PROCESS rows go to files beside the main one */
+
+    /* Writing. `create` runs on the thread that opens the store, the others on the writer thread. */
+    int (*create)(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
+                  struct gt_error *error);
+    int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
+    int (*flush)(void *state, struct gt_error *error); /* what was written outlives the process */
+    /* Write the outcome (may be NULL), close and free. `whole`: no write failed before. */
+    int (*finish)(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
+
+    /* Reading: open; then begin, once; then next: 1 a sample, 0 the end. `copy` has its fixed rows, which keep their
+     * values but for the wanted columns; `next` adds the detail rows. */
+    int (*open)(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
+    bool (*has)(const void *state, const char *column);
+    int (*begin)(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
+                 struct gt_error *error);
+    int (*next)(void *state, struct gt_sample_copy *copy, struct gt_error *error);
+    uint64_t (*unfinished)(const void *state);
+    void (*close)(void *state); /* may be NULL */
+};
+
+/* By the suffix of the path; NULL and an error that names the suffixes there are. */
+const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error);
+/* "NAME.csv" and ".gpus" -> "NAME.gpus.csv"; -ENAMETOOLONG. */
+int gt_store_path_beside(char *ret, size_t size, const char *path, const char *suffix);
+
+#endif
