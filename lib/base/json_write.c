@@ -1,5 +1,6 @@
 #include "base/json_write.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +18,12 @@ static void line_break(struct gt_json *json)
         gt_buffer_char(json->out, ' ');
 }
 
+/* Deeper than GT_JSON_DEPTH the output has failed, and the last flag serves. */
+static bool *member_flag(struct gt_json *json)
+{
+    return &json->has_member[json->depth < GT_JSON_DEPTH ? json->depth : GT_JSON_DEPTH - 1];
+}
+
 static void begin_value(struct gt_json *json)
 {
     if (json->after_key) {
@@ -25,7 +32,7 @@ static void begin_value(struct gt_json *json)
     }
     if (json->depth == 0)
         return;
-    bool *has_member = &json->has_member[json->depth];
+    bool *has_member = member_flag(json);
     if (*has_member)
         gt_buffer_text(json->out, json->indent ? "," : ", ");
     *has_member = true;
@@ -37,14 +44,14 @@ static void open_bracket(struct gt_json *json, char bracket)
 {
     begin_value(json);
     gt_buffer_char(json->out, bracket);
-    if (json->depth + 1 < GT_JSON_DEPTH)
-        json->depth++;
-    json->has_member[json->depth] = false;
+    if (++json->depth >= GT_JSON_DEPTH && !json->out->failed)
+        json->out->failed = -E2BIG;
+    *member_flag(json) = false;
 }
 
 static void close_bracket(struct gt_json *json, char bracket)
 {
-    bool had_member = json->has_member[json->depth];
+    bool had_member = *member_flag(json);
     json->depth--;
     if (had_member && json->indent)
         line_break(json);

@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 
-#define GT_JSON_DEPTH 32
+#define GT_JSON_DEPTH 32 /* deeper nesting fails the buffer with -E2BIG */
 
 struct gt_json {
     struct gt_buffer *out;

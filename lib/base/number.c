@@ -1,13 +1,14 @@
 #include "base/number.h"
 
 #include <errno.h>
-#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/shortest.h"
 
 static locale_t c_locale(void)
 {
@@ -96,7 +97,7 @@ static size_t special(char *text, double value)
 }
 
 /* Python writes positional notation for exponents -4 to 15, scientific beyond. */
-static size_t lay_out(char *text, const char *digits, int count, int exponent, int negative)
+static size_t lay_out(char *text, const char *digits, int count, int exponent, bool negative)
 {
     char *out = text;
     if (negative)
@@ -128,22 +129,6 @@ static size_t lay_out(char *text, const char *digits, int count, int exponent, i
     }
     *out = '\0';
     return (size_t)(out - text);
-}
-
-/* "d.ddde[+-]xx" as printf writes it -> significant digits and exponent. */
-static size_t from_scientific(char *text, char *scientific)
-{
-    char digits[24];
-    int count = 0;
-    int negative = *scientific == '-';
-    char *p = scientific + negative;
-    for (; *p && *p != 'e'; p++)
-        if (*p >= '0' && *p <= '9')
-            digits[count++] = *p;
-    int exponent = atoi(p + 1);
-    while (count > 1 && digits[count - 1] == '0')
-        count--;
-    return lay_out(text, digits, count, exponent, negative);
 }
 
 static char *write_digits(char *out, uint64_t number, int least)
@@ -190,20 +175,14 @@ size_t gt_number_repr(char *text, double value)
     double whole = nearbyint(size * (small ? 1e9 : 1e6));
     if (size >= 1e-4 && size < 0x1p33 && whole / (small ? 1e9 : 1e6) == size)
         return lay_out_fixed(text, (uint64_t)whole, small ? 9 : 6, signbit(value));
-    char scientific[40];
-    int least = size < DBL_MIN ? 0 : 14; /* 15 digits always survive, but for subnormal numbers */
-    for (int precision = least; precision <= 16; precision++) {
-        snprintf(scientific, sizeof scientific, "%.*e", precision, value);
-        point_for_comma(scientific);
-        if (precision == 16 || strtod_l(scientific, NULL, c_locale()) == value)
-            break;
-    }
-    return from_scientific(text, scientific);
+    char digits[GT_SHORTEST_DIGITS];
+    int exponent, count = gt_shortest_digits(size, digits, &exponent);
+    return lay_out(text, digits, count, exponent, signbit(value));
 }
 
 size_t gt_number_rounded(char *text, double value, int decimals)
 {
-    if (!isfinite(value) || fabs(value) >= 1e15)
+    if (!isfinite(value) || fabs(value) >= 0x1p52) /* from there on all doubles are whole */
         return gt_number_repr(text, value);
     char fixed[48];
     snprintf(fixed, sizeof fixed, "%.*f", decimals, value);

@@ -83,6 +83,24 @@ static void json_is_laid_out_as_python_does(void **state)
     gt_buffer_release(&out);
 }
 
+static void json_has_a_greatest_depth(void **state)
+{
+    (void)state;
+    struct gt_buffer out = {0};
+    struct gt_json json;
+    for (int depth = GT_JSON_DEPTH - 1; depth <= GT_JSON_DEPTH + 3; depth++) {
+        gt_buffer_clear(&out);
+        gt_json_init(&json, &out, 0);
+        for (int i = 0; i < depth; i++)
+            gt_json_array_begin(&json);
+        for (int i = 0; i < depth; i++)
+            gt_json_array_end(&json);
+        assert_int_equal(json.depth, 0);
+        assert_int_equal(out.failed, depth < GT_JSON_DEPTH ? 0 : -E2BIG);
+    }
+    gt_buffer_release(&out);
+}
+
 static void a_root_stays_below_its_folder(void **state)
 {
     (void)state;
@@ -144,6 +162,7 @@ int main(void)
         cmocka_unit_test(the_first_error_stays),
         cmocka_unit_test(a_buffer_keeps_its_first_failure),
         cmocka_unit_test(json_is_laid_out_as_python_does),
+        cmocka_unit_test(json_has_a_greatest_depth),
         cmocka_unit_test(a_root_stays_below_its_folder),
         cmocka_unit_test(a_missing_symbol_matters_only_when_required),
     };

@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -69,13 +72,71 @@ static void rounding_goes_by_the_exact_value(void **state)
     }
 }
 
+/* At powers of two a double's neighbours are not equally far away; here is the whole range of them. */
+static void no_shorter_decimal_reads_back(void **state)
+{
+    (void)state;
+    for (int power = -1074; power < 1024; power++) {
+        char text[GT_NUMBER_SIZE], shorter[GT_NUMBER_SIZE];
+        double value = ldexp(1, power), read;
+        gt_number_repr(text, value);
+        assert_int_equal(gt_number_double(text, &read), 0);
+        assert_true(read == value);
+        int digits = 0;
+        for (const char *p = text; *p && *p != 'e'; p++)
+            digits += (*p >= '0' && *p <= '9') && (digits || *p != '0');
+        if (power >= 0 && power < 54) /* integers written with ".0" */
+            continue;
+        snprintf(shorter, sizeof shorter, "%.*e", digits > 1 ? digits - 2 : 0, value);
+        assert_true(digits == 1 || strtod(shorter, NULL) != value);
+    }
+}
+
+/* Random numbers of all sizes, as Python's repr() and round() write them. */
+static void texts_are_those_of_python(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import math, random, struct\n"
+        "random.seed(20)\n"
+        "def show(v):\n"
+        "    n = random.randint(0, 9)\n"
+        "    print(v.hex(), repr(v), n, repr(round(v, n)))\n"
+        "for k in range(-1074, 1024):\n"
+        "    v = math.ldexp(1.0, k)\n"
+        "    show(v); show(math.nextafter(v, 0)); show(-math.nextafter(v, math.inf))\n"
+        "for k in range(-323, 309):\n"
+        "    show(float(f\"1e{k}\")); show(math.nextafter(float(f\"1e{k}\"), 0))\n"
+        "for _ in range(5000):\n"
+        "    v = struct.unpack(\"d\", random.randbytes(8))[0]\n"
+        "    show(v if math.isfinite(v) else 1.0)\n"
+        "    show(random.uniform(0, 10 ** random.randint(-12, 18)))\n"
+        "    show(round(random.uniform(0, 10 ** random.randint(-3, 12)), random.randint(0, 12)))\n"
+        "    show(random.randint(0, 10 ** 15) / random.choice([1, 2, 3, 8, 1e3, 1e6, 1e9]))\n";
+    char command[sizeof script + 32], exact[64], repr[64], rounded[64], text[GT_NUMBER_SIZE];
+    snprintf(command, sizeof command, "python3 -c '%s'", script);
+    FILE *python = popen(command, "re");
+    assert_non_null(python);
+    int decimals, count = 0;
+    for (; fscanf(python, "%63s %63s %d %63s", exact, repr, &decimals, rounded) == 4; count++) {
+        double value = strtod(exact, NULL), read;
+        gt_number_repr(text, value);
+        assert_string_equal(text, repr);
+        assert_int_equal(gt_number_double(text, &read), 0);
+        assert_true(read == value);
+        gt_number_rounded(text, value, decimals);
+        assert_string_equal(text, rounded);
+    }
+    assert_int_equal(pclose(python), 0);
+    assert_int_equal(count, 3 * 2098 + 2 * 632 + 4 * 5000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_read_whole_texts_only),
-        cmocka_unit_test(integers_have_limits),
-        cmocka_unit_test(texts_read_back_as_the_same_number),
-        cmocka_unit_test(rounding_goes_by_the_exact_value),
+        cmocka_unit_test(numbers_read_whole_texts_only),      cmocka_unit_test(integers_have_limits),
+        cmocka_unit_test(texts_read_back_as_the_same_number), cmocka_unit_test(rounding_goes_by_the_exact_value),
+        cmocka_unit_test(no_shorter_decimal_reads_back),      cmocka_unit_test(texts_are_those_of_python),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

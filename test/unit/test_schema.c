@@ -1,0 +1,105 @@
+/* Units, the table of metrics, and the report of both. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/report.h"
+#include "schema/metric.h"
+#include "schema/unit.h"
+
+static void units_are_decimal(void **state)
+{
+    (void)state;
+    double factor, expected = 1;
+    for (int i = 0; gt_memory_units[i]; i++, expected *= 1000) {
+        assert_int_equal(gt_unit_memory(gt_memory_units[i], &factor, NULL), 0);
+        assert_true(factor == expected);
+    }
+    static const double seconds[] = {1, 60, 3600, 86400};
+    for (int i = 0; gt_time_units[i]; i++) {
+        assert_int_equal(gt_unit_time(gt_time_units[i], &factor, NULL), 0);
+        assert_true(factor == seconds[i]);
+    }
+}
+
+static void wrong_units_name_the_choices(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"gigabyte", "GB", "", "seconds", NULL};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct gt_error error = {0};
+        double factor = 7;
+        assert_int_equal(gt_unit_memory(wrong[i], &factor, &error), -EINVAL);
+        assert_true(factor == 7);
+        assert_non_null(strstr(error.text, "megabytes"));
+    }
+}
+
+static void metrics_are_well_formed(void **state)
+{
+    (void)state;
+    for (int id = 0; id < GT_METRIC_COUNT; id++) {
+        const struct gt_metric *metric = &gt_metrics[id];
+        assert_int_equal(gt_metric_find(metric->name), id); /* so names are unique */
+        assert_int_equal(metric->name[strspn(metric->name, "abcdefghijklmnopqrstuvwxyz_0123456789")], '\0');
+        assert_true(metric->scopes && metric->scopes < 1u << GT_SCOPE_COUNT);
+        assert_true(metric->help[0] >= 'A' && metric->help[0] <= 'Z');
+        assert_true(metric->help[strlen(metric->help) - 1] != '.');
+    }
+    assert_int_equal(gt_metric_find("no_such_metric"), -ENOENT);
+}
+
+static const char *cell_of(const struct gt_node *table, const char *row, const char *column)
+{
+    for (size_t i = 0; i < gt_table_rows(table); i++)
+        for (size_t k = 0; k < gt_table_columns(table) && !strcmp(gt_table_cell_text(table, i, 0), row); k++)
+            if (!strcmp(gt_table_column_key(table, k), column))
+                return gt_table_cell_text(table, i, k);
+    fail_msg("no %s of %s", column, row);
+    return NULL;
+}
+
+static void schema_tells_units_and_meanings(void **state)
+{
+    (void)state;
+    struct gt_report *report;
+    assert_int_equal(gt_schema_report(&report, NULL), 0);
+    const struct gt_node *metrics = gt_node_find(gt_report_top(report), "metrics");
+    const struct gt_node *columns = gt_node_find(gt_report_top(report), "columns");
+    assert_int_equal(gt_table_rows(metrics), GT_METRIC_COUNT);
+    assert_string_equal(cell_of(metrics, "cpu_time", "unit"), "seconds");
+    assert_string_equal(cell_of(metrics, "cpu_time", "kind"), "counter");
+    assert_string_equal(cell_of(metrics, "processes", "scopes"), "combined");
+    static const struct {
+        const char *column, *unit;
+    } units[] = {
+        {"main_ram", "ram_unit"},
+        {"combined_gpu_ram", "gpu_ram_unit"},
+        {"cpu_main_hardware_utilization_percent", "percent"},
+        {"main_n_threads", "count"},
+        {"timestamp", "seconds"},
+        {"combined_swap", "bytes"},
+    };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        assert_string_equal(cell_of(columns, units[i].column, "unit"), units[i].unit);
+    for (size_t i = 0; i < gt_table_rows(columns); i++)
+        assert_true(strlen(gt_table_cell_text(columns, i, 4)) > 5);
+    gt_report_free(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_are_decimal),
+        cmocka_unit_test(wrong_units_name_the_choices),
+        cmocka_unit_test(metrics_are_well_formed),
+        cmocka_unit_test(schema_tells_units_and_meanings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
