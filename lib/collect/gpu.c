@@ -33,6 +33,33 @@ double gt_energy_counter_read(struct gt_energy_counter *counter, double joules)
     return counter->total;
 }
 
+static void judge_window(struct gt_energy_check *check)
+{
+    static const double shortest_window = 2, least_joules = 50, tolerance = 4;
+    if (check->seconds < shortest_window || check->expected < least_joules)
+        return;
+    bool agrees = check->counted < check->expected * tolerance && check->counted > check->expected / tolerance;
+    check->disagreements = agrees ? 0 : check->disagreements + 1;
+    check->is_wrong |= check->disagreements > 1;
+    check->counted = check->expected = check->seconds = 0;
+}
+
+void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts)
+{
+    if (isnan(joules) || isnan(watts))
+        return;
+    if (!isnan(check->joules)) {
+        double seconds = (double)(now_ns - check->last_ns) / 1e9;
+        check->seconds += seconds;
+        check->expected += seconds * (watts + check->watts) / 2;
+        check->counted += joules - check->joules;
+        judge_window(check);
+    }
+    check->joules = joules;
+    check->watts = watts;
+    check->last_ns = now_ns;
+}
+
 uint32_t gt_row_u32(const unsigned char *row, size_t offset)
 {
     uint32_t value;

@@ -23,6 +23,20 @@ struct gt_energy_counter {
 /* Joules since the first reading. NaN in, NaN out, and the counter goes on at the next reading. */
 double gt_energy_counter_read(struct gt_energy_counter *counter, double joules);
 
+/* An energy counter held against the power of the same device. Some counters stand still, some count in a wrong unit. */
+struct gt_energy_check {
+    double watts, joules;     /* of the last look; joules is NaN before the first */
+    double counted, expected; /* joules in this window */
+    double seconds;
+    int64_t last_ns;
+    int disagreements; /* windows in a row */
+    bool is_wrong;
+};
+
+/* `joules` is what gt_energy_counter_read said. Once two windows in a row were off by more than a factor of 4 the counter is
+ * taken as wrong for good. */
+void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts);
+
 /* A row of a list that a driver writes; its size differs between driver versions that export the same function. */
 struct gt_row_layout {
     size_t size;

@@ -1,0 +1,306 @@
+/* AMD GPUs by AMD SMI and ROCm SMI, and the known faults of their figures. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/gpu_machine.h"
+
+extern const struct gt_collector_type gt_collector_amd;
+
+#define CARD                                                                                                 \
+    "device 0\nname Fake MI300X\nuuid ee-0001\nbdf 0 195 0 0\nvram 200000000000 3000000000\nactivity 42 7\n" \
+    "temperature 0 55\nclock 0 2100\nclock 4 1300\npower 300 n/a\n"
+
+static struct gpu_machine machine;
+
+static int setup(void **state)
+{
+    (void)state;
+    gpu_machine_begin(&machine);
+    gpu_machine_initial_namespace(&machine);
+    gpu_machine_process(&machine, 100);
+    gpu_machine_process(&machine, 200);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gpu_machine_end(&machine);
+    return 0;
+}
+
+static enum gt_state open_amdsmi(const char *data)
+{
+    gpu_machine_library(&machine, "amdsmi", "amdsmi", "GT_FAKE_AMDSMI", data);
+    return gpu_machine_open(&machine, &gt_collector_amd);
+}
+
+static enum gt_state open_rocm_smi(const char *data)
+{
+    gpu_machine_library(&machine, "rocm_smi", "rocm_smi", "GT_FAKE_ROCM_SMI", data);
+    return gpu_machine_open(&machine, &gt_collector_amd);
+}
+
+static double value(int device, enum gt_metric_id metric)
+{
+    return gpu_machine_device(&machine, device, metric);
+}
+
+static void reads_every_state(void **state)
+{
+    (void)state;
+    assert_int_equal(open_amdsmi(CARD "energy 1000000 15.3\nframe\ndevice 0\nenergy 2000000 15.3\n"), GT_READY);
+    assert_string_equal(machine.availability.source, "AMD SMI (libamdsmi.so)");
+    const struct gt_device *device = &machine.frame.device[0];
+    assert_string_equal(device->name, "Fake MI300X");
+    assert_string_equal(device->uuid, "ee-0001");
+    assert_string_equal(device->pci, "0000:c3:00.0");
+    assert_string_equal(device->brand, "amd");
+    assert_true(device->memory == 200e9);
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(value(0, GT_GPU_RAM) == 3e9);
+    assert_true(value(0, GT_GPU_UTILIZATION) == 0.42);
+    assert_true(value(0, GT_GPU_MEMORY_UTILIZATION) == 0.07);
+    assert_true(value(0, GT_GPU_TEMPERATURE) == 55);
+    assert_true(value(0, GT_GPU_CLOCK) == 2100e6);
+    assert_true(value(0, GT_GPU_MEMORY_CLOCK) == 1300e6);
+    assert_true(value(0, GT_GPU_POWER) == 300);
+    assert_true(value(0, GT_GPU_ENERGY) == 0);
+    gpu_machine_step(&machine, "amdsmi", 1);
+    gpu_machine_collect(&machine, 0.05);
+    assert_true(fabs(value(0, GT_GPU_ENERGY) - 15.3) < 1e-4); /* a million counts of 15.3 uJ */
+}
+
+static void finds_power_in_each_release(void **state)
+{
+    (void)state;
+    static const char *const data[] = {"version 23\ndevice 0\npower 95 11\n", "version 24\ndevice 0\npower 95 n/a\n",
+                                       "version 25\ndevice 0\npower 95 n/a\n", "version 26\ndevice 0\npower n/a 95\n",
+                                       "version 24\ndevice 0\npower 65535 95\n"};
+    for (int i = 0; i < 5; i++) {
+        teardown(NULL);
+        setup(NULL);
+        assert_int_equal(open_amdsmi(data[i]), GT_READY);
+        gpu_machine_collect(&machine, 1);
+        assert_true(value(0, GT_GPU_POWER) == 95);
+    }
+}
+
+static void figures_that_are_not_available(void **state)
+{
+    (void)state;
+    open_amdsmi("device 0\nbdf 1 2 3 0\nactivity n/a 65535\npower n/a n/a\nvram 0 0\ntemperature 1 61\n");
+    assert_string_equal(machine.frame.device[0].uuid, "pci-0001:02:03.0");
+    assert_true(isnan(machine.frame.device[0].memory));
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(isnan(value(0, GT_GPU_UTILIZATION)) && isnan(value(0, GT_GPU_MEMORY_UTILIZATION)));
+    assert_true(isnan(value(0, GT_GPU_POWER)) && isnan(value(0, GT_GPU_ENERGY)));
+    assert_true(value(0, GT_GPU_TEMPERATURE) == 61); /* the edge sensor is missing: the hot spot */
+}
+
+static void the_second_die_has_no_power(void **state)
+{
+    (void)state;
+    open_amdsmi(CARD "energy 1000 15.3\ndevice 1\nuuid ee-0002\npower n/a 0\nenergy 0 15.3\nactivity 3 1\n");
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(value(0, GT_GPU_ENERGY) == 0);
+    assert_true(isnan(value(1, GT_GPU_ENERGY)) && isnan(value(1, GT_GPU_POWER)));
+    assert_true(value(1, GT_GPU_UTILIZATION) == 0.03);
+}
+
+/* Collect once a second for a minute; the counter of frame i stands for i seconds at `joules` each. */
+static int run_counter(double joules, int *ret_warnings)
+{
+    char data[8192] = CARD "energy 1000000 1\n";
+    for (int i = 1; i <= 20; i++) {
+        size_t used = strlen(data);
+        snprintf(data + used, sizeof data - used, "frame\ndevice 0\nenergy %.0f 1\n", 1000000 + i * joules * 1e6);
+    }
+    open_amdsmi(data);
+    int measured = 0;
+    for (int i = 0; i <= 20; i++) {
+        gpu_machine_step(&machine, "amdsmi", i);
+        *ret_warnings += gpu_machine_collect(&machine, 1) == -EIO;
+        measured += !isnan(value(0, GT_GPU_ENERGY));
+    }
+    return measured;
+}
+
+static void a_counter_that_agrees_with_power_is_used(void **state)
+{
+    (void)state;
+    int warnings = 0;
+    assert_int_equal(run_counter(290, &warnings), 21);
+    assert_int_equal(warnings, 0);
+    assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 290) < 1e-6);
+}
+
+static void a_counter_that_stands_still_is_not(void **state)
+{
+    (void)state;
+    int warnings = 0;
+    assert_in_range(run_counter(0, &warnings), 1, 6);
+    assert_int_equal(warnings, 1);
+    assert_true(isnan(value(0, GT_GPU_ENERGY)) && value(0, GT_GPU_POWER) == 300);
+}
+
+static void a_counter_in_a_wrong_unit_is_not(void **state)
+{
+    (void)state;
+    int warnings = 0;
+    assert_in_range(run_counter(300 * 15.3, &warnings), 1, 6);
+    assert_int_equal(warnings, 1);
+}
+
+static void expect_rows(const char *row)
+{
+    char data[600];
+    snprintf(data, sizeof data,
+             "row %s\n" CARD "process 100 11000000 0 0\nprocess 200 22000000 0 0\nprocess 999 5 0 0\n", row);
+    assert_int_equal(open_amdsmi(data), GT_READY);
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_int_equal(machine.frame.share_count, 2);
+    assert_true(gpu_machine_share(&machine, 0, 100, GT_GPU_RAM) == 11e6);
+    assert_true(gpu_machine_share(&machine, 0, 200, GT_GPU_RAM) == 22e6);
+    assert_true(isnan(gpu_machine_share(&machine, 0, 200, GT_GPU_UTILIZATION))); /* no engine time is counted */
+}
+
+static void process_rows_of_each_release(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"32 16", "32 48", "64 16", "64 48", "256 16", "256 48"};
+    for (int i = 0; i < 6; i++) {
+        teardown(NULL);
+        setup(NULL);
+        expect_rows(rows[i]);
+    }
+}
+
+static void many_process_rows(void **state)
+{
+    (void)state;
+    char *data = calloc(1, 65536);
+    size_t used = (size_t)sprintf(data, CARD);
+    for (int i = 0; i < 500; i++)
+        used += (size_t)sprintf(data + used, "process %d 1000 0 0\n", 3000 + i);
+    sprintf(data + used, "process 100 77 0 0\n");
+    open_amdsmi(data);
+    free(data);
+    gpu_machine_collect(&machine, 1);
+    assert_true(gpu_machine_share(&machine, 0, 100, GT_GPU_RAM) == 77);
+}
+
+static void unknown_process_rows(void **state)
+{
+    (void)state;
+    char text[200];
+    open_amdsmi("row 100 24\n" CARD "process 100 11 0 0\nprocess 200 22 0 0\n");
+    gpu_machine_collect(&machine, 1);
+    assert_int_equal(machine.frame.share_count, 0);
+    machine.type->describe(machine.state, text, sizeof text);
+    assert_string_equal(text, "the library lists processes in an unknown form");
+}
+
+static void engine_time_becomes_utilization(void **state)
+{
+    (void)state;
+    open_amdsmi(CARD "process 100 1000 1000000000 500000000\n"
+                     "frame\ndevice 0\nprocess 100 1000 1500000000 700000000\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(isnan(gpu_machine_share(&machine, 0, 100, GT_GPU_UTILIZATION)));
+    gpu_machine_step(&machine, "amdsmi", 1);
+    gpu_machine_collect(&machine, 2);
+    assert_true(fabs(gpu_machine_share(&machine, 0, 100, GT_GPU_UTILIZATION) - 0.25) < 1e-9);
+    assert_true(fabs(gpu_machine_share(&machine, 0, 100, GT_GPU_ENCODER) - 0.1) < 1e-9);
+}
+
+static void rocm_smi_is_the_fallback(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        open_rocm_smi("flag 1\ndevice 0\nname Fake MI100\nunique 0x1234\nbdf 0 195 0\nvram 32000000000 2000000\n"
+                      "busy 33\nmemory_busy 200\ntemperature 1 47500\nclock 0 1502000000\n"
+                      "power_average 120500000\nenergy 500 15.3\nprocess 200 1234\nprocess 999 1\n"),
+        GT_READY);
+    assert_string_equal(machine.availability.source, "ROCm SMI (librocm_smi.so)");
+    assert_string_equal(machine.frame.device[0].uuid, "GPU-0000000000001234");
+    assert_string_equal(machine.frame.device[0].pci, "0000:c3:00.0");
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(value(0, GT_GPU_RAM) == 2e6);
+    assert_true(value(0, GT_GPU_UTILIZATION) == 0.33);
+    assert_true(isnan(value(0, GT_GPU_MEMORY_UTILIZATION)));
+    assert_true(value(0, GT_GPU_TEMPERATURE) == 47.5);
+    assert_true(value(0, GT_GPU_CLOCK) == 1502e6);
+    assert_true(isnan(value(0, GT_GPU_MEMORY_CLOCK)));
+    assert_true(value(0, GT_GPU_POWER) == 120.5);
+    assert_true(value(0, GT_GPU_ENERGY) == 0);
+    assert_int_equal(machine.frame.share_count, 1);
+    assert_true(gpu_machine_share(&machine, 0, 200, GT_GPU_RAM) == 1234);
+}
+
+static void rocm_smi_frequencies_without_flag(void **state)
+{
+    (void)state;
+    open_rocm_smi("device 0\nclock 4 1200000000\n");
+    gpu_machine_collect(&machine, 1);
+    assert_true(value(0, GT_GPU_MEMORY_CLOCK) == 1200e6);
+    assert_true(isnan(value(0, GT_GPU_CLOCK)));
+}
+
+static void tells_why_it_is_not_ready(void **state)
+{
+    (void)state;
+    assert_int_equal(open_amdsmi("init 10\n"), GT_DENIED);
+    gpu_machine_file(&machine, "GT_FAKE_AMDSMI", "init 18\n");
+    assert_int_equal(gpu_machine_open(&machine, &gt_collector_amd), GT_ABSENT);
+    gpu_machine_file(&machine, "sys/module/amdgpu/refcnt", "1\n");
+    assert_int_equal(gpu_machine_open(&machine, &gt_collector_amd), GT_BROKEN);
+    gpu_machine_file(&machine, "GT_FAKE_AMDSMI", "# no device\n");
+    assert_int_equal(gpu_machine_open(&machine, &gt_collector_amd), GT_ABSENT);
+    machine.options.gpu_brand = "intel";
+    gpu_machine_file(&machine, "GT_FAKE_AMDSMI", CARD);
+    assert_int_equal(gpu_machine_open(&machine, &gt_collector_amd), GT_ABSENT);
+    machine.options.gpu_brand = "AMD";
+    assert_int_equal(gpu_machine_open(&machine, &gt_collector_amd), GT_READY);
+}
+
+static void processors_that_are_no_gpus_are_left_out(void **state)
+{
+    (void)state;
+    open_amdsmi("device 0\ntype 2\n"
+                "device 1\nuuid ee-0002\ntype 1\n");
+    assert_int_equal(machine.frame.device_count, 1);
+    assert_string_equal(machine.frame.device[0].uuid, "ee-0002");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(reads_every_state),
+        TEST(finds_power_in_each_release),
+        TEST(figures_that_are_not_available),
+        TEST(the_second_die_has_no_power),
+        TEST(a_counter_that_agrees_with_power_is_used),
+        TEST(a_counter_that_stands_still_is_not),
+        TEST(a_counter_in_a_wrong_unit_is_not),
+        TEST(process_rows_of_each_release),
+        TEST(many_process_rows),
+        TEST(unknown_process_rows),
+        TEST(engine_time_becomes_utilization),
+        TEST(rocm_smi_is_the_fallback),
+        TEST(rocm_smi_frequencies_without_flag),
+        TEST(tells_why_it_is_not_ready),
+        TEST(processors_that_are_no_gpus_are_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
