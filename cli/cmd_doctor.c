@@ -1,0 +1,36 @@
+#include "gpu_tracker.h"
+#include "message.h"
+#include "option.h"
+#include "output.h"
+#include "settings.h"
+
+static int run(const struct options *options, int count, char **operands)
+{
+    (void)count;
+    (void)operands;
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_tracker_options settings = settings_tracker(options);
+    int status = output_prepare(&output, options);
+    if (status)
+        return status;
+    status = gt_tracker_check(&settings, &error);
+    if (status >= 0)
+        status = gt_doctor_report(&settings, &report, &error);
+    if (status < 0) {
+        say("%s", error.text);
+        return exit_status_of(status);
+    }
+    status = output_report(&output, report);
+    gt_report_free(report);
+    return status;
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .synopsis = "",
+    .summary = "Show where each metric comes from on this machine, and what would enable the missing ones",
+    .operand = OPERAND_NONE,
+    .run = run,
+};

@@ -1,0 +1,32 @@
+#include "gpu_tracker.h"
+#include "message.h"
+#include "option.h"
+#include "output.h"
+
+static int run(const struct options *options, int count, char **operands)
+{
+    (void)count;
+    (void)operands;
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    int status = output_prepare(&output, options);
+    if (status)
+        return status;
+    status = gt_schema_report(&report, &error);
+    if (status < 0) {
+        say("%s", error.text);
+        return exit_status_of(status);
+    }
+    status = output_report(&output, report);
+    gt_report_free(report);
+    return status;
+}
+
+const struct command command_schema = {
+    .name = "schema",
+    .synopsis = "",
+    .summary = "List the metrics, and the columns of tracking files",
+    .operand = OPERAND_NONE,
+    .run = run,
+};

@@ -1,0 +1,49 @@
+#include "command.h"
+
+#include <string.h>
+
+#define COMMAND(bit, entry) extern const struct command command_##entry;
+#include "command.def"
+#undef COMMAND
+
+const struct command *const commands[COMMAND_COUNT] = {
+#define COMMAND(bit, entry) &command_##entry,
+#include "command.def"
+#undef COMMAND
+};
+
+/* How many of `words` the name consists of; 0 when they are not it. */
+static int match(const char *name, int count, char *const *words)
+{
+    for (int used = 0; used < count; used++) {
+        size_t length = strcspn(name, " ");
+        if (!length || strlen(words[used]) != length || strncmp(name, words[used], length) != 0)
+            return 0;
+        if (!name[length])
+            return used + 1;
+        name += length + 1;
+    }
+    return 0;
+}
+
+const struct command *command_find(int count, char *const *words, int *used)
+{
+    const struct command *found = NULL;
+    *used = 0;
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        int length = match(commands[i]->name, count, words);
+        if (length > *used) {
+            found = commands[i];
+            *used = length;
+        }
+    }
+    return found;
+}
+
+int command_number(const struct command *command)
+{
+    int number = 0;
+    while (commands[number] != command)
+        number++;
+    return number;
+}

@@ -1,0 +1,43 @@
+/* A command of gpu-tracker: one file cmd_<entry>.c with a const entry, and one line in command.def. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stddef.h>
+
+struct options;
+
+/* What the words that are not options are: for shell completion, and for where options end. */
+enum operand {
+    OPERAND_NONE,
+    OPERAND_PROGRAM, /* a command with its arguments; the first one ends the options of gpu-tracker */
+    OPERAND_PROCESS,
+    OPERAND_FILE,
+    OPERAND_SHELL,
+    OPERAND_COMMAND,
+};
+
+struct command {
+    const char *name;        /* "run"; "sub-track analyze"; "" for the form that has no name */
+    const char *synopsis;    /* what follows the options in the usage line, "" when nothing does */
+    const char *summary;     /* one line for the list of commands */
+    const char *description; /* paragraphs separated by blank lines, for --help and the man page; may be NULL */
+    enum operand operand;
+    int least, most; /* how many operands; most < 0: any number */
+    /* Returns the exit status; has said what went wrong. */
+    int (*run)(const struct options *options, int count, char **operands);
+};
+
+/* Command number i of command.def. */
+enum command_number {
+#define COMMAND(bit, entry) COMMAND_##bit,
+#include "command.def"
+#undef COMMAND
+    COMMAND_COUNT
+};
+extern const struct command *const commands[COMMAND_COUNT];
+
+/* The command that the first words name, the longest name first; *used says how many words that were. NULL: none. */
+const struct command *command_find(int count, char *const *words, int *used);
+int command_number(const struct command *command);
+
+#endif

@@ -1,0 +1,219 @@
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "message.h"
+
+struct config {
+    struct options *options;
+    const struct command *command;
+    const char *path;
+};
+
+static int out_of_memory(const char *origin)
+{
+    say("%s: out of memory", origin);
+    return EXIT_TRACKER;
+}
+
+/* A scalar as text, in memory that `options` owns; NULL without memory. */
+static char *scalar_text(struct options *options, const json_t *value)
+{
+    char number[64];
+    const char *text = number;
+    if (json_is_string(value))
+        text = json_string_value(value);
+    else if (json_is_boolean(value))
+        text = json_is_true(value) ? "true" : "false";
+    else if (json_is_integer(value))
+        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else
+        snprintf(number, sizeof number, "%.17g", json_real_value(value));
+    return options_own(options, strdup(text));
+}
+
+static const char *wanted(enum option_type type)
+{
+    switch (type) {
+    case OPTION_NUMBER: return "a number";
+    case OPTION_INTEGER: return "a whole number";
+    case OPTION_FLAG: return "true or false";
+    case OPTION_LIST:
+    case OPTION_WORDS: return "a list of strings";
+    default: return "a string";
+    }
+}
+
+static bool fits(enum option_type type, const json_t *value)
+{
+    switch (type) {
+    case OPTION_NUMBER: return json_is_number(value);
+    case OPTION_INTEGER: return json_is_integer(value);
+    case OPTION_FLAG: return json_is_boolean(value);
+    default: return json_is_string(value);
+    }
+}
+
+/* ["a", "b"] -> "a,b" */
+static int store_words(struct config *config, const struct option *option, const json_t *list, const char *origin)
+{
+    size_t size = 1, i;
+    json_t *word;
+    json_array_foreach (list, i, word)
+        size += json_string_length(word) + 1;
+    char *text = options_own(config->options, calloc(1, size));
+    if (!text)
+        return out_of_memory(origin);
+    json_array_foreach (list, i, word) {
+        if (i)
+            strcat(text, ",");
+        strcat(text, json_string_value(word));
+    }
+    return option_store(config->options, option, text, origin);
+}
+
+static int store_list(struct config *config, const struct option *option, const json_t *list, const char *origin)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach (list, i, item)
+        if (!json_is_string(item))
+            return say_usage("%s: must be a list of strings", origin);
+    if (option->type == OPTION_WORDS)
+        return store_words(config, option, list, origin);
+    json_array_foreach (list, i, item) {
+        char *text = scalar_text(config->options, item);
+        int status = text ? option_add(config->options, option, text, origin) : out_of_memory(origin);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+static int store_value(struct config *config, const struct option *option, const json_t *value)
+{
+    char origin[PATH_MAX + 64];
+    snprintf(origin, sizeof origin, "%s: %s", config->path, option->key);
+    if (json_is_array(value) && (option->type == OPTION_LIST || option->type == OPTION_WORDS))
+        return store_list(config, option, value, origin);
+    if (!fits(option->type, value))
+        return say_usage("%s: must be %s", origin, wanted(option->type));
+    char *text = scalar_text(config->options, value);
+    return text ? option_store(config->options, option, text, origin) : out_of_memory(origin);
+}
+
+static int unknown_key(const struct config *config, const char *key)
+{
+    /* The original's measuring process, which these set up, does not exist here. */
+    static const char *const without_meaning[] = {"process_id", "resource_usage_file", "n_join_attempts",
+                                                  "join_timeout"};
+    for (size_t i = 0; i < sizeof without_meaning / sizeof *without_meaning; i++)
+        if (strcmp(key, without_meaning[i]) == 0)
+            return say_usage("%s: the key '%s' has no meaning for this command: remove it", config->path, key);
+    struct suggestion suggestion = {.word = key};
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (option_table[i].configurable)
+            suggest(&suggestion, option_table[i].key);
+    if (suggestion.nearest)
+        return say_usage("%s: unknown key '%s': did you mean '%s'?", config->path, key, suggestion.nearest);
+    return say_usage("%s: unknown key '%s'", config->path, key);
+}
+
+static int apply_key(struct config *config, const char *key, const json_t *value)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        if (!option->configurable || strcmp(option->key, key) != 0)
+            continue;
+        if (json_is_null(value) || config->options->given[i] || !option_applies(option, config->command))
+            return 0;
+        return store_value(config, option, value);
+    }
+    return unknown_key(config, key);
+}
+
+static int apply_file(struct options *options, const struct command *command, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return say_usage("%s: cannot read this configuration file: %s", path, strerror(errno));
+    json_error_t error;
+    json_t *document = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    fclose(file);
+    if (!document)
+        return say_usage("%s:%d: not valid JSON: %s", path, error.line, error.text);
+    struct config config = {options, command, path};
+    int status = 0;
+    const char *key;
+    json_t *value;
+    if (!json_is_object(document))
+        status = say_usage("%s: must be one JSON object of settings", path);
+    json_object_foreach (document, key, value)
+        if (!status)
+            status = apply_key(&config, key, value);
+    json_decref(document);
+    return status;
+}
+
+const char *config_variable(const struct option *option, char text[CONFIG_VARIABLE_SIZE])
+{
+    snprintf(text, CONFIG_VARIABLE_SIZE, CONFIG_ENVIRONMENT_PREFIX "%s", option->key);
+    for (char *c = text; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return text;
+}
+
+static int apply_environment(struct options *options, const struct command *command)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        if (!option->configurable || options->given[i] || !option_applies(option, command))
+            continue;
+        char name[CONFIG_VARIABLE_SIZE];
+        const char *value = getenv(config_variable(option, name));
+        if (!value || !*value)
+            continue;
+        int status = option_store(options, option, value, name);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+/* $XDG_CONFIG_HOME/gpu-tracker/config.json; false when there is none. */
+static bool user_file(char *path, size_t size)
+{
+    const char *folder = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    int length;
+    if (folder && *folder == '/')
+        length = snprintf(path, size, "%s/gpu-tracker/config.json", folder);
+    else if (home && *home == '/')
+        length = snprintf(path, size, "%s/.config/gpu-tracker/config.json", home);
+    else
+        return false;
+    return (size_t)length < size && access(path, F_OK) == 0;
+}
+
+int config_apply(struct options *options, const struct command *command)
+{
+    char user[PATH_MAX];
+    const char *project = getenv(CONFIG_PROJECT_VARIABLE);
+    int status = 0;
+    if (options->tconfig)
+        status = apply_file(options, command, options->tconfig);
+    if (!status)
+        status = apply_environment(options, command);
+    if (!status && project && *project)
+        status = apply_file(options, command, project);
+    if (!status && user_file(user, sizeof user))
+        status = apply_file(options, command, user);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* The text of --help, made from the tables of commands and options. */
+#ifndef CLI_HELP_H
+#define CLI_HELP_H
+
+#include <stdio.h>
+
+#include "option.h"
+
+void help_print(FILE *out, const struct command *command);
+/* "-o, --output=FILE" */
+enum { HELP_TERM_SIZE = 80 };
+const char *help_term(const struct option *option, char text[HELP_TERM_SIZE]);
+
+#endif

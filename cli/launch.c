@@ -1,0 +1,122 @@
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "signals.h"
+
+/* 0 when `path` can be executed, else the errno that says why not. */
+static int executable(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return errno;
+    if (S_ISDIR(status.st_mode))
+        return EISDIR;
+    if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
+        return errno;
+    return S_ISREG(status.st_mode) ? 0 : EACCES;
+}
+
+/* Looks through PATH as execvp does: a file that is there but not executable counts only when no other is. */
+static int search(const char *program)
+{
+    const char *path = getenv("PATH");
+    int found = ENOENT;
+    if (!path)
+        path = "/bin:/usr/bin";
+    for (;;) {
+        size_t length = strcspn(path, ":");
+        char name[PATH_MAX];
+        int size = snprintf(name, sizeof name, "%.*s%s%s", (int)length, path, length ? "/" : "", program);
+        int status = (size_t)size < sizeof name ? executable(name) : ENAMETOOLONG;
+        if (status == 0)
+            return 0;
+        if (status == EACCES)
+            found = EACCES;
+        if (!path[length])
+            return found;
+        path += length + 1;
+    }
+}
+
+int launch_check(const char *program)
+{
+    int status = !*program ? ENOENT : strchr(program, '/') ? executable(program) : search(program);
+    if (!status)
+        return 0;
+    if (status == ENOENT && !strchr(program, '/'))
+        say("'%s': command not found", program);
+    else
+        say("'%s': cannot execute: %s", program, strerror(status));
+    return status == ENOENT || status == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* Never returns. A gate that closes unopened means that gpu-tracker is gone. */
+_Noreturn static void become(char *const *words, int gate, int result, const struct signals *signals)
+{
+    char go;
+    ssize_t length;
+    while ((length = read(gate, &go, 1)) < 0 && errno == EINTR)
+        continue;
+    if (length != 1)
+        _exit(EXIT_TRACKER);
+    signals_restore(signals);
+    execvp(words[0], words);
+    int code = errno;
+    if (write(result, &code, sizeof code) < 0)
+        code = 0;
+    _exit(code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+int launch_fork(struct launch *launch, char *const *words, const struct signals *signals)
+{
+    int gate[2] = {-1, -1}, result[2] = {-1, -1};
+    *launch = (struct launch){-1, -1, -1};
+    if (pipe2(gate, O_CLOEXEC) == 0 && pipe2(result, O_CLOEXEC) == 0)
+        launch->pid = fork();
+    int code = errno;
+    if (launch->pid == 0) {
+        close(gate[1]);
+        become(words, gate[0], result[1], signals);
+    }
+    close(gate[0]);
+    close(result[1]);
+    if (launch->pid < 0) {
+        close(gate[1]);
+        close(result[0]);
+        return -code;
+    }
+    launch->gate = gate[1];
+    launch->result = result[0];
+    return 0;
+}
+
+int launch_release(struct launch *launch)
+{
+    int code = 0;
+    ssize_t length = write(launch->gate, "", 1);
+    close(launch->gate);
+    if (length == 1)
+        while ((length = read(launch->result, &code, sizeof code)) < 0 && errno == EINTR)
+            continue;
+    close(launch->result);
+    launch->gate = launch->result = -1;
+    return code;
+}
+
+void launch_cancel(struct launch *launch)
+{
+    close(launch->gate);
+    close(launch->result);
+    while (waitpid(launch->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}

@@ -1,0 +1,25 @@
+/* Starting the command: found in PATH before anything else happens, forked, held until the tracker is armed, executed.
+ * It gets the signal mask, dispositions, descriptors, terminal and process group that gpu-tracker was started with. */
+#ifndef CLI_LAUNCH_H
+#define CLI_LAUNCH_H
+
+#include <sys/types.h>
+
+struct signals;
+
+struct launch {
+    pid_t pid;
+    int gate;   /* writing here lets the child execute the command */
+    int result; /* what execvp said; nothing when it succeeded */
+};
+
+/* Can `program` be executed? 0, or EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE after saying why. */
+int launch_check(const char *program);
+/* Fork the child, which waits. 0 or negative errno. */
+int launch_fork(struct launch *launch, char *const *words, const struct signals *signals);
+/* Let it execute the command: 0, or the errno of execvp (the child has ended then). */
+int launch_release(struct launch *launch);
+/* End a child that still waits. */
+void launch_cancel(struct launch *launch);
+
+#endif

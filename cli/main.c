@@ -1,0 +1,95 @@
+/* gpu-tracker: finds the command, reads its options, runs it. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "gpu_tracker.h"
+#include "help.h"
+#include "message.h"
+
+extern const struct command command_execute;
+
+/* A descriptor 0, 1 or 2 that was closed must not become one of ours. */
+static void occupy_standard_streams(void)
+{
+    while (true) {
+        int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (fd > STDERR_FILENO || fd < 0) {
+            close(fd);
+            return;
+        }
+    }
+}
+
+static int unknown_command(const char *word)
+{
+    struct suggestion suggestion = {.word = word};
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        suggest(&suggestion, commands[i]->name);
+    if (suggestion.nearest)
+        return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, suggestion.nearest);
+    return say_usage("unknown command '%s' (gpu-tracker run -- %s ... tracks a program; see gpu-tracker --help)", word,
+                     word);
+}
+
+static int check_operands(const struct command *command, int count, char **operands)
+{
+    char hint[80];
+    help_hint(command, hint, sizeof hint);
+    int used;
+    if (command->most >= 0 && count > command->most && !*command->name && command_find(count, operands, &used))
+        return say_usage("'%s' is a command and comes before the options (%s)", operands[0], hint);
+    if (command->most >= 0 && count > command->most)
+        return say_usage("unexpected argument '%s' (%s)", operands[command->most], hint);
+    if (count < command->least)
+        return say_usage("%s: %s is missing (%s)", command->name, command->synopsis, hint);
+    return 0;
+}
+
+static int run(struct options *options, const struct command *command, int count, char **words)
+{
+    int operands;
+    int status = options_parse(options, command, count, words, &operands);
+    if (status)
+        return status;
+    if (options->help) {
+        help_print(stdout, command);
+        return 0;
+    }
+    if (options->version) {
+        printf("gpu-tracker %s\n", gt_version());
+        return 0;
+    }
+    status = check_operands(command, operands, words);
+    if (!status)
+        status = config_apply(options, command);
+    words[operands] = NULL;
+    return status ? status : command->run(options, operands, words);
+}
+
+int main(int count, char **words)
+{
+    struct options options = {0};
+    const struct command *command = &command_execute;
+    int used = 0;
+    occupy_standard_streams();
+    if (count < 1)
+        return EXIT_USAGE;
+    count--;
+    words++;
+    if (count && words[0][0] != '-') {
+        command = command_find(count, words, &used);
+        if (!command)
+            return unknown_command(words[0]);
+    }
+    int status = run(&options, command, count - used, words + used);
+    options_release(&options);
+    if (fflush(stdout) != 0 && !status) {
+        say("cannot write to standard output");
+        status = EXIT_TRACKER;
+    }
+    return status;
+}

@@ -1,0 +1,80 @@
+#include "message.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_SIZE = 1024, WORD_SIZE = 48 };
+
+static void say_list(const char *format, va_list arguments)
+{
+    char line[LINE_SIZE] = "gpu-tracker: ";
+    size_t start = strlen(line);
+    vsnprintf(line + start, sizeof line - start - 1, format, arguments);
+    size_t length = strlen(line);
+    for (size_t i = start; i < length; i++)
+        if (line[i] == '\n')
+            line[i] = ' ';
+    line[length++] = '\n';
+    while (write(STDERR_FILENO, line, length) < 0 && errno == EINTR)
+        continue;
+}
+
+void say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say_list(format, arguments);
+    va_end(arguments);
+}
+
+int say_usage(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say_list(format, arguments);
+    va_end(arguments);
+    return EXIT_USAGE;
+}
+
+int exit_status_of(int status)
+{
+    return status == -EINVAL || status == -ERANGE || status == -ENODEV ? EXIT_USAGE : EXIT_TRACKER;
+}
+
+/* Levenshtein's distance, one row at a time. */
+static unsigned distance(const char *a, const char *b)
+{
+    size_t length = strlen(b);
+    if (strlen(a) >= WORD_SIZE || length >= WORD_SIZE)
+        return WORD_SIZE;
+    unsigned row[WORD_SIZE + 1];
+    for (unsigned i = 0; i <= length; i++)
+        row[i] = i;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= length; j++) {
+            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[length];
+}
+
+void suggest(struct suggestion *suggestion, const char *candidate)
+{
+    unsigned d = distance(suggestion->word, candidate);
+    unsigned limit = strlen(suggestion->word) < 4 ? 1 : 2;
+    if (d <= limit && (!suggestion->nearest || d < suggestion->distance)) {
+        suggestion->nearest = candidate;
+        suggestion->distance = d;
+    }
+}

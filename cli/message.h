@@ -1,0 +1,28 @@
+/* What the command says on standard error: one line at a time, written whole, "gpu-tracker: " before it. */
+#ifndef CLI_MESSAGE_H
+#define CLI_MESSAGE_H
+
+enum exit_status {
+    EXIT_USAGE = 2,            /* the command line, a configuration file or the environment is wrong */
+    EXIT_TRACKER = 125,        /* gpu-tracker itself failed */
+    EXIT_NOT_EXECUTABLE = 126, /* the command cannot be executed */
+    EXIT_NOT_FOUND = 127,      /* there is no such command */
+    EXIT_SIGNAL = 128,         /* plus the signal's number: a signal ended the command */
+};
+
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says it and returns EXIT_USAGE. */
+int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The exit status for a failure that the library reports with a negative errno: a wrong argument or a failure. */
+int exit_status_of(int status);
+
+/* Of `candidates` names, the one nearest to a mistyped `word`, or NULL when none is near. */
+struct suggestion {
+    const char *word;
+    const char *nearest;
+    unsigned distance;
+};
+void suggest(struct suggestion *suggestion, const char *candidate);
+
+#endif

@@ -1,0 +1,212 @@
+#include "option.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_tracker.h"
+#include "message.h"
+
+static const char *choice_format(size_t index)
+{
+    const char *name, *suffix, *help;
+    return gt_format_info(index, &name, &suffix, &help) < 0 ? NULL : name;
+}
+
+static const char *choice_wait(size_t index)
+{
+    static const char *const names[] = {"main", "all"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
+enum command_set {
+#define COMMAND(bit, entry) bit = 1ul << COMMAND_##bit,
+#include "command.def"
+#undef COMMAND
+    LAUNCHING = EXECUTE | RUN,
+    TRACKING = LAUNCHING | ATTACH,
+    REPORTING = TRACKING | REPORT | DOCTOR | SCHEMA,
+    EVERY = (1ul << COMMAND_COUNT) - 1,
+};
+
+enum { COMMAND_LINE, CONFIGURABLE };
+
+const struct option option_table[OPTION_COUNT] = {
+#define OPTION(key, type, letter, name, short_word, argument, choice, minimum, commands, configurable, help) \
+    {#key,   OPTION_##type, letter,   name,         short_word, argument,                                    \
+     choice, minimum,       commands, configurable, help,       offsetof(struct options, key)},
+#include "option.def"
+#undef OPTION
+};
+
+bool option_applies(const struct option *option, const struct command *command)
+{
+    return option->commands >> command_number(command) & 1;
+}
+
+const char *help_hint(const struct command *command, char *text, size_t size)
+{
+    snprintf(text, size, "see gpu-tracker %s%s--help", command->name, *command->name ? " " : "");
+    return text;
+}
+
+/* The words still to be read, and where operands go. */
+struct parser {
+    struct options *options;
+    const struct command *command;
+    char **words;
+    int count, next;
+    int operands;
+};
+
+static int unknown(const struct parser *parser, const char *word)
+{
+    struct suggestion suggestion = {.word = word};
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (!option_applies(&option_table[i], parser->command))
+            continue;
+        suggest(&suggestion, option_table[i].name);
+        if (option_table[i].short_word)
+            suggest(&suggestion, option_table[i].short_word);
+    }
+    char hint[80];
+    help_hint(parser->command, hint, sizeof hint);
+    if (suggestion.nearest)
+        return say_usage("unknown option '--%s': did you mean '--%s'? (%s)", word, suggestion.nearest, hint);
+    return say_usage("unknown option '--%s' (%s)", word, hint);
+}
+
+static bool begins(const char *name, const char *word, size_t length)
+{
+    return name && strncmp(name, word, length) == 0;
+}
+
+static bool equals(const char *name, const char *word, size_t length)
+{
+    return begins(name, word, length) && !name[length];
+}
+
+/* The option that `length` letters of `word` name: exactly, or as the beginning of one option's names alone. */
+static int find_long(const struct parser *parser, const char *word, size_t length, const struct option **ret)
+{
+    const struct option *found = NULL;
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        if (!option_applies(option, parser->command))
+            continue;
+        if (equals(option->name, word, length) || equals(option->short_word, word, length)) {
+            *ret = option;
+            return 0;
+        }
+    }
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        if (!option_applies(option, parser->command))
+            continue;
+        if (!begins(option->name, word, length) && !begins(option->short_word, word, length))
+            continue;
+        if (found)
+            return say_usage("option '--%.*s' is ambiguous: '--%s' or '--%s'", (int)length, word, found->name,
+                             option->name);
+        found = option;
+    }
+    *ret = found;
+    if (found)
+        return 0;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    return unknown(parser, name);
+}
+
+/* A repeated option: LISTs grow, for the others the last one counts. */
+static int store(struct parser *parser, const struct option *option, const char *value, const char *origin)
+{
+    return option->type == OPTION_LIST ? option_add(parser->options, option, value, origin)
+                                       : option_store(parser->options, option, value, origin);
+}
+
+static int take_value(struct parser *parser, const struct option *option, const char *value, const char *origin)
+{
+    if (!value && option->type == OPTION_FLAG)
+        value = "true";
+    if (!value && parser->next < parser->count)
+        value = parser->words[parser->next++];
+    if (!value) {
+        char hint[80];
+        return say_usage("%s needs a value, %s (%s)", origin, option->argument,
+                         help_hint(parser->command, hint, sizeof hint));
+    }
+    return store(parser, option, value, origin);
+}
+
+static int parse_long(struct parser *parser, const char *word)
+{
+    size_t length = strcspn(word, "=");
+    const struct option *option;
+    int status = find_long(parser, word, length, &option);
+    if (status)
+        return status;
+    char origin[72];
+    snprintf(origin, sizeof origin, "--%s", option->name);
+    return take_value(parser, option, word[length] ? word + length + 1 : NULL, origin);
+}
+
+static const struct option *find_letter(const struct parser *parser, char letter)
+{
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (option_table[i].letter == letter && option_applies(&option_table[i], parser->command))
+            return &option_table[i];
+    return NULL;
+}
+
+/* "-o FILE", "-oFILE", "-o=FILE" as the original's parser has it, "-hv". */
+static int parse_letters(struct parser *parser, const char *letters)
+{
+    for (; *letters; letters++) {
+        const struct option *option = find_letter(parser, *letters);
+        char hint[80], origin[] = {'-', *letters, '\0'};
+        if (!option)
+            return say_usage("unknown option '%s' (%s)", origin, help_hint(parser->command, hint, sizeof hint));
+        if (option->type != OPTION_FLAG)
+            return take_value(parser, option,
+                              letters[1] == '=' ? letters + 2
+                              : letters[1]      ? letters + 1
+                                                : NULL,
+                              origin);
+        int status = take_value(parser, option, NULL, origin);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+static void take_operands(struct parser *parser, int how_many)
+{
+    while (how_many-- > 0)
+        parser->words[parser->operands++] = parser->words[parser->next++];
+}
+
+int options_parse(struct options *options, const struct command *command, int count, char **words, int *operands)
+{
+    struct parser parser = {options, command, words, count, 0, 0};
+    while (parser.next < count) {
+        const char *word = words[parser.next];
+        int status = 0;
+        if (strcmp(word, "--") == 0) {
+            parser.next++;
+            take_operands(&parser, count - parser.next);
+        } else if (strncmp(word, "--", 2) == 0) {
+            parser.next++;
+            status = parse_long(&parser, word + 2);
+        } else if (word[0] == '-' && word[1]) {
+            parser.next++;
+            status = parse_letters(&parser, word + 1);
+        } else {
+            take_operands(&parser, command->operand == OPERAND_PROGRAM ? count - parser.next : 1);
+        }
+        if (status)
+            return status;
+    }
+    *operands = parser.operands;
+    return 0;
+}

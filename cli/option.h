@@ -1,0 +1,84 @@
+/* The options: one table (option.def) from which parsing, configuration, help, man page and completion are made. */
+#ifndef CLI_OPTION_H
+#define CLI_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "command.h"
+
+enum option_type {
+    OPTION_TEXT,
+    OPTION_PATH,
+    OPTION_WORDS,
+    OPTION_CHOICE,
+    OPTION_NUMBER,
+    OPTION_INTEGER,
+    OPTION_FLAG,
+    OPTION_LIST,
+};
+
+struct option_list {
+    const char **value; /* NULL-terminated; NULL when empty */
+    size_t count;
+};
+
+struct option {
+    const char *key; /* "sleep_time" */
+    enum option_type type;
+    char letter;            /* 'o', or 0 */
+    const char *name;       /* "sleep-time" */
+    const char *short_word; /* "st", or NULL */
+    const char *argument;   /* "SECONDS", NULL for flags */
+    const char *(*choice)(size_t index);
+    double minimum;
+    unsigned long commands; /* bit 1 << enum command_number */
+    bool configurable;
+    const char *help;
+    size_t offset; /* of its value in struct options */
+};
+
+enum option_number {
+#define OPTION(key, ...) OPTION_NUMBER_##key,
+#include "option.def"
+#undef OPTION
+    OPTION_COUNT
+};
+extern const struct option option_table[OPTION_COUNT];
+
+/* C types of the values, by option type. */
+#define OPTION_VALUE_TEXT const char *
+#define OPTION_VALUE_PATH const char *
+#define OPTION_VALUE_WORDS const char *
+#define OPTION_VALUE_CHOICE const char *
+#define OPTION_VALUE_NUMBER double
+#define OPTION_VALUE_INTEGER int
+#define OPTION_VALUE_FLAG bool
+#define OPTION_VALUE_LIST struct option_list
+
+/* The values; what nobody gave is 0, NULL or false. */
+struct options {
+#define OPTION(key, type, ...) OPTION_VALUE_##type key;
+#include "option.def"
+#undef OPTION
+    bool given[OPTION_COUNT];
+    char **owned; /* memory that values point into */
+    size_t owned_count;
+};
+
+/* Parse the words after the command's name. Operands are moved to the front of `words`; *operands is their number.
+ * 0, or EXIT_USAGE after saying what is wrong. */
+int options_parse(struct options *options, const struct command *command, int count, char **words, int *operands);
+/* Convert `text` and store it; `origin` ("--sleep-time", "config.json: sleep_time") is for messages. 0 or EXIT_USAGE. */
+int option_store(struct options *options, const struct option *option, const char *text, const char *origin);
+/* Add one value to a LIST option. */
+int option_add(struct options *options, const struct option *option, const char *text, const char *origin);
+/* Keep malloc'ed memory until options_release; returns it, or NULL without memory. */
+char *options_own(struct options *options, char *memory);
+void options_release(struct options *options);
+
+bool option_applies(const struct option *option, const struct command *command);
+/* "run", or a general hint where to read more: "see gpu-tracker run --help". */
+const char *help_hint(const struct command *command, char *text, size_t size);
+
+#endif

@@ -1,0 +1,179 @@
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "message.h"
+
+static const char *format_of_suffix(const char *path)
+{
+    const char *name, *suffix, *help;
+    for (size_t i = 0; gt_format_info(i, &name, &suffix, &help) >= 0; i++) {
+        size_t length = suffix ? strlen(suffix) : 0;
+        if (length && strlen(path) > length && strcmp(path + strlen(path) - length, suffix) == 0)
+            return name;
+    }
+    return NULL;
+}
+
+/* The file itself when `path` is a symbolic link to it. */
+static void target_of(const char *path, char target[PATH_MAX])
+{
+    if (!realpath(path, target))
+        snprintf(target, PATH_MAX, "%s", path);
+}
+
+static void folder_of(const char *path, char folder[PATH_MAX])
+{
+    snprintf(folder, PATH_MAX, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        strcpy(folder, ".");
+    else
+        slash[slash == folder] = '\0';
+}
+
+/* 0, or the errno that a write to `path` would meet; *is_replaced tells whether it is written beside and renamed. */
+static int check(const char *path, bool *is_replaced)
+{
+    char target[PATH_MAX], folder[PATH_MAX];
+    struct stat status;
+    target_of(path, target);
+    int exists = stat(target, &status) == 0;
+    *is_replaced = !exists || S_ISREG(status.st_mode);
+    if (exists && S_ISDIR(status.st_mode))
+        return EISDIR;
+    if (exists && faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) < 0)
+        return errno;
+    folder_of(target, folder);
+    if (stat(folder, &status) < 0)
+        return errno;
+    if (*is_replaced && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+        return errno;
+    return path[strlen(path) - 1] == '/' ? EISDIR : 0;
+}
+
+int output_prepare(struct output *output, const struct options *options)
+{
+    bool is_replaced;
+    const char *path = options->output && strcmp(options->output, "-") != 0 ? options->output : NULL;
+    *output = (struct output){options->format, path};
+    if (!output->format && path)
+        output->format = format_of_suffix(path);
+    if (!output->format)
+        output->format = "text";
+    int code = path ? check(path, &is_replaced) : 0;
+    if (code) {
+        say("--output: cannot write '%s': %s", path, strerror(code));
+        return EXIT_TRACKER;
+    }
+    if (path && options->tracking_file && strcmp(path, options->tracking_file) == 0)
+        return say_usage("--output and --tracking-file are the same file '%s'", path);
+    return 0;
+}
+
+/* 0 or negative errno. */
+static int write_all(int fd, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t written = write(fd, text, length);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        if (written > 0) {
+            text += written;
+            length -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+/* The permissions that an ordinary new file would get, or those of the file that is replaced. */
+static mode_t mode_of(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) == 0)
+        return status.st_mode & 07777;
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+static int replace(const char *path, const char *text, size_t length)
+{
+    char target[PATH_MAX], folder[PATH_MAX], temporary[PATH_MAX];
+    target_of(path, target);
+    folder_of(target, folder);
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s/.gpu-tracker-XXXXXX", folder) >= sizeof temporary)
+        return -ENAMETOOLONG;
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int status = write_all(fd, text, length);
+    if (!status && fchmod(fd, mode_of(target)) < 0)
+        status = -errno;
+    if (close(fd) < 0 && !status)
+        status = -errno;
+    if (!status && rename(temporary, target) < 0)
+        status = -errno;
+    if (status)
+        unlink(temporary);
+    return status;
+}
+
+static int write_file(const char *path, const char *text, size_t length)
+{
+    bool is_replaced;
+    int code = check(path, &is_replaced);
+    if (code)
+        return -code;
+    if (is_replaced)
+        return replace(path, text, length);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+    int status = write_all(fd, text, length);
+    close(fd);
+    return status;
+}
+
+int output_text(const struct output *output, const char *text, size_t length)
+{
+    int status;
+    if (output->path) {
+        status = write_file(output->path, text, length);
+    } else {
+        fflush(stdout);
+        status = write_all(STDOUT_FILENO, text, length);
+        if (status >= 0 && length && text[length - 1] != '\n')
+            status = write_all(STDOUT_FILENO, "\n", 1);
+    }
+    if (status >= 0)
+        return 0;
+    if (!output->path && status == -EPIPE)
+        return EXIT_TRACKER; /* the reader has seen enough */
+    say("cannot write the report to '%s': %s; here it is", output->path ? output->path : "standard output",
+        strerror(-status));
+    write_all(STDERR_FILENO, text, length);
+    return EXIT_TRACKER;
+}
+
+int output_report(const struct output *output, const struct gt_report *report)
+{
+    struct gt_error error = {0};
+    char *text = NULL;
+    size_t length = 0;
+    int status = gt_report_render(report, output->format, &text, &length, &error);
+    if (status < 0) {
+        say("%s", error.text);
+        return exit_status_of(status);
+    }
+    status = output_text(output, text, length);
+    free(text);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* Where a report goes and in which format: checked before the command starts, written when it has ended. */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include "gpu_tracker.h"
+#include "option.h"
+
+struct output {
+    const char *format;
+    const char *path; /* NULL: standard output */
+};
+
+/* From --output and --format. 0, or an exit status after saying why it could not be written. */
+int output_prepare(struct output *output, const struct options *options);
+/* Render and write. A file is written beside and renamed; when that fails the report goes to standard error. */
+int output_report(const struct output *output, const struct gt_report *report);
+/* The same for text that is already rendered. */
+int output_text(const struct output *output, const char *text, size_t length);
+
+#endif

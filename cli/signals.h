@@ -1,0 +1,31 @@
+/* Signals read from a descriptor instead of interrupting. The command gets back what gpu-tracker was started with. */
+#ifndef CLI_SIGNALS_H
+#define CLI_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/signalfd.h>
+
+struct signals {
+    int fd;
+    sigset_t original;
+    struct sigaction original_child; /* SIGCHLD may have been ignored, and then nothing could be waited for */
+};
+
+/* Take every signal that can be passed on. 0 or negative errno. */
+int signals_take_all(struct signals *signals);
+/* Take only those that ask for an end: SIGINT, SIGTERM, SIGHUP, SIGQUIT. */
+int signals_take_ending(struct signals *signals);
+/* In the child, before it executes the command. */
+void signals_restore(const struct signals *signals);
+/* 1 a signal, 0 none is pending. */
+int signals_next(const struct signals *signals, struct signalfd_siginfo *ret);
+void signals_close(struct signals *signals);
+
+bool signal_asks_for_end(int number);
+bool signal_stops(int number);
+
+/* Stop this process as `number` stops processes by default; returns when it has been continued. */
+void signal_stop_self(int number);
+
+#endif

@@ -1,0 +1,199 @@
+#include "track.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "launch.h"
+#include "message.h"
+#include "output.h"
+#include "settings.h"
+#include "watch.h"
+
+enum { SURVIVORS_NAMED = 20 };
+
+struct track {
+    struct gt_tracker_options settings;
+    struct output output;
+    struct watch watch;
+};
+
+static int fail(int status, const struct gt_error *error)
+{
+    say("%s", error->text);
+    return exit_status_of(status);
+}
+
+/* Everything that can be wrong is found here, before anything is started or written. */
+static int prepare(struct track *track, const struct options *options)
+{
+    struct gt_error error = {0};
+    *track = (struct track){.settings = settings_tracker(options)};
+    track->watch.is_quiet = options->disable_logs;
+    track->watch.waits_for_all = options->wait && strcmp(options->wait, "all") == 0;
+    track->watch.timer = track->watch.progress.timer = track->watch.signals.fd = -1;
+    track->settings.warn = watch_warn;
+    track->settings.context = &track->watch;
+    int status = output_prepare(&track->output, options);
+    if (status)
+        return status;
+    status = gt_tracker_check(&track->settings, &error);
+    return status < 0 ? fail(status, &error) : 0;
+}
+
+static void name_survivors(const struct watch *watch)
+{
+    pid_t pids[SURVIVORS_NAMED];
+    size_t count = gt_tracker_processes(watch->tracker, pids, SURVIVORS_NAMED);
+    if (!count || watch->is_quiet)
+        return;
+    char text[900] = "";
+    for (size_t i = 0; i < count && i < SURVIVORS_NAMED; i++) {
+        char name[64];
+        size_t length = strlen(text);
+        if (gt_process_name(pids[i], name, sizeof name) >= 0)
+            snprintf(text + length, sizeof text - length, "%s%d (%s)", length ? ", " : "", (int)pids[i], name);
+    }
+    if (*text)
+        say("still running: %s%s; --wait all would wait", text, count > SURVIVORS_NAMED ? ", ..." : "");
+}
+
+/* The report, whatever happened to the job; the exit status of writing it. */
+static int conclude(struct track *track)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    int finished = gt_tracker_finish(track->watch.tracker, &error);
+    if (finished < 0) {
+        say("%s", error.text);
+        error = (struct gt_error){0};
+    }
+    int status = gt_tracker_report(track->watch.tracker, &report, &error);
+    status = status < 0 ? fail(status, &error) : output_report(&track->output, report);
+    gt_report_free(report);
+    return finished < 0 ? EXIT_TRACKER : status;
+}
+
+static int command_status(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? EXIT_SIGNAL + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/* The original counts signals as negative status codes; so does its sentence. */
+static void say_completed(FILE *sentence, int wait_status)
+{
+    int code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    fprintf(sentence, "Resource tracking complete. Process completed with status code: %d\n", code);
+    fflush(sentence);
+}
+
+/* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
+static int start(struct track *track, char **words)
+{
+    struct launch launch;
+    struct gt_error error = {0};
+    siginfo_t info;
+    int status = signals_take_all(&track->watch.signals);
+    /* Children from before a shell executed this program would be taken for the job's. */
+    track->watch.owns_children = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+    track->settings.launched = track->watch.owns_children;
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
+    if (status >= 0)
+        status = launch_fork(&launch, words, &track->watch.signals);
+    if (status < 0) {
+        say("cannot start '%s': %s", words[0], strerror(-status));
+        return EXIT_TRACKER;
+    }
+    track->watch.main = launch.pid;
+    track->watch.is_child = true;
+    status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
+    if (status < 0) {
+        launch_cancel(&launch);
+        return fail(status, &error);
+    }
+    int code = launch_release(&launch);
+    if (!code)
+        return 0;
+    say("'%s': cannot execute: %s", words[0], strerror(code));
+    waitpid(launch.pid, NULL, 0);
+    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* The words as the shell would have to be given them, for the report. */
+static char *command_text(char **words)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return NULL;
+    for (size_t i = 0; words[i]; i++)
+        fprintf(stream, "%s%s", i ? " " : "", words[i]);
+    fclose(stream);
+    return text;
+}
+
+static int watch(struct track *track, const struct options *options)
+{
+    int status = progress_open(&track->watch.progress, options->progress);
+    prctl(PR_SET_TIMERSLACK, 1ul);
+    if (status >= 0)
+        status = watch_run(&track->watch);
+    if (status < 0)
+        say("cannot watch process %d: %s", (int)track->watch.main, strerror(-status));
+    return status;
+}
+
+int track_command(const struct options *options, char **words, FILE *sentence)
+{
+    struct track track;
+    int status = prepare(&track, options);
+    if (!status)
+        status = launch_check(words[0]);
+    if (status)
+        return status;
+    char *text = command_text(words);
+    track.settings.command = text;
+    status = start(&track, words);
+    if (!status) {
+        if (watch(&track, options) < 0)
+            waitpid(track.watch.main, &track.watch.wait_status, 0);
+        name_survivors(&track.watch);
+        say_completed(sentence, track.watch.wait_status);
+        int written = conclude(&track);
+        status = command_status(track.watch.wait_status);
+        status = status ? status : written;
+    }
+    watch_close(&track.watch);
+    free(text);
+    return status;
+}
+
+int track_process(const struct options *options, pid_t pid)
+{
+    struct track track;
+    struct gt_error error = {0};
+    int status = prepare(&track, options);
+    if (status)
+        return status;
+    track.watch.main = pid;
+    status = signals_take_ending(&track.watch.signals);
+    if (status < 0) {
+        say("cannot take signals: %s", strerror(-status));
+        return EXIT_TRACKER;
+    }
+    status = gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
+    if (status < 0) {
+        status = fail(status, &error);
+    } else {
+        int watched = watch(&track, options);
+        fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
+                track.watch.main_ended ? "has ended" : "goes on");
+        status = conclude(&track);
+        status = watched < 0 ? EXIT_TRACKER : status;
+    }
+    watch_close(&track.watch);
+    return status;
+}
