@@ -1,0 +1,43 @@
+"""Running the command line: without the tester's own configuration, and with errors looked at in one way."""
+import os
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch, tmp_path):
+    """No configuration of the machine's user reaches a test."""
+    for name in list(os.environ):
+        if name.startswith("GPU_TRACKER_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+
+
+@pytest.fixture
+def cli(gpu_tracker, tmp_path):
+    """cli("run", "--", "true"): the completed process, run in tmp_path."""
+
+    def run(*words, **keywords):
+        keywords = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 30, **keywords}
+        return subprocess.run([gpu_tracker, *map(str, words)], check=False, **keywords)
+
+    return run
+
+
+@pytest.fixture
+def refused(cli, tmp_path):
+    """refused(2, "what", "run", ...): ended with status 2, one line that names "what", and nothing started."""
+
+    def run(status, naming, *words, **keywords):
+        before = sorted(path.name for path in tmp_path.iterdir())
+        done = cli(*words, **keywords)
+        assert done.returncode == status, done
+        lines = done.stderr.splitlines()
+        assert len(lines) == 1 and lines[0].startswith("gpu-tracker: "), done.stderr
+        assert naming in lines[0]
+        assert done.stdout == ""
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+        return lines[0]
+
+    return run

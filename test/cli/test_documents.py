@@ -1,0 +1,124 @@
+"""Help, man page and completion: made from the tables, and accepted by those who read them."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+COMMANDS = ["run", "attach", "report", "doctor", "schema", "completion", "man", "help"]
+ORIGINAL = ["execute", "output", "format", "tconfig", "st", "ru", "gru", "tu", "nec", "guuids", "disable-logs", "gb", "tf",
+            "overwrite", "help", "version"]
+
+
+def test_help_shows_every_command_and_option(cli):
+    done = cli("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    for command in COMMANDS:
+        assert re.search(rf"^  {command} ", done.stdout, re.MULTILINE)
+    for word in ORIGINAL:
+        assert f"--{word}" in done.stdout
+    assert cli("-h").stdout == cli("help").stdout == done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(cli, command):
+    done = cli(command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: gpu-tracker {command} [options]")
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert cli("help", command).stdout == done.stdout
+
+
+def test_help_wins_over_what_is_missing(cli):
+    assert cli("run", "--help").returncode == 0
+    assert cli("attach", "-h").stdout.startswith("Usage: gpu-tracker attach")
+
+
+def test_version(cli):
+    done = cli("--version")
+    assert re.fullmatch(r"gpu-tracker \d+\.\d+\.\d+\S*\n", done.stdout)
+    assert cli("-v").stdout == cli("run", "-v").stdout == done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
+def test_man_page_formats_without_a_warning(cli):
+    page = cli("man").stdout
+    done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"], input=page, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    for section in ("NAME", "SYNOPSIS", "COMMANDS", "OPTIONS", "CONFIGURATION", "FORMATS", "METRICS", "SIGNALS", "EXIT STATUS"):
+        assert re.search(rf"^{section}$", done.stdout, re.MULTILINE)
+    for word in ORIGINAL:
+        assert f"--{word}" in done.stdout
+    assert "GPU_TRACKER_SLEEP_TIME" in done.stdout
+    assert re.search(r"^ +cpu_utilization$", done.stdout, re.MULTILINE)
+
+
+def bash_completions(cli, tmp_path, line):
+    """What bash offers at the end of `line`, split into words as readline does."""
+    script = tmp_path / "completion.bash"
+    script.write_text(cli("completion", "bash").stdout)
+    words = re.findall(r"=|[^\s=]+", line) + ([""] if line.endswith(" ") else [])
+    quoted = " ".join(f"'{word}'" for word in words)
+    program = f"""source '{script}'; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}
+        _gpu_tracker; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "--norc", "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("line, offered", [
+    ("gpu-tracker ", COMMANDS),
+    ("gpu-tracker r", ["run", "report"]),
+    ("gpu-tracker --ex", ["--execute="]),
+    ("gpu-tracker --format ", ["text", "json", "csv", "markdown"]),
+    ("gpu-tracker --format=", ["text", "json", "csv", "markdown"]),
+    ("gpu-tracker -f j", ["json"]),
+    ("gpu-tracker run --tu=s", ["seconds"]),
+    ("gpu-tracker run --sleep-t", ["--sleep-time="]),
+    ("gpu-tracker run --wait ", ["main", "all"]),
+    ("gpu-tracker run -- gpu_tracker_test_no_such", []),
+    ("gpu-tracker run --st 1 cat da", ["data.txt"]),
+    ("gpu-tracker run -- cat da", ["data.txt"]),
+    ("gpu-tracker report da", ["data.txt"]),
+    ("gpu-tracker report --st", []),
+    ("gpu-tracker -o da", ["data.txt"]),
+    ("gpu-tracker completion ", ["bash", "zsh", "fish"]),
+    ("gpu-tracker help sch", ["schema"]),
+    ("gpu-tracker --overwrite ", []),
+])
+def test_bash_completion(cli, tmp_path, line, offered):
+    (tmp_path / "data.txt").touch()
+    given = bash_completions(cli, tmp_path, line)
+    assert set(offered) <= set(given) if line.endswith((" ", "=")) and offered else given == offered
+
+
+def test_bash_completion_offers_programs(cli, tmp_path):
+    assert "gunzip" in bash_completions(cli, tmp_path, "gpu-tracker run -- gunz")
+    assert "gunzip" in bash_completions(cli, tmp_path, "gpu-tracker run gunz")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_valid(cli, tmp_path, shell):
+    if not shutil.which(shell):
+        pytest.skip(f"no {shell}")
+    script = tmp_path / "script"
+    script.write_text(cli("completion", shell).stdout)
+    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="no fish")
+def test_fish_completion(cli, tmp_path):
+    script = tmp_path / "script.fish"
+    script.write_text(cli("completion", "fish").stdout)
+
+    def offered(line):
+        program = f"source {script}; complete -C '{line}'"
+        done = subprocess.run(["fish", "-N", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path,
+                              env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+        return [text.split("\t")[0] for text in done.stdout.splitlines()]
+
+    assert "report" in offered("gpu-tracker r") and "run" in offered("gpu-tracker r")
+    assert offered("gpu-tracker run --wait ") == ["all", "main"]
+    assert "--sleep-time" in offered("gpu-tracker run --sl")[0]
+    assert offered("gpu-tracker schema --sleep") == []

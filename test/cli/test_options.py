@@ -1,0 +1,201 @@
+"""Every option, in every form, and every way of getting one wrong."""
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+
+QUIET = "--disable-logs"
+TOUCH = ["-e", "touch started"]
+
+
+def test_original_form_takes_every_original_option(cli, tmp_path):
+    (tmp_path / "settings.json").write_text("{}")
+    done = cli("--execute=true", "--output=out.json", "--format=json", "--tconfig=settings.json", "--st=0.5", "--ru=megabytes",
+               "--gru=bytes", "--tu=seconds", "--nec=2", "--disable-logs", "--tf=track.csv", "--overwrite")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "Resource tracking complete. Process completed with status code: 0\n"
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert report["max_ram"]["unit"] == "megabytes"
+    assert report["max_gpu_ram"]["unit"] == "bytes"
+    assert report["compute_time"]["unit"] == "seconds"
+    assert report["cpu_utilization"]["n_expected_cores"] == 2
+    assert (tmp_path / "track.csv").exists()
+
+
+@pytest.mark.parametrize("form", [
+    ["-o", "out.json"], ["-oout.json"], ["-o=out.json"], ["--output", "out.json"], ["--output=out.json"],
+    ["--outp=out.json"],
+])
+def test_forms_of_a_value(cli, tmp_path, form):
+    assert cli("-e", "true", QUIET, *form).returncode == 0
+    assert json.loads((tmp_path / "out.json").read_text())["compute_time"]
+
+
+@pytest.mark.parametrize("word", ["--time-unit", "--tu", "--time", "--ti"])
+def test_names_of_one_option(cli, word):
+    done = cli("run", "-f", "json", QUIET, word, "seconds", "--", "true")
+    assert json.loads(done.stdout)["compute_time"]["unit"] == "seconds"
+
+
+@pytest.mark.parametrize("command", [["--exec=true"], ["--exe", "true"], ["-etrue"], ["--over", "--exec", "true"]])
+def test_abbreviations(cli, command):
+    assert cli(*command, QUIET).stdout.startswith("Resource tracking complete.")
+
+
+def test_the_last_of_a_repeated_option_counts(cli):
+    done = cli("run", "-f", "csv", "-f", "json", "--tu", "days", "--tu", "seconds", QUIET, "--", "true")
+    assert json.loads(done.stdout)["compute_time"]["unit"] == "seconds"
+
+
+def test_a_flag_can_be_unset(cli):
+    assert "No GPU" not in cli("run", QUIET, "--", "true").stderr
+    with_and_without = [cli("run", QUIET, "--disable-logs=" + word, "--", "true").stderr for word in ("false", "true")]
+    assert with_and_without[0] != with_and_without[1] or "No GPU" not in with_and_without[0]
+
+
+def test_options_after_operands_except_where_a_program_follows(cli, tmp_path):
+    done = cli("run", QUIET, "-o", "report", "echo", "--format", "json", "-h")
+    assert done.stdout == "--format json -h\n"
+    assert cli("completion", "bash", "--help").stdout.startswith("Usage: gpu-tracker completion")
+
+
+def test_format_follows_the_suffix(cli, tmp_path):
+    cli("run", QUIET, "-o", "out.json", "--", "true")
+    assert json.loads((tmp_path / "out.json").read_text())
+    cli("run", QUIET, "-o", "out.txt", "--", "true")
+    assert (tmp_path / "out.txt").read_text().startswith("Max RAM:\n   Unit: gigabytes\n")
+
+
+def test_output_dash_is_standard_output(cli, tmp_path):
+    assert json.loads(cli("run", QUIET, "-o", "-", "-f", "json", "--", "true").stdout)
+    assert not (tmp_path / "-").exists()
+
+
+def test_output_replaces_a_file_and_keeps_its_permissions(cli, tmp_path):
+    out, link = tmp_path / "out.txt", tmp_path / "link.txt"
+    out.write_text("old")
+    out.chmod(0o640)
+    link.symlink_to("out.txt")
+    assert cli("run", QUIET, "-o", "link.txt", "--", "true").returncode == 0
+    assert out.read_text().startswith("Max RAM:")
+    assert out.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "out.txt"]
+
+
+def test_output_to_what_is_no_file(cli):
+    assert cli("run", QUIET, "-o", "/dev/null", "--", "true").returncode == 0
+    assert os.path.exists("/dev/null") and not os.path.isfile("/dev/null")
+
+
+@pytest.mark.parametrize("naming, words", [
+    ("'--foo'", ["--foo", *TOUCH]),
+    ("did you mean '--format'", ["--formt=json", *TOUCH]),
+    ("'-x'", ["-x", *TOUCH]),
+    ("ambiguous", ["--t=x", *TOUCH]),
+    ("needs a value", [*TOUCH, "--output"]),
+    ("needs a value", [*TOUCH, "-o"]),
+    ("--ram-unit: 'gigabyte' is not one of", [*TOUCH, "--ru=gigabyte"]),
+    ("did you mean gigabytes?", [*TOUCH, "--ru=gigabyte"]),
+    ("--gpu-ram-unit: 'x'", [*TOUCH, "--gru=x"]),
+    ("--time-unit: 'weeks'", [*TOUCH, "--tu=weeks"]),
+    ("--sleep-time: 0 is too small", [*TOUCH, "--st=0"]),
+    ("--sleep-time: -1 is too small", [*TOUCH, "--st", "-1"]),
+    ("--sleep-time: 'nan' is not a number", [*TOUCH, "--st=nan"]),
+    ("--sleep-time: '1s' is not a number", [*TOUCH, "--st=1s"]),
+    ("--sleep-time: '' is not a number", [*TOUCH, "--st="]),
+    ("--n-expected-cores: 0 is too small", [*TOUCH, "--nec=0"]),
+    ("--n-expected-cores: '1.5' is not a whole number", [*TOUCH, "--nec=1.5"]),
+    ("--n-expected-cores: 9999999999 is out of range", [*TOUCH, "--nec=9999999999"]),
+    ("GPU brand", [*TOUCH, "--gb=acme"]),
+    ("memory method", [*TOUCH, "--memory=guess"]),
+    ("-f: 'yaml' is not one of text, json", [*TOUCH, "-f", "yaml"]),
+    ("--wait: 'some' is not one of main, all", [*TOUCH, "--wait=some"]),
+    ("--overwrite: 'perhaps' is neither", [*TOUCH, "--overwrite=perhaps"]),
+    ("--output: the name is empty", [*TOUCH, "--output="]),
+    ("track.txt: a tracking file", [*TOUCH, "--tf=track.txt"]),
+    ("same file", [*TOUCH, "--tf=a.csv", "-o", "a.csv"]),
+    ("unexpected argument 'more'", [*TOUCH, "more"]),
+    ("is a command and comes before the options", ["--st", "1", "run", "--", "touch", "started"]),
+    ("nothing to track", []),
+    ("nothing to track", ["--st", "1"]),
+    ("it is empty", ["-e", ""]),
+    ("it is empty", ["-e", "  \t "]),
+    ("COMMAND", ["run"]),
+    ("COMMAND", ["run", "--"]),
+    ("PID", ["attach"]),
+    ("'x' is not a process number", ["attach", "x"]),
+    ("'-1'", ["attach", "--", "-1"]),
+    ("unexpected argument '2'", ["attach", "1", "2"]),
+    ("FILE", ["report"]),
+    ("'ksh'", ["completion", "ksh"]),
+    ("unknown command 'reprot': did you mean 'report'", ["reprot"]),
+    ("gpu-tracker run -- ls", ["ls"]),
+    ("'nosuch'", ["help", "nosuch"]),
+    ("unexpected argument 'x'", ["schema", "x"]),
+    ("'--st'", ["report", "--st", "1", "x.csv"]),
+])
+def test_wrong_usage(refused, naming, words):
+    refused(2, naming, *words)
+
+
+@pytest.mark.parametrize("naming, words", [
+    ("'no/such/out.txt'", [*TOUCH, "-o", "no/such/out.txt"]),
+    ("'.'", [*TOUCH, "-o", "."]),
+    ("no/such", [*TOUCH, "--tf=no/such/track.csv"]),
+    ("999999999", ["attach", "999999999"]),
+    ("no.sqlite", ["report", "no.sqlite"]),
+    ("no.csv", ["report", "no.csv"]),
+])
+def test_what_is_not_there(refused, naming, words):
+    refused(125, naming, *words)
+
+
+def test_an_existing_tracking_file_is_kept(refused, cli, tmp_path):
+    (tmp_path / "old.csv").write_text("precious")
+    refused(125, "old.csv", *TOUCH, "--tf=old.csv")
+    assert (tmp_path / "old.csv").read_text() == "precious"
+    assert cli("-e", "true", "--tf=old.csv", "--overwrite", QUIET).returncode == 0
+    assert (tmp_path / "old.csv").read_text() != "precious"
+
+
+@pytest.fixture
+def locked_folder():
+    """A folder that the command's user may read and not write, and how to become that user."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "out.txt").write_text("precious")
+    (folder / "out.txt").chmod(0o444)
+    folder.chmod(0o555)
+    yield folder, {"user": 65534} if os.geteuid() == 0 else {}
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("name", ["out.txt", "new.txt"])
+def test_an_output_that_may_not_be_written(refused, tmp_path, locked_folder, name):
+    folder, user = locked_folder
+    refused(125, name, *TOUCH, "-o", folder / name, cwd="/", **user)
+    assert (folder / "out.txt").read_text() == "precious"
+
+
+def test_a_report_that_cannot_be_written_goes_to_standard_error(cli, tmp_path):
+    (tmp_path / "folder").mkdir()
+    done = cli("run", QUIET, "-o", "folder/out.json", "--", "rmdir", "folder")
+    assert done.returncode == 125
+    assert "'folder/out.json'" in done.stderr.splitlines()[1]
+    assert '"max_ram"' in done.stderr
+
+
+def test_a_failed_report_does_not_hide_the_status_of_the_command(cli, tmp_path):
+    (tmp_path / "folder").mkdir()
+    assert cli("run", QUIET, "-o", "folder/out", "--", "sh", "-c", "rmdir folder; exit 7").returncode == 7
+
+
+def test_full_standard_output(gpu_tracker, cli):
+    with open("/dev/full", "w") as full:
+        done = cli("run", QUIET, "--", "true", capture_output=False, stdout=full, stderr=-1)
+    assert done.returncode == 125
+    assert "Max RAM:" in done.stderr

@@ -1,0 +1,157 @@
+"""Signals: passed on to the command when they came from outside, and the report always comes."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+START = ["run", "--disable-logs", "--st=0.05", "--output=report.json", "--"]
+
+
+class Tracked:
+    """A command under the tracker that prints JSON lines: its pid, then the signals it gets."""
+
+    def __init__(self, line, folder, **keywords):
+        self.folder = folder
+        self.tracker = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, **keywords)
+        self.pid = json.loads(self.tracker.stdout.readline())["ready"]
+
+    def next(self):
+        return json.loads(self.tracker.stdout.readline())
+
+    def end(self):
+        """Exit status and report."""
+        output, self.errors = self.tracker.communicate(timeout=10)
+        assert output == ""
+        return self.tracker.returncode, json.loads((self.folder / "report.json").read_text())
+
+
+@pytest.fixture
+def tracked(gpu_tracker, truth, tmp_path):
+    started = []
+
+    def start(*arguments, **keywords):
+        started.append(Tracked([gpu_tracker, *START, *truth("signals", *arguments)], tmp_path, **keywords))
+        return started[-1]
+
+    yield start
+    for each in started:
+        for pid in (each.pid, each.tracker.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        each.tracker.wait()
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "WINCH"])
+def test_a_signal_from_outside_is_passed_on_once(tracked, name):
+    job = tracked("TERM", 9)
+    job.tracker.send_signal(signal.Signals["SIG" + name])
+    assert job.next() == {"signal": name, "sender": job.tracker.pid}
+    if name != "TERM":
+        job.tracker.terminate()
+        assert job.next()["signal"] == "TERM"
+    status, report = job.end()
+    assert status == 9
+    assert report["compute_time"]["time"] > 0
+    assert "status code: 9\n" in job.errors
+
+
+@pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "QUIT", "USR1"])
+def test_a_command_that_dies_of_it(gpu_tracker, tmp_path, name):
+    number = signal.Signals["SIG" + name]
+    tracker = subprocess.Popen([gpu_tracker, *START, "sh", "-c", "echo; exec sleep 30"], cwd=tmp_path,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    tracker.stdout.readline()
+    tracker.send_signal(number)
+    _, errors = tracker.communicate(timeout=10)
+    assert tracker.returncode == 128 + number
+    assert f"status code: -{int(number)}\n" in errors
+    assert json.loads((tmp_path / "report.json").read_text())
+
+
+def test_a_signal_of_the_job_is_not_passed_back(gpu_tracker, tmp_path):
+    program = """if True:
+        import json, os, signal, time
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            signal.signal(number, lambda number, frame: print("got", number, flush=True))
+        time.sleep(0.2)
+        os.kill(os.getppid(), signal.SIGUSR1)
+        os.kill(os.getppid(), signal.SIGTERM)
+        time.sleep(0.2)
+        print("end", flush=True)
+    """
+    done = subprocess.run([gpu_tracker, *START, sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=10, check=False)
+    assert (done.returncode, done.stdout) == (0, "end\n")
+
+
+def test_stopped_and_continued_by_others(tracked):
+    """Somebody stops and continues only the command: the tracker goes on."""
+    job = tracked()
+    os.kill(job.pid, signal.SIGSTOP)
+    time.sleep(0.2)
+    with open(f"/proc/{job.tracker.pid}/stat") as stat:
+        assert stat.read().rpartition(")")[2].split()[0] == "S"
+    os.kill(job.pid, signal.SIGCONT)
+    assert job.next()["signal"] == "CONT"
+    job.tracker.terminate()
+    assert job.next()["signal"] == "TERM"
+    assert job.end()[0] == 0
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
+def wait_state(pid, wanted):
+    end = time.monotonic() + 5
+    while state(pid) not in wanted:
+        assert time.monotonic() < end, state(pid)
+        time.sleep(0.01)
+
+
+def test_stop_signal_to_the_tracker_stops_and_continues_both(gpu_tracker, tmp_path):
+    """As a shell's `kill -TSTP` and `kill -CONT` of the tracker alone."""
+    program = "import json, os, time; print(json.dumps({'ready': os.getpid()}), flush=True); time.sleep(1.2)"
+    job = Tracked([gpu_tracker, *START, sys.executable, "-c", program], tmp_path, process_group=0)
+    job.tracker.send_signal(signal.SIGTSTP)
+    wait_state(job.pid, "T")
+    wait_state(job.tracker.pid, "T")
+    time.sleep(0.2)
+    job.tracker.send_signal(signal.SIGCONT)
+    wait_state(job.pid, "SR")
+    assert job.end()[0] == 0
+
+
+def test_no_burst_of_samples_after_a_stop(gpu_tracker, tmp_path):
+    line = [gpu_tracker, "run", "--disable-logs", "--st=0.01", "--tf=t.csv", "-o", "report.json", "--", sys.executable, "-c",
+            "import json, os, time; print(json.dumps({'ready': os.getpid()}), flush=True); [time.sleep(0.02) for _ in range(20)]"]
+    job = Tracked(line, tmp_path, process_group=0)
+    os.killpg(job.tracker.pid, signal.SIGSTOP)
+    time.sleep(1)
+    os.killpg(job.tracker.pid, signal.SIGCONT)
+    assert job.end()[0] == 0
+    rows = (tmp_path / "t.csv").read_text().splitlines()[3:]
+    assert 5 < len(rows) < 60
+
+
+def test_killed_tracker_leaves_the_command_alone(tracked):
+    job = tracked()
+    job.tracker.kill()
+    job.tracker.wait()
+    os.kill(job.pid, signal.SIGTERM)
+    assert job.next()["signal"] == "TERM"
+
+
+def test_sigchld_storm(gpu_tracker, tmp_path):
+    """Many orphans that end at once are all reaped."""
+    script = "i=0; while [ $i -lt 200 ]; do (sleep 0.05 &) ; i=$((i+1)); done; sleep 0.4; ps --ppid $PPID -o stat= | grep -c Z"
+    done = subprocess.run([gpu_tracker, *START, "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=30,
+                          check=False)
+    assert done.stdout == "0\n"
