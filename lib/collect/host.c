@@ -1,6 +1,6 @@
 /* The collector "host": memory, swap and CPU time of the whole machine.
  *
- * System RAM is MemTotal less what is free, buffers, page cache and reclaimable slab, as psutil 5.9 to 7.0 define `used`, which
+ * System RAM is MemTotal less what is free, buffers, page cache and reclaimable slab, as psutil 5.9 and 6.1 define `used`, which
  * is what the original gpu_tracker reports. It leaves tmpfs and shared anonymous memory out, for the kernel counts them as page
  * cache. In a container whose figures do not fit together it is MemTotal less what is free. */
 #include <errno.h>
