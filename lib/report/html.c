@@ -10,12 +10,12 @@ static const char style[] =
     "--c0:#0060a8;--c1:#b84300;--c2:#00735a;--c3:#8a3fa0;--c4:#6f5a00;--c5:#a3123f}\n"
     "@media(prefers-color-scheme:dark){:root{--back:#0d1117;--text:#e6edf3;--faint:#9aa4af;--rule:#3a424b;"
     "--zebra:#161b22;--c0:#6cb6ff;--c1:#ffa657;--c2:#56d6a8;--c3:#d2a8ff;--c4:#e3c85a;--c5:#ff8fab}}\n"
-    "body{background:var(--back);color:var(--text);font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
+    "body{background:var(--back);color:var(--text);font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;"
     "padding:0 1rem}\n"
     "h1{font-size:1.6rem}h2{font-size:1.25rem;margin:2rem 0 .5rem}h3,h4,h5,h6{font-size:1rem;margin:1rem 0 .25rem}\n"
     ".scroll{overflow-x:auto}\n"
     "table{border-collapse:collapse;margin:.25rem 0 1rem;font-variant-numeric:tabular-nums}\n"
-    "th,td{padding:.2rem .75rem;border-bottom:1px solid var(--rule);text-align:right;white-space:nowrap}\n"
+    "th,td{padding:.2rem .6rem;border-bottom:1px solid var(--rule);text-align:right;white-space:nowrap}\n"
     "th[scope=row],.t{text-align:left}th[scope=row]{font-weight:normal}thead th{font-weight:600}\n"
     "tbody tr:nth-child(even){background:var(--zebra)}\n"
     "figure{margin:1rem 0}figcaption{color:var(--faint)}\n"
@@ -60,22 +60,38 @@ static void put_cell(struct page *page, const struct gt_grid *grid, size_t row, 
     gt_buffer_text(page->out, (row == 0 && *text) || (row > 0 && names_row) ? "</th>" : "</td>");
 }
 
-static int put_grid(struct page *page, const struct gt_node *node)
+static void put_grid(struct page *page, struct gt_grid *grid)
+{
+    gt_buffer_text(page->out, "<div class=\"scroll\" tabindex=\"0\"><table>\n");
+    for (size_t row = 0; row < grid->rows; row++) {
+        gt_buffer_text(page->out, row == 0 ? "<thead><tr>" : row == 1 ? "<tbody>\n<tr>" : "<tr>");
+        for (size_t column = 0; column < grid->columns; column++)
+            put_cell(page, grid, row, column);
+        gt_buffer_text(page->out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
+    }
+    gt_buffer_text(page->out, grid->rows > 1 ? "</tbody></table></div>\n" : "</table></div>\n");
+    gt_grid_release(grid);
+}
+
+static int put_table(struct page *page, const struct gt_node *node)
 {
     struct gt_grid grid;
     int status = gt_grid_init(&grid, page->report, node);
-    if (status < 0)
-        return status;
-    gt_buffer_text(page->out, "<div class=\"scroll\" tabindex=\"0\"><table>\n");
-    for (size_t row = 0; row < grid.rows; row++) {
-        gt_buffer_text(page->out, row == 0 ? "<thead><tr>" : row == 1 ? "<tbody>\n<tr>" : "<tr>");
-        for (size_t column = 0; column < grid.columns; column++)
-            put_cell(page, &grid, row, column);
-        gt_buffer_text(page->out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
-    }
-    gt_buffer_text(page->out, grid.rows > 1 ? "</tbody></table></div>\n" : "</table></div>\n");
-    gt_grid_release(&grid);
-    return 0;
+    if (status == 0)
+        put_grid(page, &grid);
+    return status;
+}
+
+/* Sections that are alike, as one table; `*node` becomes the last of them. */
+static int put_alike(struct page *page, const struct gt_node **node, size_t count)
+{
+    struct gt_grid grid;
+    int status = gt_grid_init_alike(&grid, page->report, *node, count);
+    if (status == 0)
+        put_grid(page, &grid);
+    while (--count)
+        *node = gt_people_next(*node);
+    return status;
 }
 
 static void put_fact(struct page *page, const struct gt_node *fact)
@@ -114,7 +130,7 @@ static int put_part(struct page *page, const struct gt_node *node, int level)
         gt_buffer_printf(page->out, "</h%d>\n", level);
     }
     if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
-        status = put_grid(page, node);
+        status = put_table(page, node);
     else if (gt_node_kind(node) == GT_NODE_SERIES)
         gt_chart_write(page->out, node, ++page->charts);
     else
@@ -126,9 +142,13 @@ static int put_section(struct page *page, const struct gt_node *section, int lev
 {
     int status = 0;
     put_facts(page, section);
-    for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node))
-        if (!gt_node_is_fact(node))
+    for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
+        size_t alike = gt_people_alike(node);
+        if (alike > 1)
+            status = put_alike(page, &node, alike);
+        else if (!gt_node_is_fact(node))
             status = put_part(page, node, level);
+    }
     return status;
 }
 

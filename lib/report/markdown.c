@@ -32,25 +32,43 @@ static void put_row(struct gt_buffer *out, const struct gt_grid *grid, size_t ro
     gt_buffer_text(out, "|\n");
 }
 
-static int put_grid(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node)
+static void put_grid(struct gt_buffer *out, struct gt_grid *grid)
+{
+    put_row(out, grid, 0);
+    for (size_t column = 0; column < grid->columns; column++)
+        gt_buffer_text(out, grid->is_text[column] ? "| --- " : "| ---: ");
+    gt_buffer_text(out, "|\n");
+    for (size_t row = 1; row < grid->rows; row++)
+        put_row(out, grid, row);
+    gt_buffer_char(out, '\n');
+    gt_grid_release(grid);
+}
+
+static int put_table(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node)
 {
     struct gt_grid grid;
     int status = gt_grid_init(&grid, report, node);
-    if (status < 0)
-        return status;
-    put_row(out, &grid, 0);
-    for (size_t column = 0; column < grid.columns; column++)
-        gt_buffer_text(out, grid.is_text[column] ? "| --- " : "| ---: ");
-    gt_buffer_text(out, "|\n");
-    for (size_t row = 1; row < grid.rows; row++)
-        put_row(out, &grid, row);
-    gt_buffer_char(out, '\n');
-    gt_grid_release(&grid);
-    return 0;
+    if (status == 0)
+        put_grid(out, &grid);
+    return status;
+}
+
+/* Sections that are alike, as one table; `*node` becomes the last of them. */
+static int put_alike(struct gt_buffer *out, const struct gt_report *report, const struct gt_node **node, size_t count)
+{
+    struct gt_grid grid;
+    int status = gt_grid_init_alike(&grid, report, *node, count);
+    if (status == 0)
+        put_grid(out, &grid);
+    while (--count)
+        *node = gt_people_next(*node);
+    return status;
 }
 
 static void put_heading(struct gt_buffer *out, const char *title, int level)
 {
+    if (!*title) /* an item of a list */
+        return;
     for (int i = 0; i < level && i < 6; i++)
         gt_buffer_char(out, '#');
     gt_buffer_char(out, ' ');
@@ -101,9 +119,14 @@ static int put_nodes(struct gt_buffer *out, const struct gt_report *report, cons
     for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
         if (gt_node_is_fact(node))
             continue;
+        size_t alike = gt_people_alike(node);
+        if (alike > 1) {
+            status = put_alike(out, report, &node, alike);
+            continue;
+        }
         put_heading(out, gt_node_title(node), level);
         if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
-            status = put_grid(out, report, node);
+            status = put_table(out, report, node);
         else if (gt_node_kind(node) == GT_NODE_SERIES)
             put_series(out, node);
         else

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/number.h"
 
@@ -166,6 +167,73 @@ int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const str
                                                      : fill_from_facts(grid, report, node);
     if (status < 0)
         gt_grid_release(grid);
+    return status;
+}
+
+static bool holds_facts_alone(const struct gt_node *section)
+{
+    if (gt_node_kind(section) != GT_NODE_SECTION || gt_node_flag_bits(section) || !gt_people_child(section))
+        return false;
+    for (const struct gt_node *fact = gt_people_child(section); fact; fact = gt_people_next(fact))
+        if (!gt_node_is_fact(fact))
+            return false;
+    return true;
+}
+
+static bool same_keys(const struct gt_node *a, const struct gt_node *b)
+{
+    a = gt_people_child(a);
+    b = gt_people_child(b);
+    for (; a && b && !strcmp(gt_node_key(a), gt_node_key(b)); a = gt_people_next(a), b = gt_people_next(b))
+        ;
+    return !a && !b;
+}
+
+size_t gt_people_alike(const struct gt_node *first)
+{
+    size_t count = 0;
+    for (const struct gt_node *section = first; section && holds_facts_alone(section) && same_keys(first, section);
+         section = gt_people_next(section))
+        count++;
+    return count;
+}
+
+static int fill_row(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *section, size_t row)
+{
+    struct gt_buffer text = {0};
+    gt_buffer_text(&text, gt_node_title(section));
+    int status = take(grid, row, 0, &text);
+    size_t column = 1;
+    for (const struct gt_node *fact = gt_people_child(section); fact && !status;
+         fact = gt_people_next(fact), column++) {
+        gt_people_fact(&text, report, fact);
+        status = take(grid, row, column, &text);
+    }
+    return status;
+}
+
+int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count)
+{
+    struct gt_buffer text = {0};
+    size_t column = 1;
+    for (const struct gt_node *fact = gt_people_child(first); fact; fact = gt_people_next(fact))
+        column++;
+    *grid = (struct gt_grid){.keyed = true};
+    int status = allocate(grid, column, count + 1);
+    if (!status)
+        status = take(grid, 0, 0, &text);
+    column = 1;
+    for (const struct gt_node *fact = gt_people_child(first); fact && !status; fact = gt_people_next(fact), column++) {
+        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
+        gt_buffer_text(&text, gt_node_title(fact));
+        status = take(grid, 0, column, &text);
+    }
+    for (size_t row = 1; row <= count && !status; row++, first = gt_people_next(first))
+        status = fill_row(grid, report, first, row);
+    if (status < 0)
+        gt_grid_release(grid);
+    else
+        grid->is_text[0] = true;
     return status;
 }
 

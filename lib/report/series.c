@@ -62,14 +62,14 @@ int gt_series_band(struct gt_node *node, const char *title, double from, double 
         return -ENOMEM;
     struct gt_series *series = &node->series;
     struct gt_band *band = gt_node_grow(series->band, series->bands, &series->band_capacity, sizeof *band);
-    char *copy = strdup(title);
-    if (band)
-        series->band = band;
-    if (!band || !copy) {
-        free(copy);
+    if (!band)
         return gt_node_fail(node);
-    }
-    series->band[series->bands++] = (struct gt_band){copy, from, to};
+    series->band = band;
+    band += series->bands;
+    *band = (struct gt_band){strdup(title), from, to};
+    if (!band->title)
+        return gt_node_fail(node);
+    series->bands++;
     return 0;
 }
 

@@ -229,6 +229,22 @@ static void test_analysis_text(void **state)
     gt_report_free(report);
 }
 
+static void test_analysis_markdown(void **state)
+{
+    (void)state;
+    struct gt_report *report = analysis_report();
+    assert_writes(
+        report, "markdown",
+        "## Overall\n\n"
+        "|  | min | std |\n| --- | ---: | ---: |\n"
+        "| main\\_ram | 0.06629786 | 0.0008219 |\n| combined\\_n\\_threads | 1.0 | 0.0 |\n\n"
+        "## Static Data\n\n"
+        "| ram\\_unit | ram\\_system\\_capacity | n |\n| --- | --- | --- |\n| gigabytes | 25.27479398 | 2 |\n\n"
+        "## Code Block Results\n\n"
+        "|  | Name | Num Timepoints |\n| --- | --- | ---: |\n|  | a | 0 |\n|  | b | 1 |\n\n");
+    gt_report_free(report);
+}
+
 static void test_analysis_json(void **state)
 {
     (void)state;
@@ -293,6 +309,37 @@ static void test_empty_columns_are_left_out(void **state)
     gt_report_free(report);
 }
 
+static struct gt_buffer html_of(const struct gt_report *report)
+{
+    struct gt_buffer out = {0};
+    assert_int_equal(gt_report_write(report, "html", &out, NULL), 0);
+    return out;
+}
+
+static void test_sections_alike_make_one_table(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("sample");
+    struct gt_node *ram = gt_report_section(gt_report_root(report), "ram", "RAM");
+    static const char *const names[] = {"main", "other", "odd"};
+    for (int i = 0; i < 3; i++) {
+        struct gt_node *section = gt_report_section(ram, names[i], names[i]);
+        gt_report_number(section, "total", "Total", i + 0.5, "");
+        gt_report_text(section, i < 2 ? "state" : "mood", "State", "a");
+    }
+    assert_writes(report, "markdown",
+                  "## RAM\n\n"
+                  "|  | Total | State |\n| --- | ---: | --- |\n| main | 0.5 | a |\n| other | 1.5 | a |\n\n"
+                  "### odd\n\n"
+                  "| | |\n| --- | ---: |\n| Total | 2.5 |\n| State | a |\n\n");
+    struct gt_buffer page = html_of(report);
+    assert_non_null(strstr(page.data, "<th scope=\"row\">other</th><td>1.5</td><td class=\"t\">a</td></tr>\n</tbody>"));
+    assert_null(strstr(page.data, "<h3>main</h3>"));
+    assert_non_null(strstr(page.data, "<h3>odd</h3>"));
+    gt_buffer_release(&page);
+    gt_report_free(report);
+}
+
 static void test_pickle(void **state)
 {
     (void)state;
@@ -316,13 +363,6 @@ static void test_pickle(void **state)
     assert_memory_equal(out.data, expected, out.length);
     gt_buffer_release(&out);
     gt_report_free(report);
-}
-
-static struct gt_buffer html_of(const struct gt_report *report)
-{
-    struct gt_buffer out = {0};
-    assert_int_equal(gt_report_write(report, "html", &out, NULL), 0);
-    return out;
 }
 
 static void test_html(void **state)
@@ -491,10 +531,12 @@ int main(void)
         cmocka_unit_test(test_markdown),
         cmocka_unit_test(test_markdown_escapes),
         cmocka_unit_test(test_analysis_text),
+        cmocka_unit_test(test_analysis_markdown),
         cmocka_unit_test(test_analysis_json),
         cmocka_unit_test(test_csv_of_one_table),
         cmocka_unit_test(test_empty_columns_are_left_out),
         cmocka_unit_test(test_pickle),
+        cmocka_unit_test(test_sections_alike_make_one_table),
         cmocka_unit_test(test_html),
         cmocka_unit_test(test_html_charts),
         cmocka_unit_test(test_series),
