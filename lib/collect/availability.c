@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 const char gt_remedy_net_admin[] = "sudo setcap cap_net_admin+ep \"$(command -v gpu-tracker)\"";
+const char gt_remedy_delegate[] = "systemd-run --user --scope -p Delegate=yes gpu-tracker ...";
 
 int gt_unavailable(struct gt_availability *availability, enum gt_state state, const char *remedy, const char *reason,
                    ...)

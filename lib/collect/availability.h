@@ -6,6 +6,8 @@
 
 /* The remedy for everything that takes CAP_NET_ADMIN. */
 extern const char gt_remedy_net_admin[];
+/* The remedy for everything that takes a control group of the tracker's own. */
+extern const char gt_remedy_delegate[];
 
 /* Set state, reason (as printf; cut off where it does not fit) and remedy, which may be NULL. Always returns 0. */
 int gt_unavailable(struct gt_availability *availability, enum gt_state state, const char *remedy, const char *reason,

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "collect/availability.h"
+#include "collect/cgroup_delegation.h"
 
 struct gt_cgroup {
     const struct gt_root *root;
-    struct gt_cgroup_place place;     /* the group's own directories */
-    bool is_own;                      /* made by us */
+    struct gt_cgroup_place place; /* the group's own directories */
+    bool is_own;                  /* made by us */
+    struct gt_cgroup_delegation delegation;
     int directory;                    /* version 2 */
     int entry[GT_CGROUP_HIERARCHIES]; /* version 1: "tasks", open for writing */
     int figure[GT_CGROUP_FIGURES];
@@ -145,6 +147,14 @@ static bool would_change_the_job(const struct gt_root *root, const struct gt_cgr
            (hierarchy == GT_CGROUP_MEMORY && !passes_limits_on(root, parent->path[hierarchy]));
 }
 
+/* Where this fails the group still tells processor time and processes. */
+static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *name)
+{
+    char leaf[NAME_MAX];
+    if (snprintf(leaf, sizeof leaf, "%s.tracker", name) < NAME_MAX)
+        gt_cgroup_delegation_open(&cgroup->delegation, cgroup->root, parent, leaf);
+}
+
 /* Fills in the groups made; the reason why the last one could not be. */
 static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name, size_t *made)
 {
@@ -153,6 +163,8 @@ static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *pare
         enum gt_cgroup_hierarchy hierarchy = (enum gt_cgroup_hierarchy)i;
         if (!*parent->path[i] || (hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_HIERARCHIES - 1))
             continue;
+        if (hierarchy == GT_CGROUP_UNIFIED && !*cgroup->place.path[GT_CGROUP_MEMORY])
+            delegate(cgroup, parent->path[hierarchy], name);
         int result = would_change_the_job(cgroup->root, parent, hierarchy)
                          ? -EOPNOTSUPP
                          : make_in(cgroup, hierarchy, parent->path[i], name);
@@ -167,7 +179,7 @@ static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *pare
 static void refuse(struct gt_availability *availability, int reason)
 {
     if (reason == -EACCES || reason == -EPERM)
-        gt_unavailable(availability, GT_DENIED, "systemd-run --user --scope -p Delegate=yes gpu-tracker ...",
+        gt_unavailable(availability, GT_DENIED, gt_remedy_delegate,
                        "this user may not make control groups below the present one");
     else if (reason == -EOPNOTSUPP)
         gt_unavailable(availability, GT_ABSENT, NULL,
@@ -194,6 +206,7 @@ int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const c
     cgroup->is_own = true;
     result = make_all(cgroup, &parent, name, &made);
     if (!made) {
+        gt_cgroup_delegation_close(&cgroup->delegation);
         gt_cgroup_close(cgroup);
         refuse(availability, result);
         return 0;
@@ -254,6 +267,8 @@ int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error)
         else
             failed = gt_error_system(error, -result, "control group /%s", directory);
     }
+    if (!*cgroup->place.path[GT_CGROUP_UNIFIED])
+        gt_cgroup_delegation_close(&cgroup->delegation);
     return failed;
 }
 

@@ -3,8 +3,9 @@
  * It is made below the groups the tracker lies in: limits set there go on to bind the job, and no other group is changed. Where a
  * hierarchy also shares out processor time (version 1 "cpu,cpuacct" mounted together, version 2 with "cpu" enabled) none is
  * made, since the job would be scheduled differently. In version 2 a group with processes cannot enable the memory
- * controller for those below it (cgroups(7), "no internal processes"), so there it gives processor time and the list of
- * processes, and memory only where the tracker lies in the topmost group.
+ * controller for those below it (cgroups(7), "no internal processes"), so there it tells processor time and processes, and
+ * memory only where the tracker's group was delegated to it alone (collect/cgroup_delegation.h):
+ *     systemd-run --user --scope -p Delegate=yes gpu-tracker ...
  *
  * How a launcher uses it
  *   1. gt_cgroup_create (0.05 ms for each hierarchy).
