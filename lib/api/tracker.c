@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/group.h"
 #include "collect/device.h"
 
 static double cpu_seconds(clockid_t clock)
@@ -79,6 +80,7 @@ static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *er
         .gpu_brand = options->gpu_brand,
         .memory = options->memory,
         .libraries = options->libraries,
+        .cgroup = gt_group_cgroup(options->group),
         .period = options->sleep_time,
     };
     int status = gt_sampler_open(&tracker->sampler, &sampler, error);
