@@ -100,7 +100,10 @@ int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *
 /* A control group of the job's own, so that the kernel adds up its memory, page cache included. *ret is NULL where none can be
  * made, which is not an error. Groups that killed trackers left empty are removed. */
 int gt_group_create(struct gt_group **ret, struct gt_error *error);
-/* In the child between fork and exec, which must be single-threaded: 0 or negative errno. */
+/* fork(), with the child in the group from its first moment where that can be done (NULL: plain fork). The child calls
+ * gt_group_enter before exec for the rest, and calls nothing else of the library. */
+pid_t gt_group_fork(const struct gt_group *group);
+/* In the child: 0 or negative errno, with which it lies outside the group and may go on. */
 int gt_group_enter(const struct gt_group *group);
 /* Remove it once the job has ended; a group with processes in it stays. Accepts NULL. */
 void gt_group_close(struct gt_group *group);

@@ -1,8 +1,11 @@
 #include "api/group.h"
 
 #include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collect/cgroup.h"
@@ -34,6 +37,19 @@ int gt_group_create(struct gt_group **ret, struct gt_error *error)
     gt_cgroup_sweep(&group->root, gt_cgroup_place(group->cgroup), NAME_PREFIX);
     *ret = group;
     return 0;
+}
+
+pid_t gt_group_fork(const struct gt_group *group)
+{
+    int directory = group ? gt_cgroup_directory(group->cgroup) : -1;
+    if (directory >= 0) {
+        struct clone_args arguments = {
+            .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)directory};
+        long pid = syscall(SYS_clone3, &arguments, sizeof arguments);
+        if (pid >= 0)
+            return (pid_t)pid;
+    }
+    return fork();
 }
 
 int gt_group_enter(const struct gt_group *group)
