@@ -104,10 +104,12 @@ static void describe_measured(const struct gt_tracker *tracker, struct gt_proven
     snprintf(entry->note, sizeof entry->note, "%s", origin->note ? origin->note : "");
 }
 
+/* `source` NULL keeps what was said. */
 static void restate(struct gt_provenance *entry, enum gt_exactness exactness, const char *source, const char *note)
 {
     entry->exactness = exactness;
-    snprintf(entry->source, sizeof entry->source, "%s", source);
+    if (source)
+        snprintf(entry->source, sizeof entry->source, "%s", source);
     snprintf(entry->note, sizeof entry->note, "%s", note);
 }
 
@@ -126,7 +128,7 @@ static void refine_tree_peak(const struct gt_outcome *outcome, struct gt_provena
 {
     const double *values = outcome->value[entry->scope];
     if (!(values[GT_RAM_PEAK] >= values[GT_RAM_PEAK_BOUND]))
-        restate(entry, GT_SAMPLED, entry->source,
+        restate(entry, GT_SAMPLED, NULL,
                 "lower bound: the largest sample, at least the largest high-water mark of one process; upper bound: "
                 "ram_peak_bound");
 }
