@@ -7,6 +7,8 @@
 
 const char *const gt_statistic_names[GT_STATISTICS] = {"min", "max", "mean", "std", "p50", "p95", "p99"};
 
+/* ---- buckets ---- */
+
 enum { PAGE_BITS = 8, PAGE_SIZE = 1 << PAGE_BITS, MANTISSA_BITS = 52 };
 
 /* Counts of the values whose sign and exponent are `key`, by the leading bits of their mantissa. */
@@ -64,100 +66,122 @@ static struct gt_spread_page *page_of(struct gt_spread *spread, int key)
     return page;
 }
 
-static int sort_in(struct gt_spread *spread, double value, uint64_t times)
+/* ---- mean and deviation ---- */
+
+static struct gt_moments moments_of(const double *value, size_t count)
 {
-    value += 0.0; /* -0 counts as 0 */
-    int key = page_key(value);
-    if (!spread->recent || spread->recent->key != key)
-        spread->recent = page_of(spread, key);
-    if (!spread->recent)
-        return -ENOMEM;
-    spread->recent->count[bucket_of(value)] += times;
-    return 0;
+    struct gt_moments moments = {.count = count, .min = value[0], .max = value[0]};
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        moments.min = value[i] < moments.min ? value[i] : moments.min;
+        moments.max = value[i] > moments.max ? value[i] : moments.max;
+        sum += value[i];
+    }
+    moments.mean = fmin(fmax(sum / (double)count, moments.min), moments.max); /* rounding may carry it outside */
+    for (size_t i = 0; i < count; i++)
+        moments.m2 += (value[i] - moments.mean) * (value[i] - moments.mean);
+    return moments;
 }
 
-static int keep(struct gt_spread *spread, double value)
+static struct gt_moments join(const struct gt_moments *a, const struct gt_moments *b)
 {
-    if (spread->values == spread->capacity) {
-        uint32_t capacity = spread->capacity ? spread->capacity * 2 : 8;
-        double *list = realloc(spread->value, capacity * sizeof *list);
-        if (!list)
+    if (!a->count || !b->count)
+        return a->count ? *a : *b;
+    double count = (double)(a->count + b->count), share = (double)b->count / count, apart = b->mean - a->mean;
+    return (struct gt_moments){
+        .count = a->count + b->count,
+        .min = fmin(a->min, b->min),
+        .max = fmax(a->max, b->max),
+        .mean = a->mean + apart * share,
+        .m2 = a->m2 + b->m2 + apart * apart * share * (double)a->count,
+    };
+}
+
+static struct gt_moments total(const struct gt_spread *spread)
+{
+    if (!spread->values)
+        return spread->before;
+    struct gt_moments last = moments_of(spread->value, spread->values);
+    return join(&spread->before, &last);
+}
+
+/* ---- values ---- */
+
+/* Evaluate the buffer and empty it. Values differ little in their exponents, so pages found once are kept at hand. */
+static int empty_buffer(struct gt_spread *spread)
+{
+    struct gt_spread_page *found[16] = {0};
+    spread->before = total(spread);
+    for (uint32_t i = 0; i < spread->values; i++) {
+        double value = spread->value[i] + 0.0; /* -0 counts as 0 */
+        int key = page_key(value);
+        struct gt_spread_page **page = &found[key & 15];
+        if (!*page || (*page)->key != key)
+            *page = page_of(spread, key);
+        if (!*page)
             return -ENOMEM;
-        spread->value = list;
-        spread->capacity = capacity;
+        (*page)->count[bucket_of(value)]++;
     }
-    spread->value[spread->values++] = value;
+    spread->values = 0;
     return 0;
 }
 
-static int begin_buckets(struct gt_spread *spread)
+static int make_room(struct gt_spread *spread)
 {
-    int status = 0;
-    for (uint32_t i = 0; i < spread->values && status == 0; i++)
-        status = sort_in(spread, spread->value[i], 1);
-    free(spread->value);
-    spread->value = NULL;
-    spread->values = spread->capacity = 0;
-    return status;
-}
-
-static int count_in_bucket(struct gt_spread *spread, double value)
-{
-    if (value == spread->last && spread->run) {
-        spread->run++;
-        return 0;
-    }
-    int status = spread->run ? sort_in(spread, spread->last, spread->run) : 0;
-    spread->last = value;
-    spread->run = 1;
-    return status;
+    if (spread->capacity == GT_SPREAD_EXACT)
+        return empty_buffer(spread);
+    uint32_t capacity = spread->capacity ? spread->capacity * 2 : 8;
+    double *list = realloc(spread->value, capacity * sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    spread->value = list;
+    spread->capacity = capacity;
+    return 0;
 }
 
 int gt_spread_add(struct gt_spread *spread, double value)
 {
     if (isnan(value))
         return 0;
-    if (!spread->count++) {
-        spread->min = spread->max = spread->mean = value;
-        return keep(spread, value);
-    }
-    spread->min = value < spread->min ? value : spread->min;
-    spread->max = value > spread->max ? value : spread->max;
-    double away = value - spread->mean;
-    spread->mean += away / (double)spread->count;
-    spread->m2 += away * (value - spread->mean);
-    if (spread->count > GT_SPREAD_EXACT + 1)
-        return count_in_bucket(spread, value);
-    if (spread->count <= GT_SPREAD_EXACT)
-        return keep(spread, value);
-    int status = begin_buckets(spread);
-    return status < 0 ? status : count_in_bucket(spread, value);
+    if (spread->values == spread->capacity && make_room(spread) < 0)
+        return -ENOMEM;
+    spread->value[spread->values++] = value;
+    return 0;
+}
+
+uint64_t gt_spread_count(const struct gt_spread *spread)
+{
+    return spread->before.count + spread->values;
 }
 
 double gt_spread_min(const struct gt_spread *spread)
 {
-    return spread->count ? spread->min : NAN;
+    return gt_spread_count(spread) ? total(spread).min : NAN;
 }
 
 double gt_spread_max(const struct gt_spread *spread)
 {
-    return spread->count ? spread->max : NAN;
+    return gt_spread_count(spread) ? total(spread).max : NAN;
 }
 
 double gt_spread_mean(const struct gt_spread *spread)
 {
-    return spread->count ? spread->mean : NAN;
+    return gt_spread_count(spread) ? total(spread).mean : NAN;
 }
 
 double gt_spread_deviation(const struct gt_spread *spread)
 {
-    return spread->count ? sqrt(spread->m2 / (double)spread->count) : NAN;
+    struct gt_moments all = total(spread);
+    return all.count ? sqrt(all.m2 / (double)all.count) : NAN;
 }
 
 double gt_spread_total(const struct gt_spread *spread)
 {
-    return spread->mean * (double)spread->count;
+    struct gt_moments all = total(spread);
+    return all.mean * (double)all.count;
 }
+
+/* ---- percentiles ---- */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -168,7 +192,7 @@ static int compare_doubles(const void *a, const void *b)
 /* The value of a whole rank, from 0. */
 static double ranked(const struct gt_spread *spread, uint64_t rank)
 {
-    if (spread->values)
+    if (!spread->pages)
         return spread->value[rank];
     uint64_t below = 0;
     for (uint32_t i = 0; i < spread->pages; i++) {
@@ -177,21 +201,21 @@ static double ranked(const struct gt_spread *spread, uint64_t rank)
             unsigned bucket = page->key < 0 ? PAGE_SIZE - 1 - j : j;
             below += page->count[bucket];
             if (below > rank)
-                return fmin(fmax(bucket_value(page->key, bucket), spread->min), spread->max);
+                return fmin(fmax(bucket_value(page->key, bucket), spread->before.min), spread->before.max);
         }
     }
-    return spread->max;
+    return spread->before.max;
 }
 
 double gt_spread_percentile(struct gt_spread *spread, double percent)
 {
-    if (!spread->count)
+    if (!gt_spread_count(spread))
         return NAN;
-    if (spread->values)
+    if (!spread->pages)
         qsort(spread->value, spread->values, sizeof *spread->value, compare_doubles);
-    else if (spread->run && sort_in(spread, spread->last, spread->run) == 0)
-        spread->run = 0;
-    double rank = percent / 100 * (double)(spread->count - 1);
+    else if (spread->values && empty_buffer(spread) < 0)
+        return NAN;
+    double rank = percent / 100 * (double)(gt_spread_count(spread) - 1);
     double low = ranked(spread, (uint64_t)floor(rank)), high = ranked(spread, (uint64_t)ceil(rank));
     return low + (high - low) * (rank - floor(rank));
 }
@@ -199,13 +223,13 @@ double gt_spread_percentile(struct gt_spread *spread, double percent)
 double gt_spread_statistic(struct gt_spread *spread, enum gt_statistic_id id)
 {
     switch (id) {
-    case GT_MIN: return gt_spread_min(spread);
-    case GT_MAX: return gt_spread_max(spread);
-    case GT_MEAN: return gt_spread_mean(spread);
-    case GT_STD: return gt_spread_deviation(spread);
-    case GT_P50: return gt_spread_percentile(spread, 50);
-    case GT_P95: return gt_spread_percentile(spread, 95);
-    case GT_P99: return gt_spread_percentile(spread, 99);
+    case GT_STAT_MIN: return gt_spread_min(spread);
+    case GT_STAT_MAX: return gt_spread_max(spread);
+    case GT_STAT_MEAN: return gt_spread_mean(spread);
+    case GT_STAT_STD: return gt_spread_deviation(spread);
+    case GT_STAT_P50: return gt_spread_percentile(spread, 50);
+    case GT_STAT_P95: return gt_spread_percentile(spread, 95);
+    case GT_STAT_P99: return gt_spread_percentile(spread, 99);
     default: return NAN;
     }
 }

@@ -1,7 +1,9 @@
-/* The distribution of one quantity, one value at a time and in bounded memory.
+/* The distribution of one quantity, one value at a time and in bounded memory. Values wait in a small buffer and are
+ * evaluated together.
  *
- * Mean and variance by Welford's recurrence (B. P. Welford, Technometrics 4, 1962): mean += (x - mean) / n,
- * M2 += (x - mean_before) (x - mean_after). The standard deviation is the population's, sqrt(M2 / n) (ddof 0).
+ * Mean and variance of a bufferful are taken in two passes, mean = sum x / n and M2 = sum (x - mean)^2, and joined to those
+ * of the values before by the pairwise rule of Chan, Golub and LeVeque (The American Statistician 37, 1983). The standard
+ * deviation is the population's, sqrt(M2 / n) (ddof 0).
  *
  * Percentiles interpolate linearly between the closest ranks: rank p (n - 1), from 0 (type 7 of Hyndman and Fan, The
  * American Statistician 50, 1996; numpy's default). They are exact up to GT_SPREAD_EXACT values. Beyond, values are
@@ -17,20 +19,21 @@ enum { GT_SPREAD_EXACT = 512 };
 
 struct gt_spread_page;
 
-struct gt_spread {
+struct gt_moments {
     uint64_t count;
     double min, max, mean, m2;
-    double last; /* equal values in a row are counted before they are sorted in */
-    uint64_t run;
-    double *value; /* while they are few */
-    uint32_t values, capacity;
-    uint32_t pages;
-    struct gt_spread_page **page; /* by rising value, once they are many */
-    struct gt_spread_page *recent;
+};
+
+struct gt_spread {
+    struct gt_moments before; /* of the values that have left the buffer */
+    double *value;            /* the buffer */
+    uint32_t values, capacity, pages;
+    struct gt_spread_page **page; /* counts of those that have left it, by rising value */
 };
 
 /* A spread begins as all zero. NaN is not counted. 0 or -ENOMEM. */
 int gt_spread_add(struct gt_spread *spread, double value);
+uint64_t gt_spread_count(const struct gt_spread *spread);
 /* All NaN while the spread is empty. */
 double gt_spread_min(const struct gt_spread *spread);
 double gt_spread_max(const struct gt_spread *spread);
@@ -41,8 +44,8 @@ double gt_spread_percentile(struct gt_spread *spread, double percent);
 void gt_spread_release(struct gt_spread *spread);
 
 /* The names under which reports show these statistics, one list for all: min max mean std p50 p95 p99. */
-enum gt_statistic_id { GT_MIN, GT_MAX, GT_MEAN, GT_STD, GT_P50, GT_P95, GT_P99, GT_STATISTICS };
-enum { GT_ORIGINAL_STATISTICS = GT_P50 }; /* those before are gpu_tracker's own */
+enum gt_statistic_id { GT_STAT_MIN, GT_STAT_MAX, GT_STAT_MEAN, GT_STAT_STD, GT_STAT_P50, GT_STAT_P95, GT_STAT_P99, GT_STATISTICS };
+enum { GT_ORIGINAL_STATISTICS = GT_STAT_P50 }; /* those before are gpu_tracker's own */
 extern const char *const gt_statistic_names[GT_STATISTICS];
 double gt_spread_statistic(struct gt_spread *spread, enum gt_statistic_id id);
 
