@@ -227,13 +227,19 @@ static int write_beside(const struct gt_border_list *list, const char *path, str
     return status;
 }
 
-int gt_border_list_save(const struct gt_border_list *list, const char *path, bool overwrite, struct gt_error *error)
+int gt_border_list_check(const char *path, bool overwrite, struct gt_error *error)
 {
     if (!has_known_suffix(path))
         return gt_error_set(error, EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite", path);
     if (!overwrite && access(path, F_OK) == 0)
         return gt_error_set(error, EEXIST, "Cannot create sub-tracking file %s. File already exists", path);
-    return write_beside(list, path, error);
+    return 0;
+}
+
+int gt_border_list_save(const struct gt_border_list *list, const char *path, bool overwrite, struct gt_error *error)
+{
+    int status = gt_border_list_check(path, overwrite, error);
+    return status < 0 ? status : write_beside(list, path, error);
 }
 
 static int beside_csv(char *ret, size_t size, const char *tracking_file)

@@ -41,8 +41,10 @@ struct gt_border_list {
 int gt_border_list_add(struct gt_border_list *list, const char *path, struct gt_error *error);
 void gt_border_list_release(struct gt_border_list *list);
 
+/* May such a file be made? -EINVAL: suffix; -EEXIST: it is there, and `overwrite` is not set. */
+int gt_border_list_check(const char *path, bool overwrite, struct gt_error *error);
 /* Write rows to a new file, beside and renamed, so that a file is there whole or not at all. Call numbers are made unique
- * over all files. -EEXIST unless `overwrite`. */
+ * over all files. Errors as of gt_border_list_check. */
 int gt_border_list_save(const struct gt_border_list *list, const char *path, bool overwrite, struct gt_error *error);
 /* Put them into a tracking file: the table "blocks" of SQLite, or NAME.blocks.csv beside NAME.csv. */
 int gt_border_list_attach(const struct gt_border_list *list, const char *tracking_file, struct gt_error *error);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "store/border.h"
+#include "store/sqlite.h"
 
 struct border_sqlite {
     sqlite3 *database;
@@ -13,13 +14,6 @@ struct border_sqlite {
     char *path;
     bool has[GT_BORDER_COLUMNS];
 };
-
-static int sqlite_error(sqlite3 *database, const char *path, struct gt_error *error)
-{
-    int code = sqlite3_errcode(database);
-    int number = code == SQLITE_FULL ? ENOSPC : code == SQLITE_NOTADB || code == SQLITE_CORRUPT ? EBADMSG : EIO;
-    return gt_error_set(error, number, "%s: %s", path, sqlite3_errmsg(database));
-}
 
 static int has_column(struct border_sqlite *file, const char *table, const char *column)
 {
@@ -38,7 +32,7 @@ static int find_columns(struct border_sqlite *file, const char **ret_table, stru
 {
     int found = has_column(file, GT_BORDER_TABLE_OF_RECORDING, gt_border_columns[0]);
     if (found < 0)
-        return sqlite_error(file->database, file->path, error);
+        return gt_sqlite_error(file->database, file->path, error);
     *ret_table = found ? GT_BORDER_TABLE_OF_RECORDING : "data";
     for (int i = 0; i < GT_BORDER_COLUMNS; i++) {
         file->has[i] = has_column(file, *ret_table, gt_border_columns[i]) > 0;
@@ -58,7 +52,7 @@ static int select_rows(struct border_sqlite *file, const char *table, struct gt_
     gt_buffer_printf(&sql, "rowid FROM \"%s\" ORDER BY rowid", table);
     int status = sql.failed ? SQLITE_NOMEM : sqlite3_prepare_v2(file->database, sql.data, -1, &file->select, NULL);
     gt_buffer_release(&sql);
-    return status == SQLITE_OK ? 0 : sqlite_error(file->database, file->path, error);
+    return status == SQLITE_OK ? 0 : gt_sqlite_error(file->database, file->path, error);
 }
 
 static int bad_row(const struct border_sqlite *file, int column, struct gt_error *error)
@@ -131,7 +125,7 @@ static int next_row(void *state, struct gt_border *ret, const char **name, struc
     if (status == SQLITE_DONE)
         return 0;
     if (status != SQLITE_ROW) {
-        int code = sqlite_error(file->database, file->path, error);
+        int code = gt_sqlite_error(file->database, file->path, error);
         return code == -EBADMSG ? gt_error_set(error, EIO, "%s", file->path) : code; /* not one bad row, but the file */
     }
     *name = (const char *)sqlite3_column_text(file->select, GT_BORDER_NAME);
@@ -165,12 +159,10 @@ int gt_border_sqlite_start(struct gt_border_reader *reader, const char *path, st
         free(file);
         return gt_error_system(error, ENOMEM, "%s", path);
     }
-    int status = 0;
-    if (sqlite3_open_v2(path, &file->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-        status = sqlite_error(file->database, path, error);
-    if (status == 0)
+    int status = gt_sqlite_open_existing(&file->database, path, error);
+    if (status >= 0)
         status = find_columns(file, &table, error);
-    if (status == 0)
+    if (status >= 0)
         status = select_rows(file, table, error);
     if (status < 0) {
         close_file(file);
@@ -245,7 +237,7 @@ int gt_border_write_sqlite(const struct gt_border_list *list, const char *path, 
         status = insert_rows(database, list, table);
     if (status == SQLITE_OK)
         status = sqlite3_exec(database, "COMMIT", NULL, NULL, NULL);
-    int result = status == SQLITE_OK ? 0 : sqlite_error(database, path, error);
+    int result = status == SQLITE_OK ? 0 : gt_sqlite_error(database, path, error);
     sqlite3_close(database);
     return result;
 }

@@ -76,6 +76,11 @@ const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recordi
     return recording->recorded.has_outcome ? &recording->recorded.outcome : NULL;
 }
 
+bool gt_recording_has(const struct gt_recording *recording, const char *column)
+{
+    return recording->type->has(recording->state, column);
+}
+
 int gt_recording_columns(struct gt_recording *recording, const char *const names[], size_t count,
                          struct gt_error *error)
 {

@@ -40,6 +40,8 @@ int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_err
 const struct gt_machine *gt_recording_machine(const struct gt_recording *recording);
 /* NULL when the file has none (an original's file, or a killed tracker's). CSV files hold no provenance. */
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
+/* Has the file a column of this name? */
+bool gt_recording_has(const struct gt_recording *recording, const char *column);
 /* Before the first next: read only these columns, and the two clocks; the others are NaN. Reading few columns of a wide
  * file is much faster. -ENOENT names a column that no recording has. */
 int gt_recording_columns(struct gt_recording *recording, const char *const names[], size_t count,
