@@ -1,0 +1,47 @@
+/* What the analysis of blocks computes and its report shows; private to lib/analyse/blocks*.c. */
+#ifndef GT_ANALYSE_BLOCKS_PARTS_H
+#define GT_ANALYSE_BLOCKS_PARTS_H
+
+#include "aggregate/sweep.h"
+#include "analyse/blocks.h"
+#include "store/border.h"
+#include "store/store.h"
+
+/* What the calls of one block took. */
+struct gt_call_total {
+    uint64_t calls, non_empty, unfinished, stepped;
+    struct gt_spread elapsed, self, cpu; /* seconds; cpu: of the process, between the borders of each call */
+    double cpu_covered; /* CPU seconds of its processes while the block was open in them, each second once */
+    uint64_t cpu_calls; /* calls that this rests on */
+};
+
+/* The calls of one block in one process. */
+struct gt_process_total {
+    uint32_t name;
+    uint16_t source;
+    int64_t process;
+    uint64_t calls, timepoints;
+    double elapsed, self, cpu_covered; /* NaN where not recorded */
+};
+
+struct gt_block_analysis {
+    const struct gt_blocks_options *options;
+    struct gt_border_list borders;
+    struct gt_intervals intervals;
+    struct gt_recording *recording;
+    struct gt_columns columns;
+    const struct gt_column **gauge, **counter;
+    size_t gauges, counters;
+    struct gt_sweep *sweep;
+    struct gt_call_total *block; /* [borders.names.count] */
+    struct gt_process_total *process;
+    size_t processes;
+    bool use_monotonic;
+    uint64_t bad_timepoints;
+};
+
+/* After the intervals are closed: the totals by block and by process. 0 or -ENOMEM. */
+int gt_blocks_count_calls(struct gt_block_analysis *analysis);
+int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error);
+
+#endif

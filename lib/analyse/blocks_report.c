@@ -1,0 +1,242 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/blocks_parts.h"
+
+static void add_statistics(struct gt_node *section, struct gt_spread *spread, bool with_total)
+{
+    for (int id = 0; id < GT_STATISTICS; id++) {
+        if (id == GT_ORIGINAL_STATISTICS && with_total) /* the original ends here */
+            gt_report_number(section, "total", "total", gt_spread_total(spread), NULL);
+        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id], gt_spread_statistic(spread, id), NULL);
+    }
+}
+
+static struct gt_node *add_row(struct gt_node *parent, const char *key, const char *title, struct gt_spread *spread)
+{
+    struct gt_node *row = gt_report_section(parent, key, title);
+    gt_node_flags(row, GT_ROW);
+    add_statistics(row, spread, true);
+    return row;
+}
+
+/* One row for each gauge. A block without timepoints has none of them. */
+static void add_gauges(struct gt_node *parent, const char *key, const char *title,
+                       const struct gt_block_analysis *analysis, const struct gt_block_total *total)
+{
+    struct gt_node *table = gt_report_table(parent, key, title);
+    gt_node_flags(table, GT_KEYED);
+    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
+    for (int id = 0; id < GT_STATISTICS; id++)
+        gt_table_column(table, gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
+    for (size_t i = 0; i < analysis->gauges; i++) {
+        if (!analysis->gauge[i]->is_original && !(total->gauge && gt_spread_count(&total->gauge[i])))
+            continue;
+        gt_table_text(table, analysis->gauge[i]->name);
+        for (int id = 0; id < GT_STATISTICS; id++)
+            gt_table_number(table, total->gauge ? gt_spread_statistic(&total->gauge[i], id) : NAN);
+    }
+}
+
+static void add_counters(struct gt_node *parent, const char *key, const char *title,
+                         const struct gt_block_analysis *analysis, const struct gt_block_total *total)
+{
+    struct gt_node *table = gt_report_table(parent, key, title);
+    gt_node_flags(table, GT_KEYED);
+    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "total", "total", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "num_samples", "samples", GT_CELL_INTEGER, NULL);
+    size_t rows = 0;
+    for (size_t i = 0; i < analysis->counters; i++) {
+        if (isnan(total->counter[i]))
+            continue;
+        rows++;
+        gt_table_text(table, analysis->counter[i]->name);
+        gt_table_number(table, total->counter[i]);
+        gt_table_integer(table, (int64_t)total->counter_samples);
+    }
+    if (!rows)
+        gt_node_flags(table, GT_KEYED | GT_ONLY_DATA);
+}
+
+static void add_static_data(struct gt_node *root, const struct gt_machine *machine)
+{
+    struct gt_node *data = gt_report_section(root, "static_data", "Static Data");
+    struct gt_columns columns;
+    double ram = 1, gpu_ram = 1;
+    gt_store_columns(&columns, machine);
+    ram = columns.column[gt_store_column_find(&columns, "main_ram")].divide;
+    gpu_ram = columns.column[gt_store_column_find(&columns, "main_gpu_ram")].divide;
+    bool no_gpu = !machine->gpu_count && isnan(machine->gpu_ram_capacity);
+    gt_node_flags(data, GT_ROW);
+    gt_report_text(data, "ram_unit", "ram_unit", machine->ram_unit);
+    gt_report_text(data, "gpu_ram_unit", "gpu_ram_unit", machine->gpu_ram_unit);
+    gt_report_text(data, "time_unit", "time_unit", machine->time_unit);
+    gt_report_number(data, "ram_system_capacity", "ram_system_capacity", machine->ram_capacity / ram, NULL);
+    gt_report_number(data, "gpu_ram_system_capacity", "gpu_ram_system_capacity",
+                     no_gpu ? 0 : machine->gpu_ram_capacity / gpu_ram, NULL);
+    gt_report_integer(data, "system_core_count", "system_core_count", machine->core_count, NULL);
+    gt_report_integer(data, "n_expected_cores", "n_expected_cores", machine->expected_cores, NULL);
+    gt_report_integer(data, "system_gpu_count", "system_gpu_count", machine->gpu_count, NULL);
+    gt_report_integer(data, "n_expected_gpus", "n_expected_gpus", machine->expected_gpus, NULL);
+}
+
+/* For people only where there is something to say. */
+static void add_count(struct gt_node *parent, const char *key, const char *title, uint64_t value)
+{
+    struct gt_node *node = gt_report_integer(parent, key, title, (int64_t)value, NULL);
+    if (!value)
+        gt_node_flags(node, GT_ONLY_DATA);
+}
+
+static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls)
+{
+    struct gt_node *row = gt_report_section(block, "cpu_time", "Cpu Time");
+    bool recorded = calls->cpu_calls > 0;
+    add_statistics(row, &calls->cpu, false);
+    gt_report_number(row, "total", "total", recorded ? calls->cpu_covered : NAN, NULL);
+    gt_report_integer(row, "num_calls", "calls", (int64_t)calls->cpu_calls, NULL);
+    gt_node_flags(row, recorded ? GT_ROW : GT_ROW | GT_ONLY_DATA);
+}
+
+static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, size_t number)
+{
+    const char *name = analysis->borders.names.text[number];
+    struct gt_call_total *calls = &analysis->block[number];
+    struct gt_block_total total = gt_sweep_block(analysis->sweep, number);
+    struct gt_node *block = gt_report_section(list, "code_block", name);
+    gt_report_text(block, "name", "Name", name);
+    gt_report_integer(block, "num_timepoints", "Num Timepoints", (int64_t)total.timepoints, NULL);
+    gt_report_integer(block, "num_calls", "Num Calls", (int64_t)calls->calls, NULL);
+    gt_report_integer(block, "num_non_empty_calls", "Num Non Empty Calls", (int64_t)calls->non_empty, NULL);
+    add_row(block, "compute_time", "Compute Time", &calls->elapsed);
+    add_gauges(block, "resource_usage", "Resource Usage", analysis, &total);
+    add_row(block, "self_time", "Self Time", &calls->self);
+    add_cpu_time(block, calls);
+    add_counters(block, "counters", "Counters", analysis, &total);
+    gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
+    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
+    add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(**(char ***)a, **(char ***)b);
+}
+
+static int add_blocks(struct gt_node *root, struct gt_block_analysis *analysis)
+{
+    const struct gt_names *names = &analysis->borders.names;
+    struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
+    gt_node_flags(list, GT_LIST);
+    char ***sorted = calloc(names->count + 1, sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < names->count; i++)
+        sorted[i] = &names->text[i];
+    qsort(sorted, names->count, sizeof *sorted, compare_names);
+    for (size_t i = 0; i < names->count; i++)
+        add_block(list, analysis, (size_t)(sorted[i] - names->text));
+    free(sorted);
+    return 0;
+}
+
+static void add_number_or_missing(struct gt_node *table, int64_t value)
+{
+    if (value < 0)
+        gt_table_number(table, NAN);
+    else
+        gt_table_integer(table, value);
+}
+
+static void add_calls(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    static const struct {
+        const char *key;
+        enum gt_cell_kind kind;
+    } column[] = {
+        {"name", GT_CELL_TEXT},          {"process_id", GT_CELL_INTEGER}, {"thread_id", GT_CELL_INTEGER},
+        {"call", GT_CELL_INTEGER},       {"start", GT_CELL_NUMBER},       {"stop", GT_CELL_NUMBER},
+        {"compute_time", GT_CELL_NUMBER}, {"self_time", GT_CELL_NUMBER},  {"cpu_time", GT_CELL_NUMBER},
+        {"num_timepoints", GT_CELL_INTEGER}, {"unfinished", GT_CELL_INTEGER},
+    };
+    struct gt_node *table = gt_report_table(root, "calls", "Calls");
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
+        gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
+    for (size_t i = 0; i < analysis->intervals.count; i++) {
+        const struct gt_interval *call = &analysis->intervals.interval[i];
+        gt_table_text(table, analysis->borders.names.text[call->name]);
+        gt_table_integer(table, call->process);
+        add_number_or_missing(table, call->thread);
+        add_number_or_missing(table, call->call);
+        gt_table_number(table, call->start);
+        gt_table_number(table, call->stop);
+        gt_table_number(table, call->elapsed);
+        gt_table_number(table, call->self);
+        gt_table_number(table, call->cpu_stop - call->cpu_start);
+        gt_table_integer(table, (int64_t)call->timepoints);
+        gt_table_integer(table, call->unfinished);
+    }
+}
+
+static void add_processes(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    struct gt_node *table = gt_report_table(root, "processes", "Processes");
+    gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "process_id", "process_id", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "num_calls", "num_calls", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "compute_time", "compute_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "self_time", "self_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "cpu_time", "cpu_time", GT_CELL_NUMBER, NULL);
+    for (size_t i = 0; i < analysis->processes; i++) {
+        const struct gt_process_total *process = &analysis->process[i];
+        gt_table_text(table, analysis->borders.names.text[process->name]);
+        gt_table_integer(table, process->process);
+        gt_table_integer(table, (int64_t)process->calls);
+        gt_table_number(table, process->elapsed);
+        gt_table_number(table, process->self);
+        gt_table_number(table, process->cpu_covered);
+    }
+}
+
+/* How the join was made. */
+static void add_method(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    struct gt_node *section = gt_report_section(root, "sub_tracking", "Sub Tracking");
+    gt_report_text(section, "clock", "Clock", analysis->use_monotonic ? "monotonic" : "wall");
+    gt_report_integer(section, "num_rows", "Rows", (int64_t)analysis->borders.count, NULL);
+    gt_report_integer(section, "num_files", "Files", (int64_t)analysis->borders.files.count, NULL);
+    gt_report_integer(section, "num_bad_rows", "Bad rows", (int64_t)(analysis->borders.bad + analysis->bad_timepoints), NULL);
+    gt_report_integer(section, "num_torn_rows", "Torn rows", (int64_t)analysis->borders.torn, NULL);
+    gt_report_integer(section, "num_rows_without_start", "Rows without start", (int64_t)analysis->intervals.orphans, NULL);
+    gt_node_flags(section, GT_ONLY_DATA);
+}
+
+int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    struct gt_report *report;
+    int status = gt_report_new(&report, "sub_tracking_results", error);
+    if (status < 0)
+        return status;
+    struct gt_node *root = gt_report_root(report);
+    struct gt_block_total overall = gt_sweep_overall(analysis->sweep);
+    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    add_gauges(root, "overall", "Overall", analysis, &overall);
+    add_static_data(root, gt_recording_machine(analysis->recording));
+    status = add_blocks(root, analysis);
+    add_counters(root, "overall_counters", "Overall Counters", analysis, &overall);
+    if (analysis->options->calls) {
+        add_processes(root, analysis);
+        add_calls(root, analysis);
+    }
+    add_method(root, analysis);
+    gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL), GT_ONLY_DATA);
+    if (status < 0 || gt_report_failed(report)) {
+        gt_report_free(report);
+        return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
+    }
+    *ret = report;
+    return 0;
+}
