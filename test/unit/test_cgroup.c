@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "collect/cgroup.h"
+#include "support/valgrind.h"
 
 extern const struct gt_collector_type gt_collector_cgroup;
 
@@ -339,6 +340,7 @@ static void touch_and_burn(void)
 
 static void the_group_tells_what_its_processes_use(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     struct live *live = *state;
     double figure[GT_CGROUP_FIGURES];
     pid_t pids[4];
@@ -371,6 +373,7 @@ static void nothing(void)
 
 static void an_occupied_group_stays(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     struct live *live = *state;
     struct gt_error error = {0};
     if (!live->cgroup)
@@ -408,6 +411,7 @@ static void a_process_can_be_moved_in_from_outside(void **state)
 
 static void ended_processes_still_count(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     struct live *live = *state;
     double figure[GT_CGROUP_FIGURES];
     if (!live->cgroup)
@@ -422,6 +426,7 @@ static void ended_processes_still_count(void **state)
 /* What a killed tracker left behind under the same number does not count. */
 static void a_left_over_group_is_replaced(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     struct live *live = *state;
     struct gt_cgroup *again;
     struct gt_availability availability;
@@ -485,6 +490,7 @@ static void measure_in_delegated_group(const char *group)
 
 static void a_delegated_group_gives_memory(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     struct live *live = *state;
     struct gt_cgroup_place own;
     char group[GT_CGROUP_PATH + 64], path[GT_CGROUP_PATH + 128], text[256] = "";

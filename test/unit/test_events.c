@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "collect/events.h"
+#include "support/valgrind.h"
 
 enum { FORKS = 1 << GT_EVENTS_FORKS, RECORDS = 1 << GT_EVENTS_RECORDS };
 
@@ -93,6 +94,7 @@ static void drain_until(struct gt_events *events, struct seen *seen, size_t exit
 
 static void every_fork_and_exit_is_told(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     (void)state;
     struct gt_events *events = open_or_skip(FORKS);
     assert_true(gt_events_capacity(events, GT_EVENTS_FORKS) > 0);
@@ -110,6 +112,7 @@ static void every_fork_and_exit_is_told(void **state)
 
 static void five_thousand_forks_wait_unread(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     (void)state;
     struct gt_events *events = open_or_skip(FORKS);
     if (gt_events_capacity(events, GT_EVENTS_FORKS) < 20000) {
@@ -126,17 +129,23 @@ static void five_thousand_forks_wait_unread(void **state)
     gt_events_close(events);
 }
 
+static void resize_queue(struct gt_events *events, enum gt_event_source source, int bytes)
+{
+    assert_int_equal(setsockopt(gt_events_fd(events, source), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes), 0);
+}
+
 static void loss_is_told(void **state)
 {
     (void)state;
     struct gt_events *events = open_or_skip(FORKS);
-    int small = 16384;
-    assert_int_equal(setsockopt(gt_events_fd(events, GT_EVENTS_FORKS), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    resize_queue(events, GT_EVENTS_FORKS, 16384);
     struct seen stalled = {0}, after = {0};
     storm(200);
     drain(events, &stalled);
     assert_true(stalled.forks > 0 && stalled.forks < 200);
-    assert_int_equal(stalled.lost[GT_EVENTS_FORKS], 1);
+    assert_true(stalled.lost[GT_EVENTS_FORKS] >= 1); /* more when strangers fork meanwhile */
+    resize_queue(events, GT_EVENTS_FORKS, 1 << 20);
+    drain(events, &(struct seen){0});
     storm(5);
     drain(events, &after);
     assert_int_equal(after.forks, 5);
@@ -148,13 +157,11 @@ static void lost_records_are_told(void **state)
 {
     (void)state;
     struct gt_events *events = open_or_skip(RECORDS);
-    int small = 16384;
-    assert_int_equal(setsockopt(gt_events_fd(events, GT_EVENTS_RECORDS), SOL_SOCKET, SO_RCVBUF, &small, sizeof small),
-                     0);
+    resize_queue(events, GT_EVENTS_RECORDS, 16384);
     struct seen seen = {0};
     storm(200);
     drain(events, &seen);
-    assert_int_equal(seen.lost[GT_EVENTS_RECORDS], 1);
+    assert_true(seen.lost[GT_EVENTS_RECORDS] >= 1);
     gt_events_close(events);
 }
 
@@ -206,6 +213,7 @@ static uint64_t own_cpu_ns(void)
 
 static void records_of_short_children_add_up(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     (void)state;
     enum { CHILDREN = 200, BUSY_NS = 2000000 };
     struct gt_events *events = open_or_skip(RECORDS);
@@ -267,6 +275,7 @@ static uint64_t own_peak(void)
 
 static void the_peak_of_a_short_child_is_told(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     (void)state;
     enum { SIZE = 500 << 20 };
     struct gt_events *events = open_or_skip(RECORDS);
@@ -290,6 +299,7 @@ static void the_peak_of_a_short_child_is_told(void **state)
 
 static void a_record_tells_faults_switches_and_bytes(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     (void)state;
     enum { PAGES = 1000, SLEEPS = 20, BYTES = 1 << 20 };
     struct gt_events *events = open_or_skip(RECORDS);
@@ -354,6 +364,7 @@ static void a_stored_machine_has_none(void **state)
 /* Without CAP_NET_ADMIN exit records are denied, with the command that would allow them. */
 static void denial_names_the_remedy(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     (void)state;
     if (geteuid() != 0)
         skip();

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "sample/membership.h"
+#include "support/valgrind.h"
 
 enum { FORKS = 1 << GT_EVENTS_FORKS, RECORDS = 1 << GT_EVENTS_RECORDS };
 
@@ -368,6 +369,7 @@ static void fork_a_thousand(void)
 
 static void a_thousand_children_and_grandchildren_are_counted(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     struct live *live = *state;
     open_or_skip(live, FORKS);
     run_job(live, fork_a_thousand);
@@ -507,6 +509,7 @@ static void burn_in_threads(void)
 
 static void cpu_time_of_short_threads_adds_up(void **state)
 {
+    SKIP_UNDER_VALGRIND();
     struct live *live = *state;
     open_or_skip(live, FORKS | RECORDS);
     *truth = 0;
