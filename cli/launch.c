@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpu_tracker.h"
 #include "message.h"
 #include "signals.h"
 
@@ -77,15 +78,16 @@ _Noreturn static void become(char *const *words, int gate, int result, const str
     _exit(code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
-int launch_fork(struct launch *launch, char *const *words, const struct signals *signals)
+int launch_fork(struct launch *launch, char *const *words, const struct signals *signals, const struct gt_group *group)
 {
     int gate[2] = {-1, -1}, result[2] = {-1, -1};
     *launch = (struct launch){-1, -1, -1};
     if (pipe2(gate, O_CLOEXEC) == 0 && pipe2(result, O_CLOEXEC) == 0)
-        launch->pid = fork();
+        launch->pid = gt_group_fork(group);
     int code = errno;
     if (launch->pid == 0) {
         close(gate[1]);
+        gt_group_enter(group); /* outside it the job runs as well */
         become(words, gate[0], result[1], signals);
     }
     close(gate[0]);

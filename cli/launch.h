@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+struct gt_group;
 struct signals;
 
 struct launch {
@@ -15,8 +16,8 @@ struct launch {
 
 /* Can `program` be executed? 0, or EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE after saying why. */
 int launch_check(const char *program);
-/* Fork the child, which waits. 0 or negative errno. */
-int launch_fork(struct launch *launch, char *const *words, const struct signals *signals);
+/* Fork the child, which enters `group` (NULL: none) and waits. 0 or negative errno. */
+int launch_fork(struct launch *launch, char *const *words, const struct signals *signals, const struct gt_group *group);
 /* Let it execute the command: 0, or the errno of execvp (the child has ended then). */
 int launch_release(struct launch *launch);
 /* End a child that still waits. */

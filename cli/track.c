@@ -18,6 +18,7 @@ struct track {
     struct gt_tracker_options settings;
     struct output output;
     struct watch watch;
+    struct gt_group *group;
 };
 
 static int fail(int status, const struct gt_error *error)
@@ -101,7 +102,10 @@ static int start(struct track *track, char **words)
     track->settings.launched = track->watch.owns_children;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
     if (status >= 0)
-        status = launch_fork(&launch, words, &track->watch.signals);
+        status = gt_group_create(&track->group, NULL);
+    track->settings.group = track->group;
+    if (status >= 0)
+        status = launch_fork(&launch, words, &track->watch.signals, track->group);
     if (status < 0) {
         say("cannot start '%s': %s", words[0], strerror(-status));
         return EXIT_TRACKER;
@@ -167,6 +171,7 @@ int track_command(const struct options *options, char **words, FILE *sentence)
         status = status ? status : written;
     }
     watch_close(&track.watch);
+    gt_group_close(track.group);
     free(text);
     return status;
 }

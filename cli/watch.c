@@ -8,7 +8,8 @@
 
 #include "message.h"
 
-enum { SIGNALS, TIMER, PROGRESS, MAIN, SOURCE_COUNT };
+enum { SIGNALS, TIMER, PROGRESS, MAIN, EVENTS, SOURCE_COUNT };
+enum { EVENTS_PAUSE_MS = 5 }; /* between two looks at the kernel's process events: no storm outruns it */
 
 void watch_warn(void *context, const char *sentence)
 {
@@ -58,9 +59,11 @@ static int step(struct watch *watch)
         [TIMER] = {watch->timer, POLLIN, 0},
         [PROGRESS] = {watch->progress.timer, POLLIN, 0},
         [MAIN] = {watch->is_child ? -1 : gt_tracker_pidfd(watch->tracker), POLLIN, 0},
+        [EVENTS] = {watch->pauses_events ? -1 : gt_tracker_events_fd(watch->tracker), POLLIN, 0},
     };
-    if (poll(source, SOURCE_COUNT, -1) < 0)
+    if (poll(source, SOURCE_COUNT, watch->pauses_events ? EVENTS_PAUSE_MS : -1) < 0)
         return errno == EINTR ? 0 : -errno;
+    watch->pauses_events = source[EVENTS].revents && gt_tracker_drain(watch->tracker, NULL) >= 0;
     if (source[SIGNALS].revents)
         job_signals(watch);
     if (source[MAIN].revents)

@@ -22,7 +22,8 @@ struct watch {
     bool all_ended;
     bool interrupted;  /* asked to end before the job did */
     int stop_received; /* a stop signal that came here and not yet led to a stop, or 0 */
-    bool is_blind;     /* sampling failed for good */
+    bool pauses_events;
+    bool is_blind; /* sampling failed for good */
 };
 
 /* Watch until the end that was asked for. 0 or negative errno. */

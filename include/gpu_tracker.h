@@ -66,6 +66,7 @@ const char *gt_time_unit(size_t index);
 
 struct gt_tracker;
 struct gt_report;
+struct gt_group;
 
 struct gt_tracker_options {
     size_t size;
@@ -85,6 +86,8 @@ struct gt_tracker_options {
     /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and will
      * tell of each child it waits for with gt_tracker_reaped. */
     int launched;
+    const struct gt_group
+        *group;          /* the control group the process was launched into; NULL: none. Outlives the tracker */
     const char *command; /* what is tracked, for the report; NULL: read from the process */
     /* May be NULL; called on the thread that calls into the tracker. */
     void (*warn)(void *context, const char *sentence);
@@ -93,6 +96,17 @@ struct gt_tracker_options {
 
 /* Check every option, the tracking file's place included, and change nothing. -EINVAL and the like name the option. */
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error);
+
+/* A control group of the job's own, so that the kernel adds up its memory, page cache included. *ret is NULL where none can be
+ * made, which is not an error. Groups that killed trackers left empty are removed. */
+int gt_group_create(struct gt_group **ret, struct gt_error *error);
+/* fork(), with the child in the group from its first moment where that can be done (NULL: plain fork). The child calls
+ * gt_group_enter before exec for the rest, and calls nothing else of the library. */
+pid_t gt_group_fork(const struct gt_group *group);
+/* In the child: 0 or negative errno, with which it lies outside the group and may go on. */
+int gt_group_enter(const struct gt_group *group);
+/* Remove it once the job has ended; a group with processes in it stays. Accepts NULL. */
+void gt_group_close(struct gt_group *group);
 
 /* Follow process `pid` (0: the calling process) and its descendants from now on. The tracking file is created at the first
  * sample. -ESRCH: no such process; -EPERM: it may not be read. */

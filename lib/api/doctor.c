@@ -43,6 +43,31 @@ static void add_metric(struct gt_node *table, const struct gt_sampler *sampler, 
     }
 }
 
+/* How memory shared in the tree is counted once: no collector, but a source like any other. */
+static void add_walks(struct gt_node *table, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
+{
+    static const enum gt_metric_id walked[] = {GT_RAM_PRIVATE, GT_RAM_SHARED};
+    struct gt_memory *memory = NULL;
+    struct gt_availability availability = {0};
+    gt_memory_open(&memory, &sampler->root, options ? options->memory : NULL, &availability, NULL);
+    gt_memory_close(memory);
+    for (size_t i = 0; i < sizeof walked / sizeof *walked; i++)
+        add_row(table, gt_metrics[walked[i]].name, "memory", &availability);
+}
+
+/* Exact counts of processes and threads, and peaks of processes that ended. */
+static void add_events(struct gt_node *table, const struct gt_sampler *sampler)
+{
+    static const enum gt_metric_id counted[] = {GT_PROCESSES_STARTED, GT_PROCESSES_PEAK, GT_THREADS_PEAK};
+    struct gt_follow follow;
+    if (gt_follow_open(&follow, &sampler->root, NULL) < 0)
+        return;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        add_row(table, gt_metrics[counted[i]].name, "events", &follow.availability[GT_EVENTS_FORKS]);
+    add_row(table, gt_metrics[GT_RAM_PEAK].name, "events", &follow.availability[GT_EVENTS_RECORDS]);
+    gt_follow_close(&follow);
+}
+
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error)
 {
     struct gt_sampler sampler;
@@ -62,6 +87,8 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
         add_columns(table);
         for (int id = 0; id < GT_METRIC_COUNT; id++)
             add_metric(table, &sampler, id);
+        add_walks(table, &sampler, options);
+        add_events(table, &sampler);
         *ret = report;
     }
     gt_sampler_close(&sampler);

@@ -104,18 +104,62 @@ static void describe_measured(const struct gt_tracker *tracker, struct gt_proven
     snprintf(entry->note, sizeof entry->note, "%s", origin->note ? origin->note : "");
 }
 
-/* A tree's peak is exact only when it is a cgroup's; otherwise it lies between two bounds. */
-static void refine_peak(const struct gt_outcome *outcome, struct gt_provenance *entry)
+/* `source` NULL keeps what was said. */
+static void restate(struct gt_provenance *entry, enum gt_exactness exactness, const char *source, const char *note)
 {
-    if (entry->metric != GT_RAM_PEAK || entry->scope == GT_SCOPE_MAIN)
-        return;
+    entry->exactness = exactness;
+    if (source)
+        snprintf(entry->source, sizeof entry->source, "%s", source);
+    snprintf(entry->note, sizeof entry->note, "%s", note);
+}
+
+/* The main process's peak is exact when the kernel told of it at its end, or while it lives. */
+static void refine_main_peak(const struct gt_tracker *tracker, struct gt_provenance *entry)
+{
+    if (tracker->sampler.account.main_peak > 0)
+        restate(entry, GT_EXACT, "wait4 or exit record", "high-water mark of the kernel at the end of the process");
+    else if (tracker->end_ns)
+        restate(entry, GT_SAMPLED, "/proc/PID/status VmHWM",
+                "high-water mark of the kernel at the last look; wait4 mixes it with that of waited-for children");
+}
+
+/* A tree's peak is exact only when it is a control group's; otherwise it lies between two bounds. */
+static void refine_tree_peak(const struct gt_outcome *outcome, struct gt_provenance *entry)
+{
     const double *values = outcome->value[entry->scope];
-    if (values[GT_RAM_PEAK] >= values[GT_RAM_PEAK_BOUND])
+    if (!(values[GT_RAM_PEAK] >= values[GT_RAM_PEAK_BOUND]))
+        restate(entry, GT_SAMPLED, NULL,
+                "lower bound: the largest sample, at least the largest high-water mark of one process; upper bound: "
+                "ram_peak_bound");
+}
+
+static void refine_counts(const struct gt_tracker *tracker, struct gt_provenance *entry)
+{
+    const struct gt_follow *follow = &tracker->sampler.follow;
+    if (!follow->events)
         return;
-    entry->exactness = GT_SAMPLED;
-    snprintf(
-        entry->note, sizeof entry->note,
-        "lower bound: the largest sample, at least the largest high-water mark of one process; upper bound: ram_peak_bound");
+    restate(entry, follow->counts.is_exact ? GT_EXACT : GT_SAMPLED, follow->availability[GT_EVENTS_FORKS].source,
+            follow->counts.is_exact ? "every fork and exit was heard of" : "some events were lost");
+}
+
+static void refine(const struct gt_tracker *tracker, const struct gt_outcome *outcome, struct gt_provenance *entry)
+{
+    switch (entry->metric) {
+    case GT_RAM_PEAK:
+        if (entry->scope == GT_SCOPE_MAIN)
+            refine_main_peak(tracker, entry);
+        else
+            refine_tree_peak(outcome, entry);
+        break;
+    case GT_RAM_PRIVATE:
+    case GT_RAM_SHARED:
+        snprintf(entry->source, sizeof entry->source, "%s", tracker->sampler.walker_availability.source);
+        break;
+    case GT_THREADS_PEAK:
+    case GT_PROCESSES_PEAK:
+    case GT_PROCESSES_STARTED: refine_counts(tracker, entry); break;
+    default: break;
+    }
 }
 
 int gt_provenance_fill(const struct gt_tracker *tracker, struct gt_outcome *outcome)
@@ -131,11 +175,12 @@ int gt_provenance_fill(const struct gt_tracker *tracker, struct gt_outcome *outc
                 continue;
             struct gt_provenance *entry = &outcome->provenance[outcome->provenance_count++];
             *entry = (struct gt_provenance){.scope = scope, .metric = id};
-            if (isnan(outcome->value[scope][id]))
+            if (isnan(outcome->value[scope][id])) {
                 describe_missing(tracker, entry);
-            else
-                describe_measured(tracker, entry);
-            refine_peak(outcome, entry);
+                continue;
+            }
+            describe_measured(tracker, entry);
+            refine(tracker, outcome, entry);
         }
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/group.h"
 #include "collect/device.h"
 
 static double cpu_seconds(clockid_t clock)
@@ -79,6 +80,7 @@ static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *er
         .gpu_brand = options->gpu_brand,
         .memory = options->memory,
         .libraries = options->libraries,
+        .cgroup = gt_group_cgroup(options->group),
         .period = options->sleep_time,
     };
     int status = gt_sampler_open(&tracker->sampler, &sampler, error);
@@ -333,12 +335,27 @@ size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_
     return count;
 }
 
+/* A job that ended before its first sample has no row; the machine can still be told of. */
+static void sample_system_alone(struct gt_tracker *tracker)
+{
+    struct gt_sample sample;
+    if (gt_sampler_read(&tracker->sampler, 0, NULL) < 0 ||
+        gt_combine(&tracker->combiner, &tracker->sampler, &sample) < 0)
+        return;
+    for (int scope = GT_SCOPE_MAIN; scope < GT_FIXED_ROWS; scope++)
+        gt_values_clear(sample.row[scope].value);
+    gt_summary_add(&tracker->summary, &sample);
+    tracker->summary.samples = 0;
+}
+
 int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
 {
     int status = gt_tracker_stop(tracker, error);
     if (tracker->is_finished)
         return status;
-    if (!tracker->end_ns || any_lives(&tracker->sampler.tree))
+    if (!tracker->summary.samples)
+        sample_system_alone(tracker);
+    else if (!tracker->end_ns || any_lives(&tracker->sampler.tree))
         gt_sampler_read(&tracker->sampler, 0, NULL);
     note_end(tracker);
     gt_follow_last(&tracker->sampler.follow, &tracker->sampler.tree, &tracker->sampler.account);

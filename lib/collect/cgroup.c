@@ -345,3 +345,8 @@ ssize_t gt_cgroup_pids(const struct gt_cgroup *cgroup, pid_t *pids, size_t capac
     }
     return (ssize_t)count;
 }
+
+const struct gt_cgroup_place *gt_cgroup_place(const struct gt_cgroup *cgroup)
+{
+    return &cgroup->place;
+}

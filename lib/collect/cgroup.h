@@ -60,6 +60,11 @@ const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figu
 /* The processes in the group; returns how many, also when `capacity` is less; negative errno. */
 ssize_t gt_cgroup_pids(const struct gt_cgroup *cgroup, pid_t *pids, size_t capacity);
 
+/* Where it lies. */
+const struct gt_cgroup_place *gt_cgroup_place(const struct gt_cgroup *cgroup);
+/* Beside a group at `own`, remove the empty groups PREFIXpid of processes that are no more: what killed trackers left. */
+void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *own, const char *prefix);
+
 /* Remove the directories that were made. -EBUSY: processes are still inside, what is occupied stays. */
 int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error);
 void gt_cgroup_close(struct gt_cgroup *cgroup);

@@ -1,7 +1,6 @@
 #include "collect/smaps.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,26 +8,25 @@
 #include "collect/process_file.h"
 
 /* "Shared_Clean:   0 kB" and the like; hugetlb figures are separate lines and are not resident memory to the kernel. */
-static const struct {
-    const char *name;
-    size_t offset;
-} fields[] = {
-    {"Rss", offsetof(struct gt_smaps, rss)},
-    {"Pss", offsetof(struct gt_smaps, pss)},
-    {"Shared_Clean", offsetof(struct gt_smaps, shared_bytes)},
-    {"Shared_Dirty", offsetof(struct gt_smaps, shared_bytes)},
-    {"Private_Clean", offsetof(struct gt_smaps, private_bytes)},
-    {"Private_Dirty", offsetof(struct gt_smaps, private_bytes)},
-    {"Swap", offsetof(struct gt_smaps, swap)},
-};
-
 static void add_field(struct gt_smaps *smaps, const char *line)
 {
-    const char *colon = strchr(line, ':');
-    size_t length = colon ? (size_t)(colon - line) : 0;
-    for (size_t i = 0; length && i < sizeof fields / sizeof *fields; i++)
-        if (strlen(fields[i].name) == length && !memcmp(fields[i].name, line, length))
-            *(double *)((char *)smaps + fields[i].offset) += 1024.0 * (double)strtoull(colon + 1, NULL, 10);
+    const struct {
+        const char *name;
+        double *sum;
+    } fields[] = {
+        {"Rss:", &smaps->rss},
+        {"Pss:", &smaps->pss},
+        {"Shared_Clean:", &smaps->shared_bytes},
+        {"Shared_Dirty:", &smaps->shared_bytes},
+        {"Private_Clean:", &smaps->private_bytes},
+        {"Private_Dirty:", &smaps->private_bytes},
+        {"Swap:", &smaps->swap},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        size_t length = strlen(fields[i].name);
+        if (!strncmp(line, fields[i].name, length))
+            *fields[i].sum += 1024.0 * (double)strtoull(line + length, NULL, 10);
+    }
 }
 
 static int add_up(int fd, struct gt_smaps *ret)

@@ -201,39 +201,49 @@ size_t gt_people_alike(const struct gt_node *first)
 static int fill_row(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *section, size_t row)
 {
     struct gt_buffer text = {0};
-    gt_buffer_text(&text, gt_node_title(section));
-    int status = take(grid, row, 0, &text);
-    size_t column = 1;
-    for (const struct gt_node *fact = gt_people_child(section); fact && !status;
-         fact = gt_people_next(fact), column++) {
+    size_t column = 0;
+    int status = 0;
+    if (grid->keyed) {
+        gt_buffer_text(&text, gt_node_title(section));
+        status = take(grid, row, column++, &text);
+    }
+    for (const struct gt_node *fact = gt_people_child(section); fact && !status; fact = gt_people_next(fact)) {
         gt_people_fact(&text, report, fact);
-        status = take(grid, row, column, &text);
+        status = take(grid, row, column++, &text);
+    }
+    return status;
+}
+
+static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
+{
+    struct gt_buffer text = {0};
+    size_t column = 0;
+    int status = 0;
+    if (grid->keyed) {
+        grid->is_text[column] = true;
+        status = take(grid, 0, column++, &text);
+    }
+    for (const struct gt_node *fact = gt_people_child(section); fact && !status; fact = gt_people_next(fact)) {
+        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
+        gt_buffer_text(&text, gt_node_title(fact));
+        status = take(grid, 0, column++, &text);
     }
     return status;
 }
 
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count)
 {
-    struct gt_buffer text = {0};
-    size_t column = 1;
+    *grid = (struct gt_grid){.keyed = *gt_node_title(first)}; /* items of lists have no titles */
+    size_t columns = grid->keyed;
     for (const struct gt_node *fact = gt_people_child(first); fact; fact = gt_people_next(fact))
-        column++;
-    *grid = (struct gt_grid){.keyed = true};
-    int status = allocate(grid, column, count + 1);
+        columns++;
+    int status = allocate(grid, columns, count + 1);
     if (!status)
-        status = take(grid, 0, 0, &text);
-    column = 1;
-    for (const struct gt_node *fact = gt_people_child(first); fact && !status; fact = gt_people_next(fact), column++) {
-        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
-        gt_buffer_text(&text, gt_node_title(fact));
-        status = take(grid, 0, column, &text);
-    }
+        status = fill_titles(grid, first);
     for (size_t row = 1; row <= count && !status; row++, first = gt_people_next(first))
         status = fill_row(grid, report, first, row);
     if (status < 0)
         gt_grid_release(grid);
-    else
-        grid->is_text[0] = true;
     return status;
 }
 

@@ -25,6 +25,7 @@ static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_o
         .gpu_brand = options->gpu_brand,
         .library = options->libraries,
         .period = options->period,
+        .cgroup = options->cgroup,
     };
     sampler->source = calloc(gt_collector_type_count, sizeof *sampler->source);
     if (!sampler->source)

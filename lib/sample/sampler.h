@@ -37,6 +37,7 @@ struct gt_sampler_options {
     const char *gpu_brand;
     const char *memory;
     const char *const *libraries;
+    const struct gt_cgroup *cgroup; /* the job's own; NULL: none */
     double period;
 };
 

@@ -2,10 +2,23 @@
 
 #include <errno.h>
 
+/* SQLite keeps the cause of a failed write with the file: the database or its log. */
+static int system_error(sqlite3 *database)
+{
+    sqlite3_file *log = NULL;
+    int code = sqlite3_system_errno(database);
+    if (!code)
+        sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &code);
+    if (!code && sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK && log &&
+        log->pMethods)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &code);
+    return code;
+}
+
 int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error)
 {
     int code = sqlite3_errcode(database) & 0xff;
-    int system = sqlite3_system_errno(database);
+    int system = system_error(database);
     switch (code) {
     case SQLITE_NOTADB: return gt_error_set(error, EINVAL, "%s is not an SQLite database", path);
     case SQLITE_FULL: return gt_error_system(error, system ? system : ENOSPC, "%s", path);

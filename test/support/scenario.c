@@ -170,6 +170,12 @@ static int filled(size_t size, bool is_in_memory)
     return fd;
 }
 
+bool scenario_is_distorted(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+    return preload && strstr(preload, "vgpreload");
+}
+
 bool scenario_begin(struct scenario *scenario, enum scenario_kind kind, size_t megabytes)
 {
     int ready[2];

@@ -30,6 +30,9 @@ extern const struct scenario_truth {
     int units; /* expected unique memory, in units of `megabytes` */
 } scenario_truth[SCENARIO_COUNT];
 
+/* Under valgrind every page has others beside it: what a tree has is not what was constructed. */
+bool scenario_is_distorted(void);
+
 bool scenario_begin(struct scenario *scenario, enum scenario_kind kind, size_t megabytes);
 void scenario_end(struct scenario *scenario);
 

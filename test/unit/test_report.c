@@ -241,7 +241,7 @@ static void test_analysis_markdown(void **state)
         "## Static Data\n\n"
         "| ram\\_unit | ram\\_system\\_capacity | n |\n| --- | --- | --- |\n| gigabytes | 25.27479398 | 2 |\n\n"
         "## Code Block Results\n\n"
-        "|  | Name | Num Timepoints |\n| --- | --- | ---: |\n|  | a | 0 |\n|  | b | 1 |\n\n");
+        "| Name | Num Timepoints |\n| --- | ---: |\n| a | 0 |\n| b | 1 |\n\n");
     gt_report_free(report);
 }
 

@@ -197,6 +197,10 @@ static void read_all(struct live *live)
 
 static bool begin_live(struct live *live, enum scenario_kind kind, size_t megabytes, const char *method)
 {
+    if (scenario_is_distorted()) {
+        print_message("skipped: valgrind changes what processes have\n");
+        skip();
+    }
     struct gt_availability availability;
     *live = (struct live){.now = GT_SECOND};
     live->clock = (struct gt_clock){set_time, set_time, &live->now};
@@ -238,7 +242,7 @@ static double measured(enum scenario_kind kind, size_t megabytes)
     assert_true(begin_live(&live, kind, megabytes, NULL));
     struct gt_walker_result result = apply(&live, PATIENCE_S * GT_SECOND);
     assert_int_equal(result.walks, 1);
-    assert_false(result.is_estimate);
+    assert_true(!result.is_estimate || !megabytes); /* a small tree still changes by more than a hundredth */
     assert_true(result.moment_ns == live.now);
     end_live(&live);
     return result.scope[GT_SCOPE_COMBINED].ram;
