@@ -102,6 +102,8 @@ static void describe_measured(const struct gt_tracker *tracker, struct gt_proven
              : source       ? source->availability.source
                             : "");
     snprintf(entry->note, sizeof entry->note, "%s", origin->note ? origin->note : "");
+    if (!origin->note && source && source->state && source->type->describe)
+        source->type->describe(source->state, entry->note, sizeof entry->note);
 }
 
 /* `source` NULL keeps what was said. */

@@ -199,6 +199,10 @@ static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *e
     int status = gt_sampler_read(&tracker->sampler, patience, error);
     if (status < 0)
         return status;
+    if (tracker->sampler.trouble.code) {
+        warn(tracker, tracker->sampler.trouble.text);
+        tracker->sampler.trouble = (struct gt_error){0};
+    }
     note_end(tracker);
     bool lives = any_lives(&tracker->sampler.tree);
     if (!record || !lives) {

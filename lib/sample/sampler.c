@@ -138,9 +138,12 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     frame->real_ns = gt_clock_real(&sampler->clock);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
-        int status = source->state ? source->type->collect(source->state, frame, error) : 0;
-        if (status < 0)
-            return status;
+        struct gt_error trouble = {0};
+        int status = source->state ? source->type->collect(source->state, frame, &trouble) : 0;
+        if (status == -ENOMEM)
+            return gt_error_set(error, ENOMEM, "%s", trouble.text[0] ? trouble.text : "no memory");
+        if (status < 0 && !sampler->trouble.code)
+            sampler->trouble = trouble;
     }
     return 0;
 }

@@ -27,6 +27,7 @@ struct gt_sampler {
     struct gt_walker *walker;
     struct gt_availability walker_availability;
     struct gt_walker_result memory; /* shared pages counted once */
+    struct gt_error trouble; /* what a collector could not read; the others go on. Whoever tells of it clears it */
 };
 
 struct gt_sampler_options {
