@@ -221,5 +221,5 @@ void gt_store_column_assign(const struct gt_column *column, double value, struct
         value = value * column->divide / column->multiply;
     if (column->divide > 1 && column->multiply == 1) /* memory: whole bytes */
         value = nearbyint(value);
-    sample->row[column->scope].value[column->metric] = value;
+    sample->row[column->scope].value[column->metric] = isfinite(value) ? value : NAN;
 }

@@ -102,7 +102,7 @@ static int expand_one(struct gt_buffer *out, const char *pattern, char letter, p
 static int expand(struct gt_buffer *out, const char *pattern, pid_t pid, struct gt_error *error)
 {
     int status = 0;
-    for (const char *p = pattern; *p && status >= 0; p++)
+    for (const char *p = pattern; status >= 0 && *p; p++)
         status = *p == '%' ? expand_one(out, pattern, *++p, pid, error) : gt_buffer_char(out, *p);
     return status;
 }
