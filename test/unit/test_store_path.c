@@ -1,0 +1,154 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/recorder.h"
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    recorder_folder(folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    recorder_remove(folder);
+    return 0;
+}
+
+static int clear_environment(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {
+        "SLURM_JOB_ID",         "PBS_JOBID", "LSB_JOBID", "JOB_ID",         "FLUX_JOB_ID", "SLURM_PROCID",
+        "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",  "FLUX_TASK_RANK", "RANK"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        unsetenv(variables[i]);
+    return 0;
+}
+
+static void check_path(const char *pattern, const char *expected)
+{
+    char path[200];
+    struct gt_error error = {0};
+    if (gt_store_path(path, sizeof path, pattern, 4711, &error) < 0)
+        fail_msg("%s: %s", pattern, error.text);
+    assert_string_equal(path, expected);
+}
+
+static void check_refused(const char *pattern, const char *named)
+{
+    char path[200] = "untouched";
+    struct gt_error error = {0};
+    assert_int_equal(gt_store_path(path, sizeof path, pattern, 4711, &error), -EINVAL);
+    if (!strstr(error.text, named))
+        fail_msg("%s: \"%s\" does not name %s", pattern, error.text, named);
+    assert_string_equal(path, "untouched");
+}
+
+static void placeholders_are_filled_in(void **state)
+{
+    (void)state;
+    char host[100] = "", expected[200];
+    gethostname(host, sizeof host - 1);
+    check_path("a.csv", "a.csv");
+    check_path("folder.d/a", "folder.d/a.sqlite");
+    check_path("a-%p.csv", "a-4711.csv");
+    check_path("100%%.csv", "100%.csv");
+    check_path("a.%p", "a.4711.sqlite");
+    snprintf(expected, sizeof expected, "%s.sqlite", host);
+    check_path("%h", expected);
+    setenv("PBS_JOBID", "12[3].server/x", 1);
+    setenv("RANK", "9", 1);
+    check_path("%j-%r.csv", "12[3].server_x-9.csv");
+    setenv("SLURM_JOB_ID", "77", 1);
+    setenv("SLURM_PROCID", "3", 1);
+    check_path("%j-%r.csv", "77-3.csv");
+}
+
+static void what_cannot_be_filled_in_is_named(void **state)
+{
+    (void)state;
+    check_refused("a-%x.csv", "%x");
+    check_refused("a.csv%", "%");
+    check_refused("a-%j.csv", "%j");
+    check_refused("a-%r.csv", "%r");
+    check_refused("a.txt", ".csv");
+    check_refused("a.CSV", "a.CSV");
+    check_refused("folder/", "folder/");
+    check_refused("", "\"\"");
+    char small[8];
+    assert_int_equal(gt_store_path(small, sizeof small, "longer.csv", 1, NULL), -ENAMETOOLONG);
+}
+
+static int check(const char *name, bool overwrite, bool detail, const char *named)
+{
+    struct gt_error error = {0};
+    struct gt_store_options options = {.path = recorder_path(folder, name), .overwrite = overwrite, .detail = detail};
+    int status = gt_store_check(&options, &error);
+    if (status < 0 && !strstr(error.text, named))
+        fail_msg("\"%s\" does not name %s", error.text, named);
+    return status;
+}
+
+static void places_are_checked_and_nothing_is_made(void **state)
+{
+    (void)state;
+    assert_int_equal(check("a.csv", false, true, ""), 0);
+    assert_int_equal(recorder_files(folder), 0);
+    recorder_put(recorder_path(folder, "a.sqlite"), "old", 3);
+    recorder_put(recorder_path(folder, "b.processes.csv"), "old", 3);
+    assert_int_equal(check("a.sqlite", false, false, "a.sqlite exists"), -EEXIST);
+    assert_int_equal(check("a.sqlite", true, false, ""), 0);
+    assert_int_equal(check("b.csv", false, false, ""), 0);
+    assert_int_equal(check("b.csv", false, true, "b.processes.csv exists"), -EEXIST);
+    assert_int_equal(check("b.csv", true, true, ""), 0);
+    assert_int_equal(check("none/a.csv", false, false, "none"), -ENOENT);
+    assert_int_equal(check("a.sqlite/a.csv", false, false, "a.sqlite"), -ENOTDIR);
+    assert_int_equal(check("a.json", false, false, ".sqlite or .csv"), -EINVAL);
+    struct gt_store_options options = {.path = "/tmp/.csv/../../tmp/x.csv"};
+    assert_int_equal(gt_store_check(&options, NULL), -ENOENT);
+    assert_int_equal(recorder_files(folder), 2);
+}
+
+static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
+{
+    (void)state;
+    struct gt_store_options options = {.path = recorder_path(folder, "a.sqlite"), .overwrite = false};
+    struct gt_store *store;
+    recorder_put(options.path, "old", 3);
+    recorder_put(recorder_path(folder, "a.sqlite-wal"), "left by a killed tracker", 24);
+    assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), -EEXIST);
+    struct stat status;
+    assert_int_equal(stat(options.path, &status), 0);
+    assert_int_equal(status.st_size, 3);
+    options.overwrite = true;
+    assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
+    assert_int_equal(gt_store_close(store, NULL, NULL), 0);
+    assert_int_equal(recorder_files(folder), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(placeholders_are_filled_in, clear_environment),
+        cmocka_unit_test_setup(what_cannot_be_filled_in_is_named, clear_environment),
+        cmocka_unit_test_setup_teardown(places_are_checked_and_nothing_is_made, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(an_old_file_is_replaced_at_the_start_and_not_before, make_folder,
+                                        remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
