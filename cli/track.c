@@ -1,10 +1,12 @@
 #include "track.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "launch.h"
 #include "message.h"
@@ -18,6 +20,7 @@ struct track {
     struct gt_tracker_options settings;
     struct output output;
     struct watch watch;
+    char blocks[PATH_MAX]; /* where the command's processes leave their code blocks, "" when not asked for */
     struct gt_group *group;
 };
 
@@ -90,6 +93,30 @@ static void say_completed(FILE *sentence, int wait_status)
     fflush(sentence);
 }
 
+static int prepare_blocks(struct track *track, const struct options *options)
+{
+    struct gt_error error = {0};
+    if (!options->blocks)
+        return 0;
+    if (!options->tracking_file)
+        return say_usage("--blocks: the blocks are kept with a tracking file: give --tracking-file");
+    int status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite, &error);
+    if (status < 0)
+        return fail(status, &error);
+    setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
+    return 0;
+}
+
+static int collect_blocks(struct track *track, const struct options *options)
+{
+    struct gt_error error = {0};
+    if (!*track->blocks)
+        return 0;
+    int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
+                                   &error);
+    return status < 0 ? fail(status, &error) : 0;
+}
+
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, char **words)
 {
@@ -156,6 +183,8 @@ int track_command(const struct options *options, char **words, FILE *sentence)
     int status = prepare(&track, options);
     if (!status)
         status = launch_check(words[0]);
+    if (!status)
+        status = prepare_blocks(&track, options);
     if (status)
         return status;
     char *text = command_text(words);
@@ -167,8 +196,11 @@ int track_command(const struct options *options, char **words, FILE *sentence)
         name_survivors(&track.watch);
         say_completed(sentence, track.watch.wait_status);
         int written = conclude(&track);
+        int collected = collect_blocks(&track, options);
         status = command_status(track.watch.wait_status);
-        status = status ? status : written;
+        status = status ? status : written ? written : collected;
+    } else if (*track.blocks) {
+        rmdir(track.blocks);
     }
     watch_close(&track.watch);
     gt_group_close(track.group);

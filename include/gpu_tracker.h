@@ -219,11 +219,12 @@ int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_r
                       struct gt_error *error);
 
 /* For whoever tracks a command: make the folder in which the command's processes leave their blocks (set
- * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. Returns how many rows
- * were collected. */
-int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, struct gt_error *error);
-int gt_blocks_collect(const char *tracking_file, void (*warn)(void *context, const char *sentence), void *context,
-                      struct gt_error *error);
+ * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is that of
+ * the tracker's options; `pid` is the tracked process, for its placeholder. What an earlier run left in the folder is
+ * -EEXIST, or removed with `overwrite`. gt_blocks_collect returns how many rows there were. */
+int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error);
+int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
+                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
 
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 
 #include "analyse/blocks.h"
 #include "store/border.h"
+#include "store/store.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
 {
@@ -28,23 +29,7 @@ int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_r
     return status;
 }
 
-int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, struct gt_error *error)
-{
-    char path[PATH_MAX], *real = NULL;
-    int status = gt_border_folder(path, sizeof path, tracking_file);
-    if (status == 0 && mkdir(path, 0777) < 0 && errno != EEXIST)
-        status = -errno;
-    if (status == 0)
-        real = realpath(path, NULL); /* the processes may change their folder */
-    if (status == 0 && !real)
-        status = -errno;
-    if (status == 0 && snprintf(folder, size, "%s", real) >= (int)size)
-        status = -ENAMETOOLONG;
-    free(real);
-    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
-}
-
-static void remove_folder(const char *folder)
+static void empty_folder(const char *folder)
 {
     DIR *directory = opendir(folder);
     struct dirent *entry;
@@ -53,29 +38,63 @@ static void remove_folder(const char *folder)
             unlinkat(dirfd(directory), entry->d_name, 0);
     if (directory)
         closedir(directory);
-    rmdir(folder);
 }
 
-int gt_blocks_collect(const char *tracking_file, void (*warn)(void *context, const char *sentence), void *context,
-                      struct gt_error *error)
+static int make_folder(const char *path, int overwrite, struct gt_error *error)
 {
-    char folder[PATH_MAX];
-    struct gt_border_list list = {.skip_bad = true};
-    if (gt_border_folder(folder, sizeof folder, tracking_file) < 0)
-        return gt_error_system(error, ENAMETOOLONG, "%s", tracking_file);
-    if (rmdir(folder) == 0)
-        return 0; /* no process marked a block */
-    int status = gt_border_list_add(&list, folder, error);
-    for (char *line = list.complaints.data, *end; warn && line && *line; line = end + 1) {
+    if (overwrite)
+        empty_folder(path);
+    if (rmdir(path) < 0 && (errno == ENOTEMPTY || errno == EEXIST))
+        return gt_error_set(error, EEXIST, "%s holds the code blocks of an earlier run; it is emptied only with overwriting",
+                            path);
+    return mkdir(path, 0777) < 0 ? gt_error_system(error, errno, "%s", path) : 0;
+}
+
+int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error)
+{
+    char file[PATH_MAX], path[PATH_MAX];
+    int status = gt_store_path(file, sizeof file, tracking_file, getpid(), error);
+    if (status >= 0 && gt_border_folder(path, sizeof path, file) < 0)
+        status = gt_error_system(error, ENAMETOOLONG, "%s", file);
+    if (status >= 0)
+        status = make_folder(path, overwrite, error);
+    if (status < 0)
+        return status;
+    char *real = realpath(path, NULL); /* the processes may change their folder */
+    if (!real || snprintf(folder, size, "%s", real) >= (int)size)
+        status = gt_error_system(error, real ? ENAMETOOLONG : errno, "%s", path);
+    free(real);
+    return status < 0 ? status : 0;
+}
+
+static void pass_on(struct gt_buffer *lines, void (*warn)(void *context, const char *sentence), void *context)
+{
+    char *end;
+    for (char *line = lines->data; warn && line && *line; line = end + 1) {
         end = strchr(line, '\n');
         *end = '\0';
         warn(context, line);
     }
-    if (status == 0)
-        status = gt_border_list_attach(&list, tracking_file, error);
+}
+
+int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
+                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
+{
+    char file[PATH_MAX];
+    struct gt_border_list list = {.skip_bad = true};
+    if (rmdir(folder) == 0)
+        return 0; /* no process marked a block */
+    int status = gt_store_path(file, sizeof file, tracking_file, pid, error);
+    if (status >= 0)
+        status = gt_border_list_add(&list, folder, error);
+    pass_on(&list.complaints, warn, context);
+    if (status >= 0)
+        status = gt_border_list_attach(&list, file, error);
     int count = list.count < INT_MAX ? (int)list.count : INT_MAX;
     gt_border_list_release(&list);
-    if (status == 0)
-        remove_folder(folder);
-    return status < 0 ? status : count;
+    if (status < 0)
+        return status;
+    empty_folder(folder);
+    rmdir(folder);
+    return count;
 }

@@ -1,0 +1,104 @@
+/* sub-track combine and analyze. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gpu_tracker.h"
+#include "message.h"
+#include "option.h"
+#include "output.h"
+
+enum { EXIT_BAD_DATA = 1 };
+
+static int fail(int status, const struct gt_error *error)
+{
+    say("%s", error->text);
+    return exit_status_of(status) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
+}
+
+static void warn(void *context, const char *sentence)
+{
+    (void)context;
+    say("%s", sentence);
+}
+
+static void show_progress(void *context, unsigned long long samples)
+{
+    bool *drawn = context;
+    *drawn = true;
+    dprintf(STDERR_FILENO, "\rgpu-tracker: %llu timepoints", samples);
+}
+
+static void erase_progress(bool drawn)
+{
+    if (drawn)
+        dprintf(STDERR_FILENO, "\r\033[K");
+}
+
+static int analyze(const struct options *options, int count, char **operands)
+{
+    (void)count;
+    (void)operands;
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    bool drawn = false;
+    if (!options->recording)
+        return say_usage("sub-track analyze: --tf FILE is missing (see gpu-tracker sub-track analyze --help)");
+    int status = output_prepare(&output, options);
+    if (status)
+        return status;
+    struct gt_blocks_options settings = GT_INIT(struct gt_blocks_options);
+    settings.tracking_file = options->recording;
+    settings.sub_tracking_files = options->sub_tracking_file.value;
+    settings.skip_bad_rows = options->skip_bad_rows;
+    settings.calls = options->calls;
+    settings.warn = warn;
+    settings.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
+    settings.context = &drawn;
+    status = gt_blocks_analyze(&settings, &report, &error);
+    erase_progress(drawn);
+    status = status < 0 ? fail(status, &error) : output_report(&output, report);
+    gt_report_free(report);
+    return status;
+}
+
+static int combine(const struct options *options, int count, char **operands)
+{
+    (void)count;
+    (void)operands;
+    struct gt_error error = {0};
+    if (options->sub_tracking_file.count != 1)
+        return say_usage("sub-track combine: --stf FILE is wanted once (see gpu-tracker sub-track combine --help)");
+    if (!options->path.count)
+        return say_usage("sub-track combine: -p FILE is missing (see gpu-tracker sub-track combine --help)");
+    int status = gt_blocks_combine(options->sub_tracking_file.value[0], options->path.value, options->skip_bad_rows,
+                                   options->overwrite, &error);
+    return status < 0 ? fail(status, &error) : 0;
+}
+
+const struct command command_sub_track_analyze = {
+    .name = "sub-track analyze",
+    .synopsis = "--tf=FILE [--stf=FILE...]",
+    .summary = "Report what each code block used",
+    .description =
+        "Joins a tracking file with the starts and stops of code blocks, those of this program or of the original "
+        "gpu_tracker, CSV and SQLite in any mixture. A timepoint belongs to a block when it lies between a start and its "
+        "stop. Standard deviations are the population's; times are in seconds.\n\n"
+        "Malformed rows are named with file and line and end the analysis with status 1, unless --skip-bad-rows.",
+    .operand = OPERAND_NONE,
+    .least = 0,
+    .most = 0,
+    .run = analyze,
+};
+
+const struct command command_sub_track_combine = {
+    .name = "sub-track combine",
+    .synopsis = "--stf=FILE -p FILE...",
+    .summary = "Make one sub-tracking file of several",
+    .description = "The files may be CSV and SQLite in any mixture; the suffix of the result says what it becomes.",
+    .operand = OPERAND_NONE,
+    .least = 0,
+    .most = 0,
+    .run = combine,
+};

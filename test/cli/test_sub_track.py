@@ -1,0 +1,225 @@
+"""sub-track and block: the original's own examples and outputs, and everything that can be wrong with the files."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import time
+
+import pytest
+
+FIXTURE = pathlib.Path(__file__).parent.parent / "fixture" / "sub_track"
+HEADER = "process_id,code_block_name,position,timestamp\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The fixture's files in the folder that commands run in."""
+    for path in FIXTURE.iterdir():
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def assert_contains(ours, theirs, where=""):
+    """All that the original says is there, first and in its order, to nine digits."""
+    if isinstance(theirs, dict):
+        assert list(ours)[: len(theirs)] == list(theirs), where
+        for key, value in theirs.items():
+            assert_contains(ours[key], value, f"{where}.{key}")
+    elif isinstance(theirs, list):
+        assert len(ours) == len(theirs), where
+        for i, value in enumerate(theirs):
+            assert_contains(ours[i], value, f"{where}[{i}]")
+    elif isinstance(theirs, (int, float)):
+        assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12), where
+    else:
+        assert ours == theirs, where
+
+
+def analyze(cli, *words):
+    done = cli("sub-track", "analyze", *words, "-f", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("tracking", ["csv", "sqlite"])
+@pytest.mark.parametrize("blocks", ["csv", "sqlite"])
+def test_analyze_agrees_with_the_original(cli, files, tracking, blocks):
+    results = analyze(cli, f"--tf=tracking-A.{tracking}", f"--stf=blocks-A.{blocks}")
+    assert_contains(results, json.loads((files / f"analyze-A.{tracking}.json").read_text()))
+
+
+def test_analyze_several_files_is_analyze_of_their_combination(cli, files):
+    several = analyze(cli, "--tf=tracking-A.csv", "--stf=111.csv", "--stf=222.csv")
+    combined = analyze(cli, "--tf=tracking-A.csv", "--stf=blocks-A.csv")
+    assert several["code_block_results"] == combined["code_block_results"]
+
+
+def is_same_line(ours, theirs):
+    """The same words and indentation; numbers but for the last digit; further columns may follow."""
+    if len(ours) - len(ours.lstrip("\t")) != len(theirs) - len(theirs.lstrip("\t")):
+        return False
+    pairs = list(zip(ours.split(), theirs.split()))
+    return len(pairs) == len(theirs.split()) and all(
+        word == other or (other[-1].isdigit() and other[0].isdigit() and float(word) == pytest.approx(float(other), abs=2e-8))
+        for word, other in pairs)
+
+
+def test_text_has_the_layout_of_the_original(cli, files):
+    ours = cli("sub-track", "analyze", "--tf", "tracking-A.csv", "--stf", "blocks-A.csv").stdout.splitlines()
+    theirs = (files / "analyze-A.txt").read_text().splitlines()
+    assert ours[1].startswith(theirs[1]) and ours[2].startswith(theirs[2]), "columns are aligned as in the original"
+    position = 0
+    for line in theirs:
+        while position < len(ours) and not is_same_line(ours[position], line):
+            position += 1
+        assert position < len(ours), line
+        position += 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_combine(cli, files, suffix):
+    done = cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv", "-p", "222.csv")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (analyze(cli, "--tf=tracking-A.csv", f"--stf=all.{suffix}")["code_block_results"] ==
+            analyze(cli, "--tf=tracking-A.csv", "--stf=blocks-A.csv")["code_block_results"])
+    refused = cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv")
+    assert refused.returncode == 1
+    assert f"Cannot create sub-tracking file all.{suffix}. File already exists" in refused.stderr
+    assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv", "--overwrite").returncode == 0
+
+
+def test_combine_a_folder(cli, files):
+    (files / "parts").mkdir()
+    for name in "111.csv", "222.csv":
+        shutil.move(files / name, files / "parts")
+    assert cli("sub-track", "combine", "--stf=all.csv", "-p", "parts").returncode == 0
+    assert (analyze(cli, "--tf=tracking-A.csv", "--stf=all.csv")["code_block_results"] ==
+            analyze(cli, "--tf=tracking-A.csv", "--stf=blocks-A.csv")["code_block_results"])
+
+
+@pytest.mark.parametrize("name", ["it's", "x' OR '1'='1", 'a "quoted", name', "line\nbreak", "日本語 ✓", ":y", "5", ""])
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_names(cli, files, name, suffix):
+    database = sqlite3.connect(files / "names.sqlite")
+    database.execute("CREATE TABLE data (process_id, code_block_name, position, timestamp)")
+    database.executemany("INSERT INTO data VALUES (1, ?, ?, ?)", [(name, 0, 1700000001.0), (name, 1, 1700000003.0)])
+    database.commit()
+    database.close()
+    if suffix == "csv":
+        assert cli("sub-track", "combine", "--stf=names.csv", "-p", "names.sqlite", "-p", "111.csv").returncode == 0
+    blocks = analyze(cli, "--tf=tracking-A.csv", f"--stf=names.{suffix}")["code_block_results"]
+    block = next(block for block in blocks if block["name"] == name)
+    assert block["num_calls"] == 1
+    assert block["compute_time"]["total"] == 2.0
+
+
+def test_a_block_without_timepoints(cli, files):
+    (files / "short.csv").write_text(HEADER + "1,short,0,1700000000.3\n1,short,1,1700000000.31\n")
+    done = cli("sub-track", "analyze", "--tf=tracking-A.sqlite", "--stf=short.csv", "-f", "json")
+    assert done.returncode == 0
+    assert "no timepoint of tracking-A.sqlite lies inside any code block" in done.stderr
+    [block] = json.loads(done.stdout)["code_block_results"]
+    assert (block["num_calls"], block["num_non_empty_calls"], block["num_timepoints"]) == (1, 0, 0)
+    assert block["resource_usage"]["main_ram"]["max"] is None
+
+
+def test_a_block_that_never_ended(cli, files):
+    (files / "open.csv").write_text(HEADER + "1,open,0,1700000002.25\n")
+    done = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=open.csv", "-f", "json")
+    assert "never ended" in done.stderr
+    results = json.loads(done.stdout)
+    [block] = results["code_block_results"]
+    assert (block["num_calls"], block["num_unfinished_calls"]) == (1, 1)
+    assert block["num_timepoints"] == 20
+
+
+def test_more_calls_than_the_original_can_take(cli, files):
+    rows = "".join(f"1,many,{i % 2},{1700000000 + i / 1000}\n" for i in range(20000))
+    (files / "many.csv").write_text(HEADER + rows)
+    [block] = analyze(cli, "--tf=tracking-A.sqlite", "--stf=many.csv")["code_block_results"]
+    assert block["num_calls"] == 10000
+
+
+@pytest.mark.parametrize("rows, message", [
+    ("1,a,0,5\n1,a,7,6\n", "blocks.csv, line 3: position is neither 0 nor 1"),
+    ("1,a,0\n", "blocks.csv, line 2: 3 fields instead of 4"),
+    ("1,a,0,late\n", 'blocks.csv, line 2: timestamp "late"'),
+])
+def test_malformed_rows(cli, files, refused, rows, message):
+    (files / "blocks.csv").write_text(HEADER + rows + "1,good,0,1700000001\n1,good,1,1700000002\n")
+    refused(1, message, "sub-track", "analyze", "--tf=tracking-A.csv", "--stf=blocks.csv", "-o", "out.json")
+    refused(1, message, "sub-track", "combine", "--stf=all.csv", "-p", "blocks.csv")
+    done = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=blocks.csv", "--skip-bad-rows", "-f", "json")
+    assert done.returncode == 0
+    assert message in done.stderr
+    results = json.loads(done.stdout)
+    assert results["sub_tracking"]["num_bad_rows"] == 1
+    assert results["code_block_results"][-1]["name"] == "good"
+
+
+@pytest.mark.parametrize("status, message, words", [
+    (1, "missing.sqlite", ("--tf=missing.sqlite", "--stf=111.csv")),
+    (1, "missing.csv", ("--tf=tracking-A.csv", "--stf=missing.csv")),
+    (2, "README.md", ("--tf=tracking-A.csv", "--stf=README.md")),
+    (1, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.csv")),
+    (1, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.sqlite")),
+    (1, "111.csv is given twice", ("--tf=tracking-A.csv", "--stf=111.csv", "--stf=./111.csv")),
+    (1, "holds no code blocks", ("--tf=tracking-A.csv",)),
+    (2, "--tf FILE is missing", ()),
+])
+def test_refused(files, refused, status, message, words):
+    refused(status, message, "sub-track", "analyze", *words)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_run_collects_the_blocks_of_its_processes(cli, gpu_tracker, tmp_path, suffix):
+    inner = f"'{gpu_tracker}' block nap -- sleep 0.2; '{gpu_tracker}' block \"it's\" -- sh -c 'exit 3'"
+    done = cli("run", "--blocks", "--disable-logs", "--st=0.02", f"--tf=run.{suffix}", "--", "sh", "-c", inner)
+    assert done.returncode == 3
+    expected = ["run.blocks.csv", "run.csv"] if suffix == "csv" else ["run.sqlite"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == expected
+    results = analyze(cli, f"--tf=run.{suffix}", "--calls")
+    assert [block["name"] for block in results["code_block_results"]] == ["it's", "nap"]
+    nap = results["code_block_results"][1]
+    assert 0.2 <= nap["compute_time"]["total"] < 2
+    assert nap["num_timepoints"] >= 2
+    assert 0 < nap["cpu_time"]["total"] < 0.2
+    assert {call["name"] for call in results["calls"]} == {"it's", "nap"}
+
+
+def test_blocks_need_a_tracking_file(refused):
+    refused(2, "--blocks", "run", "--blocks", "--", "true")
+
+
+def test_block_without_a_run_only_runs(cli, tmp_path):
+    done = cli("block", "alone", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 7
+    assert "'alone' is not marked" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_block_passes_signals_on(cli, gpu_tracker, tmp_path):
+    import subprocess
+    folder = tmp_path / "blocks"
+    folder.mkdir()
+    process = subprocess.Popen([gpu_tracker, "block", "ended", "--", "sleep", "30"],
+                               env={**os.environ, "GPU_TRACKER_BLOCKS": str(folder)})
+    path = folder / f"{process.pid}.csv"
+    while not path.exists() or b",0," not in path.read_bytes():
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 128 + signal.SIGTERM
+    rows = [row for row in path.read_text().splitlines() if row]
+    assert [row.split(",")[1:3] for row in rows[1:]] == [["ended", "0"], ["ended", "1"]]
+
+
+def test_blocks_of_an_earlier_run_are_kept(cli, refused, tmp_path):
+    (tmp_path / "run.csv.blocks").mkdir()
+    (tmp_path / "run.csv.blocks" / "1.csv").write_text(HEADER)
+    refused(125, "holds the code blocks of an earlier run", "run", "--blocks", "--disable-logs", "--tf=run.csv", "--",
+            "true")
+    assert cli("run", "--blocks", "--disable-logs", "--tf=run.csv", "--overwrite", "--", "true").returncode == 0
+    assert not (tmp_path / "run.csv.blocks").exists()
