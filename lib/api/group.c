@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/cgroup.h"
@@ -57,12 +58,20 @@ int gt_group_enter(const struct gt_group *group)
     return group ? gt_cgroup_enter_self(group->cgroup) : 0;
 }
 
+/* The kernel takes a moment to let go of a process that has been waited for. */
+static void remove_directory(struct gt_cgroup *cgroup)
+{
+    const struct timespec moment = {0, 200000};
+    for (int tries = 0; tries < 5 && gt_cgroup_remove(cgroup, NULL) == -EBUSY; tries++)
+        nanosleep(&moment, NULL);
+}
+
 void gt_group_close(struct gt_group *group)
 {
     if (!group)
         return;
     if (group->cgroup)
-        gt_cgroup_remove(group->cgroup, NULL);
+        remove_directory(group->cgroup);
     gt_cgroup_close(group->cgroup);
     gt_root_close(&group->root);
     free(group);

@@ -216,12 +216,23 @@ static void read_threads(struct gt_process *process)
         process->value[GT_THREADS] = (double)(task.st_nlink - 2);
 }
 
+/* One system call: statm is one line, which the kernel gives whole. */
+static ssize_t read_statm(const struct gt_process *process, char *text, size_t size)
+{
+    if (process->files->statm < 0)
+        return read_file(process, -1, "statm", text, size);
+    ssize_t length = pread(process->files->statm, text, size - 1, 0);
+    if (length >= 0)
+        text[length] = '\0';
+    return length;
+}
+
 int gt_process_read(struct gt_process *process, const struct gt_root *root)
 {
     char text[128];
     double before = process->value[GT_CPU_TIME];
     read_clock(process); /* before statm: statm tells whether the number still was this process */
-    ssize_t length = read_file(process, process->files->statm, "statm", text, sizeof text);
+    ssize_t length = read_statm(process, text, sizeof text);
     if (length <= 0) {
         process->value[GT_CPU_TIME] = before;
         return gone(process);
