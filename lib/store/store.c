@@ -34,8 +34,9 @@ struct gt_store {
     struct slot *first, *last, *spare;
     size_t bytes; /* of all slots */
     uint64_t dropped;
-    struct gt_error failure;          /* the first error of writing; nothing is written after it */
-    const struct gt_outcome *outcome; /* what finish shall write */
+    struct gt_error failure; /* the first error of writing; nothing is written after it */
+    bool has_outcome;
+    struct gt_outcome outcome; /* what finish shall write */
 };
 
 /* ---- The writer thread --------------------------------------------------------------------------------------- */
@@ -96,7 +97,7 @@ static void *writer(void *argument)
     }
     pthread_mutex_unlock(&store->lock);
     bool whole = !failure.code;
-    store->type->finish(store->state, store->outcome, whole, &failure);
+    store->type->finish(store->state, store->has_outcome ? &store->outcome : NULL, whole, &failure);
     store->failure = failure;
     return NULL;
 }
@@ -250,15 +251,14 @@ int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, str
 {
     if (!store)
         return 0;
-    struct gt_outcome with_dropped;
+    store->has_outcome = outcome;
     if (outcome) {
-        with_dropped = *outcome;
-        with_dropped.dropped = store->dropped;
-        store->outcome = &with_dropped;
+        store->outcome = *outcome;
+        store->outcome.dropped = store->dropped;
     }
     int status = store->has_writer ? 0 : start_writer(store, error);
     if (status < 0) {
-        store->type->finish(store->state, store->outcome, true, error);
+        store->type->finish(store->state, store->has_outcome ? &store->outcome : NULL, true, error);
     } else {
         pthread_mutex_lock(&store->lock);
         store->closing = true;
