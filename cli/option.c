@@ -19,13 +19,19 @@ static const char *choice_wait(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+static const char *choice_statistic(size_t index)
+{
+    static const char *const names[] = {"min", "max", "mean", "std", "p50", "p95", "p99"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
 enum command_set {
 #define COMMAND(bit, entry) bit = 1ul << COMMAND_##bit,
 #include "command.def"
 #undef COMMAND
     LAUNCHING = EXECUTE | RUN,
     TRACKING = LAUNCHING | ATTACH,
-    REPORTING = TRACKING | REPORT | DOCTOR | SCHEMA | ANALYZE,
+    REPORTING = TRACKING | REPORT | DOCTOR | SCHEMA | ANALYZE | COMPARE,
     EVERY = (1ul << COMMAND_COUNT) - 1,
 };
 

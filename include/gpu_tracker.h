@@ -218,6 +218,21 @@ int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error);
 
+/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or this project's pickle), or a
+ * tracking file. A name given again is another run of that session, and runs are compared as distributions. The first
+ * session is what the others are measured against. */
+struct gt_compare_options {
+    size_t size;
+    const char *const *sessions; /* NULL-terminated */
+    const char *statistic;       /* "min", "max", "mean", "std", "p50", "p95", "p99"; NULL: "mean" */
+    int strict;                  /* blocks that do not match are an error, as in the original */
+    const char *const *rules;    /* "combined_ram.max>+5%", ...; NULL-terminated, may be NULL */
+    void (*warn)(void *context, const char *sentence); /* may be NULL; a broken rule is told here, too */
+    void *context;
+};
+/* Returns how many rules are broken. */
+int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error);
+
 /* For whoever tracks a command: make the folder in which the command's processes leave their blocks (set
  * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is that of
  * the tracker's options; `pid` is the tracked process, for its placeholder. What an earlier run left in the folder is

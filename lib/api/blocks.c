@@ -8,12 +8,18 @@
 #include <unistd.h>
 
 #include "analyse/blocks.h"
+#include "analyse/compare.h"
 #include "store/border.h"
 #include "store/store.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
 {
     return gt_blocks_report(ret, options, false, error);
+}
+
+int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error)
+{
+    return gt_compare_report(ret, options, error);
 }
 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,

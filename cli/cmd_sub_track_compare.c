@@ -1,0 +1,182 @@
+/* sub-track compare. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "gpu_tracker.h"
+#include "message.h"
+#include "option.h"
+#include "output.h"
+
+enum { EXIT_BAD_DATA = 1, EXIT_BROKEN_RULE = 3 };
+
+/* NAME=FILE texts, from the configuration file and the command line. */
+struct sessions {
+    const char **mapping;
+    size_t count, capacity;
+    struct gt_buffer *owned; /* texts made here */
+    size_t owned_count;
+};
+
+static void warn(void *context, const char *sentence)
+{
+    (void)context;
+    say("%s", sentence);
+}
+
+static int add(struct sessions *sessions, const char *mapping)
+{
+    if (sessions->count + 1 >= sessions->capacity) {
+        size_t capacity = sessions->capacity ? sessions->capacity * 2 : 16;
+        const char **list = realloc(sessions->mapping, capacity * sizeof *list);
+        if (!list)
+            return EXIT_TRACKER;
+        sessions->mapping = list;
+        sessions->capacity = capacity;
+    }
+    sessions->mapping[sessions->count++] = mapping;
+    sessions->mapping[sessions->count] = NULL;
+    return 0;
+}
+
+static int add_pair(struct sessions *sessions, const char *name, const char *file)
+{
+    struct gt_buffer *owned = realloc(sessions->owned, (sessions->owned_count + 1) * sizeof *owned);
+    if (!owned)
+        return EXIT_TRACKER;
+    sessions->owned = owned;
+    owned[sessions->owned_count] = (struct gt_buffer){0};
+    struct gt_buffer *text = &owned[sessions->owned_count++];
+    if (gt_buffer_printf(text, "%s=%s", name, file) < 0)
+        return EXIT_TRACKER;
+    return add(sessions, text->data);
+}
+
+static bool is_on_command_line(const struct options *options, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < options->map.count; i++)
+        if (strncmp(options->map.value[i], name, length) == 0 && options->map.value[i][length] == '=')
+            return true;
+    return false;
+}
+
+static int add_configured(struct sessions *sessions, const struct options *options, const json_t *map)
+{
+    const char *name;
+    json_t *value, *item;
+    size_t i;
+    int status = 0;
+    json_object_foreach ((json_t *)map, name, value) {
+        if (is_on_command_line(options, name))
+            continue;
+        if (json_is_string(value))
+            status |= add_pair(sessions, name, json_string_value(value));
+        else if (!json_is_array(value))
+            return say_usage("--cconfig: file_path_map: '%s' is neither a path nor a list of paths", name);
+        json_array_foreach (value, i, item) {
+            if (!json_is_string(item))
+                return say_usage("--cconfig: file_path_map: '%s' is neither a path nor a list of paths", name);
+            status |= add_pair(sessions, name, json_string_value(item));
+        }
+    }
+    return status;
+}
+
+static int check_keys(const json_t *config)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)config, key, value)
+        if (strcmp(key, "file_path_map") != 0 && strcmp(key, "statistic") != 0)
+            return say_usage("--cconfig: unknown key '%s' (known: file_path_map, statistic)", key);
+    value = json_object_get(config, "statistic");
+    if (value && !json_is_string(value))
+        return say_usage("--cconfig: statistic is not a text");
+    value = json_object_get(config, "file_path_map");
+    if (value && !json_is_object(value))
+        return say_usage("--cconfig: file_path_map is not an object");
+    return 0;
+}
+
+/* *ret keeps what `settings` points to. */
+static int read_config(json_t **ret, struct sessions *sessions, struct gt_compare_options *settings,
+                       const struct options *options)
+{
+    json_error_t problem;
+    *ret = json_load_file(options->cconfig, JSON_REJECT_DUPLICATES, &problem);
+    if (!*ret && problem.line < 0)
+        return say_usage("--cconfig: %s", problem.text);
+    if (!*ret)
+        return say_usage("--cconfig: %s, line %d: %s", options->cconfig, problem.line, problem.text);
+    if (!json_is_object(*ret))
+        return say_usage("--cconfig: %s is not an object", options->cconfig);
+    int status = check_keys(*ret);
+    if (status)
+        return status;
+    settings->statistic = json_string_value(json_object_get(*ret, "statistic"));
+    return add_configured(sessions, options, json_object_get(*ret, "file_path_map"));
+}
+
+static int compare(const struct output *output, const struct gt_compare_options *settings)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    int broken = gt_blocks_compare(settings, &report, &error);
+    if (broken < 0) {
+        say("%s", error.text);
+        return exit_status_of(broken) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
+    }
+    int status = output_report(output, report);
+    gt_report_free(report);
+    return status ? status : broken ? EXIT_BROKEN_RULE : 0;
+}
+
+static int run(const struct options *options, int count, char **operands)
+{
+    (void)count;
+    (void)operands;
+    struct output output;
+    struct sessions sessions = {0};
+    struct gt_compare_options settings = GT_INIT(struct gt_compare_options);
+    json_t *config = NULL;
+    int status = output_prepare(&output, options);
+    if (!status && options->cconfig)
+        status = read_config(&config, &sessions, &settings, options);
+    for (size_t i = 0; i < options->map.count && !status; i++)
+        status = add(&sessions, options->map.value[i]);
+    settings.sessions = sessions.mapping;
+    settings.statistic = options->statistic ? options->statistic : settings.statistic;
+    settings.strict = options->strict;
+    settings.rules = options->fail_if.value;
+    settings.warn = warn;
+    if (!status)
+        status = compare(&output, &settings);
+    for (size_t i = 0; i < sessions.owned_count; i++)
+        gt_buffer_release(&sessions.owned[i]);
+    free(sessions.owned);
+    free(sessions.mapping);
+    json_decref(config);
+    return status;
+}
+
+const struct command command_sub_track_compare = {
+    .name = "sub-track compare",
+    .synopsis = "-m NAME=FILE...",
+    .summary = "Compare what sessions and their code blocks used",
+    .description =
+        "A session is the results of sub-track analyze (JSON or pickle) or a tracking file. The first session is the "
+        "baseline that differences are taken from. A session with several runs stands for their mean, and differences "
+        "between two such sessions have a 95 % confidence interval (low, high), by bootstrap.\n\n"
+        "Code blocks match by name; those of one file whose names differ only in the line number match in order. Others "
+        "are listed as added or removed.\n\n"
+        "--fail-if takes FIGURE>LIMIT or FIGURE<LIMIT. A figure is COLUMN.STATISTIC, counters.COLUMN, or, behind "
+        "block:NAME., also compute_time, self_time or cpu_time with .STATISTIC or .total. A limit is absolute (5GB, 30s, "
+        "200), or with a sign relative to the baseline (+5%, +100MB). A session that lacks the figure breaks the rule. "
+        "The exit status is 3 when a rule is broken, and each broken rule is named.",
+    .operand = OPERAND_NONE,
+    .least = 0,
+    .most = 0,
+    .run = run,
+};

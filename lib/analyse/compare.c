@@ -1,0 +1,231 @@
+#include "analyse/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/spread.h"
+#include "analyse/compare_parts.h"
+#include "analyse/results.h"
+
+void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)
+{
+    char sentence[4096];
+    va_list arguments;
+    if (!comparison->options->warn)
+        return;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    comparison->options->warn(comparison->options->context, sentence);
+}
+
+/* ---- figures ---- */
+
+static double run_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+{
+    const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
+    return tree ? gt_results_number(tree, figure->keys) : NAN;
+}
+
+double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
+                        size_t *ret_runs)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < comparison->runs; i++) {
+        double value = comparison->session_of_run[i] == session ? run_value(comparison, figure, i) : NAN;
+        if (isnan(value))
+            continue;
+        sum += value;
+        count++;
+    }
+    if (ret_runs)
+        *ret_runs = count;
+    return count ? sum / (double)count : NAN;
+}
+
+/* xorshift64*, S. Vigna, ACM Transactions on Mathematical Software 42, 2016. */
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(2685821657736338717);
+}
+
+static double drawn_mean(const double *value, size_t count, uint64_t *random)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += value[(next_random(random) >> 32) % count];
+    return sum / (double)count;
+}
+
+enum { DRAWS = 2000 };
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void bootstrap(const double *baseline, size_t baselines, const double *value, size_t values, double *ret_low,
+                      double *ret_high)
+{
+    double difference[DRAWS];
+    uint64_t random = UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < DRAWS; i++)
+        difference[i] = drawn_mean(value, values, &random) - drawn_mean(baseline, baselines, &random);
+    qsort(difference, DRAWS, sizeof *difference, compare_doubles);
+    *ret_low = difference[DRAWS / 40];
+    *ret_high = difference[DRAWS - 1 - DRAWS / 40];
+}
+
+int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
+                        size_t session, double *ret_low, double *ret_high)
+{
+    size_t counts[2] = {0};
+    double *values = calloc(2 * comparison->runs, sizeof *values);
+    *ret_low = *ret_high = NAN;
+    if (!values)
+        return -ENOMEM;
+    for (size_t i = 0; i < comparison->runs; i++) {
+        size_t of = comparison->session_of_run[i];
+        double value = of == baseline || of == session ? run_value(comparison, figure, i) : NAN;
+        size_t side = of == session;
+        if (!isnan(value))
+            values[side * comparison->runs + counts[side]++] = value;
+    }
+    if (counts[0] > 1 && counts[1] > 1)
+        bootstrap(values, counts[0], values + comparison->runs, counts[1], ret_low, ret_high);
+    free(values);
+    return 0;
+}
+
+/* ---- sessions ---- */
+
+static struct gt_session *session_named(struct gt_comparison *comparison, const char *name, size_t length)
+{
+    for (size_t i = 0; i < comparison->sessions; i++)
+        if (strlen(comparison->session[i].name) == length && !strncmp(comparison->session[i].name, name, length))
+            return &comparison->session[i];
+    struct gt_session *session = &comparison->session[comparison->sessions];
+    session->name = strndup(name, length);
+    comparison->sessions += session->name != NULL;
+    return session->name ? session : NULL;
+}
+
+static int load_run(struct gt_comparison *comparison, const char *mapping, struct gt_error *error)
+{
+    const struct gt_compare_options *options = comparison->options;
+    size_t length = strcspn(mapping, "=");
+    if (!length || !mapping[length] || !mapping[length + 1])
+        return gt_error_set(error, EINVAL, "'%s' is not NAME=FILE", mapping);
+    json_t *tree = NULL;
+    int status = gt_results_load(&tree, mapping + length + 1, options->warn, options->context, error);
+    if (status < 0)
+        return status;
+    struct gt_session *session = session_named(comparison, mapping, length);
+    if (!session) {
+        json_decref(tree);
+        return gt_error_system(error, ENOMEM, "%s", mapping);
+    }
+    session->runs++;
+    comparison->session_of_run[comparison->runs] = (size_t)(session - comparison->session);
+    comparison->run[comparison->runs++] = tree;
+    return 0;
+}
+
+static int load(struct gt_comparison *comparison, struct gt_error *error)
+{
+    const char *const *mapping = comparison->options->sessions;
+    size_t count = 0;
+    while (mapping && mapping[count])
+        count++;
+    if (!count)
+        return gt_error_set(error, EINVAL,
+                            "A mapping of tracking session name to file path must be provided either through the -m option "
+                            "or a config file");
+    comparison->session = calloc(count, sizeof *comparison->session);
+    comparison->run = calloc(count, sizeof *comparison->run);
+    comparison->session_of_run = calloc(count, sizeof *comparison->session_of_run);
+    if (!comparison->session || !comparison->run || !comparison->session_of_run)
+        return gt_error_system(error, ENOMEM, "sessions");
+    int status = 0;
+    for (size_t i = 0; i < count && status == 0; i++)
+        status = load_run(comparison, mapping[i], error);
+    return status;
+}
+
+/* Figures of different units cannot be compared. */
+static int check_units(const struct gt_comparison *comparison, struct gt_error *error)
+{
+    static const char *const keys[] = {"ram_unit", "gpu_ram_unit"};
+    for (size_t i = 0; i < 2 * comparison->runs; i++) {
+        const char *one = json_string_value(json_object_get(json_object_get(comparison->run[0], "static_data"), keys[i % 2]));
+        const char *other =
+            json_string_value(json_object_get(json_object_get(comparison->run[i / 2], "static_data"), keys[i % 2]));
+        if (one && other && strcmp(one, other) != 0)
+            return gt_error_set(error, EINVAL, "%s: session \"%s\" is in %s, session \"%s\" in %s", keys[i % 2],
+                                comparison->session[comparison->session_of_run[0]].name, one,
+                                comparison->session[comparison->session_of_run[i / 2]].name, other);
+    }
+    return 0;
+}
+
+static int choose_statistic(struct gt_comparison *comparison, struct gt_error *error)
+{
+    const char *wanted = comparison->options->statistic ? comparison->options->statistic : "mean";
+    for (int id = 0; id < GT_STATISTICS; id++)
+        if (strcmp(gt_statistic_names[id], wanted) == 0) {
+            comparison->statistic = gt_statistic_names[id];
+            return 0;
+        }
+    return gt_error_set(error, EINVAL, "Invalid summary statistic '%s'. Valid values are min max mean std p50 p95 p99",
+                        wanted);
+}
+
+static void release(struct gt_comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->slots; i++) {
+        free(comparison->slot[i].label);
+        free(comparison->slot[i].block);
+    }
+    for (size_t i = 0; i < comparison->runs; i++)
+        json_decref(comparison->run[i]);
+    for (size_t i = 0; i < comparison->sessions; i++)
+        free(comparison->session[i].name);
+    free(comparison->slot);
+    free(comparison->run);
+    free(comparison->session_of_run);
+    free(comparison->session);
+}
+
+int gt_compare_report(struct gt_report **ret, const struct gt_compare_options *options, struct gt_error *error)
+{
+    struct gt_comparison comparison = {.options = options};
+    struct gt_report *report = NULL;
+    int status = choose_statistic(&comparison, error);
+    if (status == 0)
+        status = load(&comparison, error);
+    if (status == 0)
+        status = check_units(&comparison, error);
+    if (status == 0)
+        status = gt_compare_match(&comparison, error);
+    if (status == 0)
+        status = gt_report_new(&report, "comparison_results", error);
+    if (status >= 0 && (gt_compare_build(report, &comparison) < 0 || gt_report_failed(report)))
+        status = gt_error_system(error, ENOMEM, "comparison");
+    if (status >= 0)
+        status = gt_compare_judge(&comparison, gt_report_root(report), error);
+    release(&comparison);
+    if (status < 0)
+        gt_report_free(report);
+    else
+        *ret = report;
+    return status;
+}

@@ -1,0 +1,197 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/compare_parts.h"
+
+/* "main_ram" -> "Main Ram", as the original writes it. */
+static void title_of(char *title, size_t size, const char *key)
+{
+    bool begins = true;
+    size_t i = 0;
+    for (; key[i] && i + 1 < size; i++) {
+        char c = key[i] == '_' ? ' ' : key[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        title[i] = begins && c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+        begins = !is_letter;
+    }
+    title[i] = '\0';
+}
+
+struct entry {
+    const char *name;
+    double value;
+    size_t place;
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    if (isnan(x->value) != isnan(y->value))
+        return isnan(x->value) ? 1 : -1;
+    if (x->value != y->value && !isnan(x->value))
+        return x->value > y->value ? 1 : -1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* The sessions' values in one row, ascending. Sessions without the block are left out. */
+static int add_values(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
+                      const struct gt_figure *figure)
+{
+    struct entry *entry = calloc(comparison->sessions, sizeof *entry);
+    struct gt_node *row = gt_report_section(parent, key, title);
+    size_t count = 0;
+    if (!entry)
+        return -ENOMEM;
+    for (size_t i = 0; i < comparison->sessions; i++) {
+        double value = gt_compare_value(comparison, figure, i, NULL);
+        if (!figure->slot || !isnan(value) || comparison->sessions == 1)
+            entry[count++] = (struct entry){comparison->session[i].name, value, i};
+    }
+    qsort(entry, count, sizeof *entry, compare_entries);
+    gt_node_flags(row, GT_ROW);
+    for (size_t i = 0; i < count; i++)
+        gt_report_number(row, entry[i].name, entry[i].name, entry[i].value, NULL);
+    free(entry);
+    return 0;
+}
+
+static int add_block_values(struct gt_node *parent, const struct gt_comparison *comparison, struct gt_figure figure)
+{
+    int status = 0;
+    for (size_t i = 0; i < comparison->slots && status == 0; i++) {
+        figure.slot = &comparison->slot[i];
+        status = add_values(parent, figure.slot->label, figure.slot->label, comparison, &figure);
+    }
+    return status;
+}
+
+static int add_original(struct gt_node *root, const struct gt_comparison *comparison)
+{
+    struct gt_node *overall = gt_report_section(root, "overall_resource_usage", "Overall Resource Usage");
+    struct gt_node *usage = gt_report_section(root, "code_block_resource_usage", "Code Block Resource Usage");
+    struct gt_node *time = gt_report_section(root, "code_block_compute_time", "Code Block Compute Time");
+    const char *column;
+    json_t *ignored;
+    int status = 0;
+    json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
+        char title[128];
+        title_of(title, sizeof title, column);
+        struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
+        struct gt_figure of_block = {NULL, {"resource_usage", column, comparison->statistic}};
+        status |= add_values(overall, column, title, comparison, &figure);
+        if (comparison->slots)
+            status |= add_block_values(gt_report_section(usage, column, title), comparison, of_block);
+    }
+    return status | add_block_values(time, comparison, (struct gt_figure){NULL, {"compute_time", comparison->statistic}});
+}
+
+/* ---- differences ---- */
+
+static struct gt_node *begin_differences(struct gt_node *root, const char *key, const char *title, bool of_blocks)
+{
+    static const char *const numbers[] = {"baseline", "value", "difference", "percent", "low", "high"};
+    struct gt_node *table = gt_report_table(root, key, title);
+    if (of_blocks)
+        gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "measurement", "measurement", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        gt_table_column(table, numbers[i], numbers[i], GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "runs", "runs", GT_CELL_INTEGER, NULL);
+    return table;
+}
+
+/* `low` and `high` bound the difference, see gt_compare_interval. */
+static int add_difference(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_figure *figure,
+                          const char *measurement)
+{
+    double baseline = gt_compare_value(comparison, figure, 0, NULL);
+    for (size_t i = 1; i < comparison->sessions; i++) {
+        size_t runs;
+        double low, high, value = gt_compare_value(comparison, figure, i, &runs);
+        if (isnan(value) || isnan(baseline))
+            continue;
+        if (gt_compare_interval(comparison, figure, 0, i, &low, &high) < 0)
+            return -ENOMEM;
+        if (figure->slot)
+            gt_table_text(table, figure->slot->label);
+        gt_table_text(table, measurement);
+        gt_table_text(table, comparison->session[i].name);
+        gt_table_number(table, baseline);
+        gt_table_number(table, value);
+        gt_table_number(table, value - baseline);
+        gt_table_number(table, baseline != 0 ? (value - baseline) / fabs(baseline) * 100 : NAN);
+        gt_table_number(table, low);
+        gt_table_number(table, high);
+        gt_table_integer(table, (int64_t)runs);
+    }
+    return 0;
+}
+
+static int add_differences(struct gt_node *root, const struct gt_comparison *comparison)
+{
+    struct gt_node *overall = begin_differences(root, "overall_differences", "Overall Differences", false);
+    struct gt_node *blocks = begin_differences(root, "code_block_differences", "Code Block Differences", true);
+    const char *column;
+    json_t *ignored;
+    int status = 0;
+    json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
+        struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
+        status |= add_difference(overall, comparison, &figure, column);
+    }
+    for (size_t i = 0; i < comparison->slots; i++) {
+        struct gt_figure time = {&comparison->slot[i], {"compute_time", comparison->statistic}};
+        status |= add_difference(blocks, comparison, &time, "compute_time");
+        json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
+            struct gt_figure figure = {&comparison->slot[i], {"resource_usage", column, comparison->statistic}};
+            status |= add_difference(blocks, comparison, &figure, column);
+        }
+    }
+    gt_node_flags(blocks, GT_ONLY_DATA);
+    if (!gt_table_rows(overall))
+        gt_node_flags(overall, GT_ONLY_DATA);
+    return status;
+}
+
+/* ---- blocks that only one side has ---- */
+
+static bool has_block(const struct gt_comparison *comparison, const struct gt_slot *slot, size_t session)
+{
+    for (size_t i = 0; i < comparison->runs; i++)
+        if (comparison->session_of_run[i] == session && slot->block[i])
+            return true;
+    return false;
+}
+
+static void add_unmatched(struct gt_node *root, const char *key, const char *title, const struct gt_comparison *comparison,
+                          bool in_baseline)
+{
+    struct gt_node *table = gt_report_table(root, key, title);
+    gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
+    for (size_t i = 0; i < comparison->slots; i++) {
+        const struct gt_slot *slot = &comparison->slot[i];
+        for (size_t j = 1; j < comparison->sessions; j++)
+            if (has_block(comparison, slot, 0) == in_baseline && has_block(comparison, slot, j) != in_baseline) {
+                gt_table_text(table, comparison->session[j].name);
+                gt_table_text(table, slot->label);
+            }
+    }
+    if (!gt_table_rows(table))
+        gt_node_flags(table, GT_ONLY_DATA);
+}
+
+int gt_compare_build(struct gt_report *report, const struct gt_comparison *comparison)
+{
+    struct gt_node *root = gt_report_root(report);
+    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    int status = add_original(root, comparison);
+    add_unmatched(root, "added_blocks", "Added Blocks", comparison, false);
+    add_unmatched(root, "removed_blocks", "Removed Blocks", comparison, true);
+    status |= add_differences(root, comparison);
+    gt_node_flags(gt_report_text(root, "statistic", "Statistic", comparison->statistic), GT_ONLY_DATA);
+    gt_node_flags(gt_report_text(root, "baseline", "Baseline", comparison->session[0].name), GT_ONLY_DATA);
+    return status ? -ENOMEM : 0;
+}

@@ -1,0 +1,21 @@
+/* Result files of the analysis of blocks, read back as the tree that their JSON is. */
+#ifndef GT_ANALYSE_RESULTS_H
+#define GT_ANALYSE_RESULTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* JSON, this project's pickles, or a tracking file, which is analysed. `warn` may be NULL. Free with json_decref. */
+int gt_results_load(json_t **ret, const char *path, void (*warn)(void *context, const char *sentence), void *context,
+                    struct gt_error *error);
+
+/* A pickle as `--format pickle` writes it for results. Nothing in it is executed; every other pickle is -EBADMSG. */
+int gt_results_unpickle(json_t **ret, const void *bytes, size_t length, const char *name, struct gt_error *error);
+
+/* The number at a path of keys, NULL-terminated; NaN when there is none. */
+double gt_results_number(const json_t *tree, const char *const keys[]);
+
+#endif

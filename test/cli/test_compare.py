@@ -1,0 +1,206 @@
+"""sub-track compare: the original's output, grouping, rules, and what it refuses."""
+import json
+import pathlib
+import pickle
+import shutil
+
+import pytest
+
+from test_sub_track import assert_contains, is_same_line
+
+FIXTURE = pathlib.Path(__file__).parent.parent / "fixture" / "sub_track"
+
+
+@pytest.fixture
+def sessions(cli, tmp_path):
+    """Results of the sessions A and B in every kind of file that compare takes."""
+    for path in FIXTURE.iterdir():
+        shutil.copy(path, tmp_path)
+    for name, blocks in ("A", "blocks-A.csv"), ("B", "333.csv"):
+        for suffix in "json", "pickle":
+            path = f"{name}.{suffix}"
+            assert cli("sub-track", "analyze", f"--tf=tracking-{name}.csv", f"--stf={blocks}", "-f", suffix, "-o",
+                       path).returncode == 0
+    return tmp_path
+
+
+def compare(cli, *words, status=0):
+    done = cli("sub-track", "compare", *words, "-f", "json")
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("statistic", ["min", "max", "mean", "std"])
+@pytest.mark.parametrize("one, other", [("A.json", "B.json"), ("A.pickle", "B.json"), ("A.json", "B.pickle")])
+def test_agrees_with_the_original(cli, sessions, statistic, one, other):
+    results = compare(cli, "-m", f"A={one}", "-m", f"B={other}", "--stat", statistic)
+    assert_contains(results, json.loads((FIXTURE / f"compare-{statistic}.json").read_text()))
+
+
+def test_text_and_warnings_are_the_originals(cli, sessions):
+    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json")
+    ours, theirs = done.stdout.splitlines(), (FIXTURE / "compare-mean.txt").read_text().splitlines()
+    assert all(is_same_line(line, other) for line, other in zip(ours, theirs))
+    warnings = (FIXTURE / "compare-warning.txt").read_text().replace("WARNING:root:", "gpu-tracker: ")
+    assert done.stderr == warnings
+
+
+def test_tracking_files_are_analysed(cli, sessions):
+    shutil.copy(sessions / "blocks-A.csv", sessions / "tracking-A.blocks.csv")
+    direct = compare(cli, "-m", "A=tracking-A.csv", "-m", "B=tracking-A.csv")
+    assert direct["code_block_compute_time"]["load data"]["A"] == pytest.approx(0.83, abs=1e-6)
+
+
+def test_configuration_file(cli, sessions):
+    (sessions / "config.json").write_text(json.dumps({"file_path_map": {"A": "A.json", "B": "missing"}, "statistic": "max"}))
+    results = compare(cli, "--cconfig=config.json", "-m", "B=B.json")
+    assert_contains(results, json.loads((FIXTURE / "compare-max.json").read_text()))
+
+
+def changed(sessions, name, factor, rename=None):
+    results = json.loads((sessions / "A.json").read_text())
+    for value in results["overall"].values():
+        value["mean"] *= factor
+    for block in results["code_block_results"]:
+        block["name"] = (rename or {}).get(block["name"], block["name"])
+    (sessions / name).write_text(json.dumps(results))
+    return name
+
+
+def test_repeated_runs_are_compared_as_distributions(cli, sessions):
+    words = []
+    for i, factor in enumerate([1.0, 1.01, 0.99, 1.02]):
+        words += ["-m", f"before={changed(sessions, f'before{i}.json', factor)}"]
+        words += ["-m", f"after={changed(sessions, f'after{i}.json', factor * 1.5)}"]
+    results = compare(cli, *words)
+    row = next(row for row in results["overall_differences"] if row["measurement"] == "main_ram")
+    mean = 263.835999 * 1.005
+    assert row["baseline"] == pytest.approx(mean, rel=1e-6)
+    assert row["difference"] == pytest.approx(mean / 2, rel=1e-6)
+    assert row["percent"] == pytest.approx(50)
+    assert row["runs"] == 4
+    assert mean * 0.47 < row["low"] < mean / 2 < row["high"] < mean * 0.53
+    assert compare(cli, *words) == results, "the same random numbers every time"
+
+
+def test_added_and_removed_blocks(cli, sessions):
+    changed(sessions, "renamed.json", 1, {"load data": "load more data"})
+    results = compare(cli, "-m", "b=A.json", "-m", "a=renamed.json")
+    assert results["added_blocks"] == [{"session": "a", "name": "load more data"}]
+    assert results["removed_blocks"] == [{"session": "a", "name": "load data"}]
+    done = cli("sub-track", "compare", "--strict", "-m", "b=A.json", "-m", "a=renamed.json")
+    assert done.returncode == 1
+    assert done.stderr == ('gpu-tracker: Code block name "load more data" of tracking session "a" does not match code '
+                           'block name "load data" of tracking session "b"\n')
+
+
+def test_strict_counts_blocks(cli, sessions):
+    results = json.loads((sessions / "A.json").read_text())
+    del results["code_block_results"][0]
+    (sessions / "fewer.json").write_text(json.dumps(results))
+    done = cli("sub-track", "compare", "--strict", "-m", "a=A.json", "-m", "b=fewer.json")
+    assert done.returncode == 1
+    assert ('All sub-tracking results must have the same number of code blocks. The first has 3 code blocks but tracking '
+            'session "b" has 2 code blocks.') in done.stderr
+
+
+def test_lines_match_by_name_when_their_number_differs(cli, sessions):
+    results = json.loads((sessions / "A.json").read_text())
+    results["code_block_results"].append({**results["code_block_results"][1], "name": "train.py:100"})
+    (sessions / "more.json").write_text(json.dumps(results))
+    compared = compare(cli, "-m", "a=A.json", "-m", "b=more.json")
+    assert compared["added_blocks"] == [{"session": "b", "name": "train.py:100"}]
+    assert "train.py:9" in compared["code_block_compute_time"]
+
+
+@pytest.mark.parametrize("rule, broken", [
+    ("combined_ram.max>+5%", True),
+    ("combined_ram.max > +20%", False),
+    ("combined_ram.max>700MB", True),
+    ("combined_ram.max>0.7GB", True),
+    ("combined_ram.max>714", False),
+    ("combined_ram.max>+50MB", True),
+    ("combined_ram.max>+100MB", False),
+    ("cpu_main_sum_utilization_percent.mean<-5%", True),
+    ("cpu_main_sum_utilization_percent.mean<80%", True),
+    ("cpu_main_sum_utilization_percent.mean<79%", False),
+    ("block:load data.compute_time.total>1s", True),
+    ("block:load data.compute_time.total>1700ms", True),
+    ("block:load data.compute_time.total>1701ms", False),
+    ("block:load data.compute_time.total>+0%", False),
+    ("block:load data.main_ram.max>1GB", False),
+    ("block:train.py:9.num_calls>1", True),
+    ("block:train.py:12.num_calls>2", False),
+])
+def test_rules(cli, sessions, rule, broken):
+    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json", "--fail-if", rule, "-f", "json")
+    assert done.returncode == (3 if broken else 0), done.stderr
+    assert (f"rule '{rule}' is broken" in done.stderr) == broken
+    assert [row["outcome"] for row in json.loads(done.stdout)["rules"]] == ["broken" if broken else "kept"]
+
+
+@pytest.mark.parametrize("rule, message", [
+    ("combined_ram.max", "has neither > nor <"),
+    ("combined_ram.max>much", "'much' is no limit"),
+    ("combined_ram.max>5s", "not measured in 's'"),
+    ("combined_rum.max>5", "names no figure"),
+    ("block:nothing.compute_time.max>5", "no session has such a code block"),
+])
+def test_bad_rules(sessions, refused, rule, message):
+    refused(2, message, "sub-track", "compare", "-m", "A=A.json", "-m", "B=A.json", "--fail-if", rule)
+
+
+def test_a_single_session_has_only_absolute_limits(sessions, refused, cli):
+    refused(2, "only one session", "sub-track", "compare", "-m", "A=A.json", "--fail-if", "main_ram.max>+5%")
+    assert cli("sub-track", "compare", "-m", "A=A.json", "--fail-if", "main_ram.max>1MB").returncode == 3
+
+
+class Trap:
+    def __reduce__(self):
+        return (pathlib.Path.touch, (pathlib.Path("executed"),))
+
+
+def test_other_pickles_are_refused_and_not_executed(sessions, refused):
+    (sessions / "trap.pickle").write_bytes(pickle.dumps(Trap(), 2))
+    for name in "trap.pickle", "A.pkl":
+        refused(1, "gpu-tracker did not write", "sub-track", "compare", "-m", f"a={name}")
+    (sessions / "cut.pickle").write_bytes((sessions / "A.pickle").read_bytes()[:-100])
+    refused(1, "damaged", "sub-track", "compare", "-m", "a=cut.pickle")
+
+
+@pytest.mark.parametrize("text, message", [
+    ("", "is empty"),
+    ("{", "line 1"),
+    ("[]", "does not hold the results"),
+    ('{"max_ram": {}}', "is a tracking report"),
+    ('{"overall": {}, "code_block_results": [], "results_version": 99}', "newer gpu-tracker"),
+    ('{"overall": {}, "code_block_results": [{}]}', "has no name"),
+])
+def test_bad_results(sessions, refused, text, message):
+    (sessions / "bad.json").write_text(text)
+    refused(1, message, "sub-track", "compare", "-m", "a=bad.json")
+
+
+@pytest.mark.parametrize("status, message, words", [
+    (2, "A mapping of tracking session name to file path must be provided", ()),
+    (2, "is not NAME=FILE", ("-m", "A.json")),
+    (1, "missing.json", ("-m", "a=missing.json")),
+    (1, "b=c", ("-m", "a=b=c")),
+    (2, "--stat", ("-m", "a=A.json", "--stat=median")),
+    (2, "missing.json", ("--cconfig=missing.json",)),
+])
+def test_refused(sessions, refused, status, message, words):
+    refused(status, message, "sub-track", "compare", *words)
+
+
+def test_different_units(cli, sessions, refused):
+    results = json.loads((sessions / "A.json").read_text())
+    results["static_data"]["ram_unit"] = "gigabytes"
+    (sessions / "units.json").write_text(json.dumps(results))
+    refused(2, "is in megabytes", "sub-track", "compare", "-m", "a=A.json", "-m", "b=units.json")
+
+
+def test_markdown(cli, sessions):
+    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json", "-f", "markdown")
+    assert done.returncode == 0
+    assert any(line.startswith("|") and "difference" in line for line in done.stdout.splitlines())
