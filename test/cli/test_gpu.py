@@ -1,0 +1,114 @@
+"""GPUs from end to end, with stand-ins for the driver libraries (test/fake/fake.h says what their data means)."""
+import json
+import subprocess
+
+import pytest
+
+NVIDIA = """version 12.550.54
+driver 550.54.15
+device 0
+uuid GPU-11111111-aaaa
+name Fake H100
+minor 0
+memory 80000000000 500000000 1000000000
+utilization 37 12
+temperature 41
+field 186 0 350500
+energy 5000000
+device 1
+uuid GPU-22222222-bbbb
+name Fake H100
+minor 1
+memory 80000000000 500000000 0
+utilization 80 0
+temperature 30
+field 186 0 60000
+energy 1000
+"""
+
+
+@pytest.fixture
+def nvidia(fake, tmp_path, monkeypatch):
+    """nvidia(data): options that make the program see these GPUs."""
+
+    def write(data):
+        path = tmp_path / "nvml.txt"
+        path.write_text(data)
+        monkeypatch.setenv("GT_FAKE_NVML", str(path))
+        return f"--library=nvml={fake('nvml')}"
+
+    return write
+
+
+def test_two_gpus(track, nvidia):
+    done, report = track(["sleep", "0.5"], nvidia(NVIDIA), "--st", "0.1", "--detail")
+    assert done.returncode == 0, done.stderr
+    assert report["max_gpu_ram"]["system_capacity"] == 160
+    assert report["max_gpu_ram"]["system"] == 1
+    assert report["gpu_utilization"]["system_gpu_count"] == 2
+    assert report["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] == pytest.approx(117)
+    assert [gpu["uuid"] for gpu in report["gpus"]] == ["GPU-11111111-aaaa", "GPU-22222222-bbbb"]
+    assert [gpu["max_power"] for gpu in report["gpus"]] == [350.5, 60]
+
+
+def test_memory_of_the_job(gpu_tracker, nvidia, tmp_path):
+    """The driver names the process; its memory is the job's, that of a stranger is not."""
+    job, stranger = subprocess.Popen(["sleep", "1"]), subprocess.Popen(["sleep", "20"])
+    report = tmp_path / "report.json"
+    without_files = NVIDIA.replace("minor 0\n", "").replace("minor 1\n", "")  # sleep does not hold /dev/nvidia0 open
+    option = nvidia(without_files + f"process 0 {job.pid} 3000000000\nprocess 1 {job.pid} 3000000000\n"
+                    f"process 0 {stranger.pid} 5000000000\nused {job.pid} -1000 55 5 0 0\n")
+    words = ["attach", "-f", "json", "-o", str(report), option, "--st", "0.1", str(job.pid)]
+    tracker = subprocess.Popen([gpu_tracker, *words])
+    job.wait()
+    assert tracker.wait(timeout=30) == 0
+    stranger.kill()
+    stranger.wait()
+    document = json.loads(report.read_text())
+    assert document["max_gpu_ram"]["main"] == pytest.approx(3)
+    assert document["max_gpu_ram"]["combined"] == pytest.approx(3)
+    assert document["provenance"]["max_gpu_ram.main"]["note"] == "process numbers as the driver gives them"
+
+
+@pytest.mark.parametrize("choice, percent", [("1", 80), ("GPU-1111", 37), ("GPU-22222222-bbbb,0", 117)])
+def test_chosen_gpus(track, nvidia, choice, percent):
+    _, report = track(["sleep", "0.3"], nvidia(NVIDIA), "--st", "0.1", "--guuids", choice)
+    assert report["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] == pytest.approx(percent)
+
+
+def test_unknown_gpu(track, nvidia, tmp_path):
+    done, report = track(["touch", str(tmp_path / "started")], nvidia(NVIDIA), "--guuids", "GPU-3333")
+    assert done.returncode != 0 and report is None
+    assert "\"GPU-3333\" is not there; known: GPU-11111111-aaaa, GPU-22222222-bbbb" in done.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_lost_gpu(track, nvidia):
+    """One GPU falls off the bus: one warning, and everything else goes on."""
+    lost = "frame 0.4\ndevice 0\nfail nvmlDeviceGetTotalEnergyConsumption 15\n"
+    done, report = track(["sleep", "1.2"], nvidia(NVIDIA + lost), "--st", "0.1")
+    assert done.returncode == 0
+    assert done.stderr.count("is lost to its driver") == 1
+    assert "no more samples" not in done.stderr
+    assert report["tracker"]["samples"] > 8
+    assert report["gpus"][1]["max_utilization_percent"] == pytest.approx(80)
+
+
+def test_energy_since_the_start(track, nvidia):
+    data = NVIDIA + "frame 0.3\ndevice 0\nenergy 5250000\n"
+    _, report = track(["sleep", "0.8"], nvidia(data), "--st", "0.1")
+    assert report["gpus"][0]["energy"] == pytest.approx(250)
+    assert report["gpus"][1]["energy"] == 0
+
+
+def test_another_brand(track, nvidia):
+    done, report = track(["true"], nvidia(NVIDIA), "--gb", "amd")
+    assert done.returncode == 0
+    assert report["gpu_utilization"]["system_gpu_count"] == 0
+    assert "No GPU was found" in done.stderr
+
+
+def test_library_that_is_not_there(track):
+    done, _ = track(["true"], "--library=nvml=/nowhere/libnvml.so")
+    assert done.returncode == 0
+    assert "/nowhere/libnvml.so" in done.stderr
