@@ -100,7 +100,8 @@ static int prepare_blocks(struct track *track, const struct options *options)
         return 0;
     if (!options->tracking_file)
         return say_usage("--blocks: the blocks are kept with a tracking file: give --tracking-file");
-    int status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite, &error);
+    int status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite,
+                                   &error);
     if (status < 0)
         return fail(status, &error);
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);

@@ -194,7 +194,8 @@ static void close_interval(struct gt_interval *interval, double end, double cloc
     if (interval->unfinished) {
         interval->stop = fmax(end, interval->start);
         if (!isnan(interval->clock_start))
-            interval->clock_stop = fmax(isnan(clock_end) ? interval->clock_start + interval->stop - interval->start : clock_end,
+            interval->clock_stop = fmax(isnan(clock_end) ? interval->clock_start + interval->stop - interval->start
+                                                         : clock_end,
                                         interval->clock_start);
     }
     interval->elapsed = interval->stepped ? NAN : end_of(interval) - begin_of(interval);

@@ -23,9 +23,9 @@
 /* One row of a sub-tracking file. Times in seconds; what the file does not have is -1 or NaN. */
 struct gt_border {
     uint32_t name;
-    uint16_t source; /* number of the file: process numbers of different files are different processes */
+    uint16_t source;  /* number of the file: process numbers of different files are different processes */
     uint8_t position; /* enum gt_position */
-    uint64_t row;    /* place in its file */
+    uint64_t row;     /* place in its file */
     int64_t process, thread, call;
     double timestamp, monotonic, cpu_time;
 };
@@ -36,11 +36,11 @@ struct gt_interval {
     bool unfinished;
     bool stepped; /* the wall clock was set back meanwhile and no other was recorded: its length is not known */
     int64_t process, thread, call;
-    double start, stop;           /* seconds since the epoch; stop is INFINITY while unfinished */
+    double start, stop;             /* seconds since the epoch; stop is INFINITY while unfinished */
     double clock_start, clock_stop; /* monotonic clock, NaN without */
-    double cpu_start, cpu_stop;   /* CPU clock of the process, NaN when not recorded */
-    double elapsed, self;         /* seconds, NaN when not known */
-    uint64_t timepoints;          /* samples inside, filled in by the sweep */
+    double cpu_start, cpu_stop;     /* CPU clock of the process, NaN when not recorded */
+    double elapsed, self;           /* seconds, NaN when not known */
+    uint64_t timepoints;            /* samples inside, filled in by the sweep */
 };
 
 struct gt_intervals {

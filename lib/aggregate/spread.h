@@ -44,7 +44,16 @@ double gt_spread_percentile(struct gt_spread *spread, double percent);
 void gt_spread_release(struct gt_spread *spread);
 
 /* The names under which reports show these statistics, one list for all: min max mean std p50 p95 p99. */
-enum gt_statistic_id { GT_STAT_MIN, GT_STAT_MAX, GT_STAT_MEAN, GT_STAT_STD, GT_STAT_P50, GT_STAT_P95, GT_STAT_P99, GT_STATISTICS };
+enum gt_statistic_id {
+    GT_STAT_MIN,
+    GT_STAT_MAX,
+    GT_STAT_MEAN,
+    GT_STAT_STD,
+    GT_STAT_P50,
+    GT_STAT_P95,
+    GT_STAT_P99,
+    GT_STATISTICS
+};
 enum { GT_ORIGINAL_STATISTICS = GT_STAT_P50 }; /* those before are gpu_tracker's own */
 extern const char *const gt_statistic_names[GT_STATISTICS];
 double gt_spread_statistic(struct gt_spread *spread, enum gt_statistic_id id);

@@ -26,11 +26,11 @@ struct gt_sweep {
     struct gt_sweep_shape shape;
     struct gt_intervals *intervals;
     bool use_monotonic;
-    struct block *block; /* one for each name, and the last for everything */
+    struct block *block;                       /* one for each name, and the last for everything */
     struct edge *stretch_start, *stretch_stop; /* by block and time */
     struct edge *start, *stop;                 /* the same, by time */
     size_t stretches;
-    size_t started, stopped; /* how many of them lie at or before, and before, the current time */
+    size_t started, stopped;            /* how many of them lie at or before, and before, the current time */
     size_t counted_start, counted_stop; /* the same for the counters */
     size_t *open, open_count;
     double *call_start, *call_stop; /* of all intervals, sorted */
@@ -396,13 +396,15 @@ void gt_sweep_finish(struct gt_sweep *sweep)
     count_timepoints(sweep);
     for (size_t i = 0; i < sweep->stretches; i++) {
         double stop = sweep->stretch_stop[i].time, last = fmax(sweep->latest, sweep->stretch_start[i].time);
-        sweep->block[sweep->stretch_start[i].block].covered += (isinf(stop) ? last : stop) - sweep->stretch_start[i].time;
+        sweep->block[sweep->stretch_start[i].block].covered += (isinf(stop) ? last : stop) -
+                                                               sweep->stretch_start[i].time;
     }
 }
 
 static struct gt_block_total total_of(const struct block *block)
 {
-    return (struct gt_block_total){block->timepoints, block->counter_samples, block->covered, block->counter, block->gauge};
+    return (struct gt_block_total){block->timepoints, block->counter_samples, block->covered, block->counter,
+                                   block->gauge};
 }
 
 struct gt_block_total gt_sweep_block(const struct gt_sweep *sweep, size_t block)

@@ -22,10 +22,10 @@ struct gt_sweep_shape {
 
 struct gt_block_total {
     uint64_t timepoints;
-    uint64_t counter_samples;      /* samples that the counters rest on: those inside, and the nearest outside */
-    double covered;                /* seconds that its calls cover */
-    const double *counter;         /* [counters], NaN when not measured */
-    struct gt_spread *gauge;       /* [gauges], NULL without a timepoint */
+    uint64_t counter_samples; /* samples that the counters rest on: those inside, and the nearest outside */
+    double covered;           /* seconds that its calls cover */
+    const double *counter;    /* [counters], NaN when not measured */
+    struct gt_spread *gauge;  /* [gauges], NULL without a timepoint */
 };
 
 /* `use_monotonic`: intervals and samples meet on the monotonic clock. The intervals are borrowed until the close; their

@@ -129,8 +129,8 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         values[i] = gt_store_column_value(analysis->gauge[i], sample);
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
-    return gt_sweep_add(analysis->sweep, seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns), values,
-                        counters);
+    return gt_sweep_add(analysis->sweep, seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns),
+                        values, counters);
 }
 
 /* 1 a sample, 0 the end. */
@@ -218,7 +218,8 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
         warn(analysis, "%.*s: left out", (int)(end - line), line);
     }
     if (borders->bad > 5 || analysis->bad_timepoints > 5)
-        warn(analysis, "%llu bad rows were left out in all", (unsigned long long)(borders->bad + analysis->bad_timepoints));
+        warn(analysis, "%llu bad rows were left out in all",
+             (unsigned long long)(borders->bad + analysis->bad_timepoints));
     if (borders->torn)
         warn(analysis, "%llu rows of code blocks were never finished: their process was killed",
              (unsigned long long)borders->torn);

@@ -10,7 +10,8 @@ static void add_statistics(struct gt_node *section, struct gt_spread *spread, bo
     for (int id = 0; id < GT_STATISTICS; id++) {
         if (id == GT_ORIGINAL_STATISTICS && with_total) /* the original ends here */
             gt_report_number(section, "total", "total", gt_spread_total(spread), NULL);
-        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id], gt_spread_statistic(spread, id), NULL);
+        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id], gt_spread_statistic(spread, id),
+                         NULL);
     }
 }
 
@@ -157,10 +158,12 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         const char *key;
         enum gt_cell_kind kind;
     } column[] = {
-        {"name", GT_CELL_TEXT},          {"process_id", GT_CELL_INTEGER}, {"thread_id", GT_CELL_INTEGER},
-        {"call", GT_CELL_INTEGER},       {"start", GT_CELL_NUMBER},       {"stop", GT_CELL_NUMBER},
-        {"compute_time", GT_CELL_NUMBER}, {"self_time", GT_CELL_NUMBER},  {"cpu_time", GT_CELL_NUMBER},
-        {"num_timepoints", GT_CELL_INTEGER}, {"unfinished", GT_CELL_INTEGER},
+        {"name", GT_CELL_TEXT},           {"process_id", GT_CELL_INTEGER},
+        {"thread_id", GT_CELL_INTEGER},   {"call", GT_CELL_INTEGER},
+        {"start", GT_CELL_NUMBER},        {"stop", GT_CELL_NUMBER},
+        {"compute_time", GT_CELL_NUMBER}, {"self_time", GT_CELL_NUMBER},
+        {"cpu_time", GT_CELL_NUMBER},     {"num_timepoints", GT_CELL_INTEGER},
+        {"unfinished", GT_CELL_INTEGER},
     };
     struct gt_node *table = gt_report_table(root, "calls", "Calls");
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
@@ -208,9 +211,11 @@ static void add_method(struct gt_node *root, const struct gt_block_analysis *ana
     gt_report_text(section, "clock", "Clock", analysis->use_monotonic ? "monotonic" : "wall");
     gt_report_integer(section, "num_rows", "Rows", (int64_t)analysis->borders.count, NULL);
     gt_report_integer(section, "num_files", "Files", (int64_t)analysis->borders.files.count, NULL);
-    gt_report_integer(section, "num_bad_rows", "Bad rows", (int64_t)(analysis->borders.bad + analysis->bad_timepoints), NULL);
+    gt_report_integer(section, "num_bad_rows", "Bad rows", (int64_t)(analysis->borders.bad + analysis->bad_timepoints),
+                      NULL);
     gt_report_integer(section, "num_torn_rows", "Torn rows", (int64_t)analysis->borders.torn, NULL);
-    gt_report_integer(section, "num_rows_without_start", "Rows without start", (int64_t)analysis->intervals.orphans, NULL);
+    gt_report_integer(section, "num_rows_without_start", "Rows without start", (int64_t)analysis->intervals.orphans,
+                      NULL);
     gt_node_flags(section, GT_ONLY_DATA);
 }
 
@@ -232,7 +237,8 @@ int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, 
         add_calls(root, analysis);
     }
     add_method(root, analysis);
-    gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL), GT_ONLY_DATA);
+    gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
+                  GT_ONLY_DATA);
     if (status < 0 || gt_report_failed(report)) {
         gt_report_free(report);
         return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);

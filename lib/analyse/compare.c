@@ -147,9 +147,10 @@ static int load(struct gt_comparison *comparison, struct gt_error *error)
     while (mapping && mapping[count])
         count++;
     if (!count)
-        return gt_error_set(error, EINVAL,
-                            "A mapping of tracking session name to file path must be provided either through the -m option "
-                            "or a config file");
+        return gt_error_set(
+            error, EINVAL,
+            "A mapping of tracking session name to file path must be provided either through the -m option "
+            "or a config file");
     comparison->session = calloc(count, sizeof *comparison->session);
     comparison->run = calloc(count, sizeof *comparison->run);
     comparison->session_of_run = calloc(count, sizeof *comparison->session_of_run);
@@ -166,9 +167,10 @@ static int check_units(const struct gt_comparison *comparison, struct gt_error *
 {
     static const char *const keys[] = {"ram_unit", "gpu_ram_unit"};
     for (size_t i = 0; i < 2 * comparison->runs; i++) {
-        const char *one = json_string_value(json_object_get(json_object_get(comparison->run[0], "static_data"), keys[i % 2]));
-        const char *other =
-            json_string_value(json_object_get(json_object_get(comparison->run[i / 2], "static_data"), keys[i % 2]));
+        const char *one = json_string_value(
+            json_object_get(json_object_get(comparison->run[0], "static_data"), keys[i % 2]));
+        const char *other = json_string_value(
+            json_object_get(json_object_get(comparison->run[i / 2], "static_data"), keys[i % 2]));
         if (one && other && strcmp(one, other) != 0)
             return gt_error_set(error, EINVAL, "%s: session \"%s\" is in %s, session \"%s\" in %s", keys[i % 2],
                                 comparison->session[comparison->session_of_run[0]].name, one,

@@ -79,15 +79,17 @@ static const char *session_name(const struct gt_comparison *comparison, size_t r
     return comparison->session[comparison->session_of_run[run]].name;
 }
 
-static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run, const json_t *block)
+static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run,
+                const json_t *block)
 {
     slot->block[run] = block;
     if (strcmp(slot->name, name_of(block)) != 0)
-        gt_compare_warn(comparison,
-                        "Code block name \"%s\" of tracking session \"%s\" matched with code block name \"%s\" of tracking "
-                        "session \"%s\" but they differ by line number. If these code blocks were not meant to match, their "
-                        "comparison will not be valid and their names must be disambiguated.",
-                        slot->name, session_name(comparison, reference), name_of(block), session_name(comparison, run));
+        gt_compare_warn(
+            comparison,
+            "Code block name \"%s\" of tracking session \"%s\" matched with code block name \"%s\" of tracking "
+            "session \"%s\" but they differ by line number. If these code blocks were not meant to match, their "
+            "comparison will not be valid and their names must be disambiguated.",
+            slot->name, session_name(comparison, reference), name_of(block), session_name(comparison, run));
 }
 
 static int add_slot(struct gt_comparison *comparison, size_t run, const json_t *block)
@@ -109,17 +111,19 @@ static int match_strictly(struct gt_comparison *comparison, size_t reference, si
                           struct gt_error *error)
 {
     if (blocks->count != comparison->slots)
-        return gt_error_set(error, EBADMSG,
-                            "All sub-tracking results must have the same number of code blocks. The first has %zu code blocks "
-                            "but tracking session \"%s\" has %zu code blocks.",
-                            comparison->slots, session_name(comparison, run), blocks->count);
+        return gt_error_set(
+            error, EBADMSG,
+            "All sub-tracking results must have the same number of code blocks. The first has %zu code blocks "
+            "but tracking session \"%s\" has %zu code blocks.",
+            comparison->slots, session_name(comparison, run), blocks->count);
     for (size_t i = 0; i < blocks->count; i++) {
         const char *one = comparison->slot[i].name, *other = name_of(blocks->block[i]);
         if (compare_groups(one, other) != 0 || !line_of(one) != !line_of(other))
-            return gt_error_set(error, EBADMSG,
-                                "Code block name \"%s\" of tracking session \"%s\" does not match code block name \"%s\" of "
-                                "tracking session \"%s\"",
-                                one, session_name(comparison, reference), other, session_name(comparison, run));
+            return gt_error_set(
+                error, EBADMSG,
+                "Code block name \"%s\" of tracking session \"%s\" does not match code block name \"%s\" of "
+                "tracking session \"%s\"",
+                one, session_name(comparison, reference), other, session_name(comparison, run));
         put(comparison, &comparison->slot[i], reference, run, blocks->block[i]);
     }
     return 0;

@@ -13,9 +13,9 @@ struct gt_session {
 
 /* One block as the runs know it. */
 struct gt_slot {
-    const char *name;      /* in the run that brought it */
-    char *label;           /* all its names: "a.py:9 -> a.py:12" */
-    const json_t **block;  /* [runs], NULL where a run has no such block */
+    const char *name;     /* in the run that brought it */
+    char *label;          /* all its names: "a.py:9 -> a.py:12" */
+    const json_t **block; /* [runs], NULL where a run has no such block */
 };
 
 struct gt_comparison {
@@ -23,8 +23,8 @@ struct gt_comparison {
     const char *statistic;
     struct gt_session *session; /* in the order given; the first is the baseline */
     size_t sessions;
-    json_t **run;            /* all runs, */
-    size_t *session_of_run;  /* and whose they are */
+    json_t **run;           /* all runs, */
+    size_t *session_of_run; /* and whose they are */
     size_t runs;
     struct gt_slot *slot;
     size_t slots;
@@ -32,8 +32,8 @@ struct gt_comparison {
 
 /* What a figure is read from: the tree of a run, or a block in it. */
 struct gt_figure {
-    const struct gt_slot *slot;  /* NULL: the run itself */
-    const char *keys[5];         /* NULL-terminated */
+    const struct gt_slot *slot; /* NULL: the run itself */
+    const char *keys[5];        /* NULL-terminated */
 };
 
 /* The figure's mean over the runs of a session, and how many had it; NaN and 0 when none had. */

@@ -36,8 +36,8 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* The sessions' values in one row, ascending. Sessions without the block are left out. */
-static int add_values(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
-                      const struct gt_figure *figure)
+static int add_values(struct gt_node *parent, const char *key, const char *title,
+                      const struct gt_comparison *comparison, const struct gt_figure *figure)
 {
     struct entry *entry = calloc(comparison->sessions, sizeof *entry);
     struct gt_node *row = gt_report_section(parent, key, title);
@@ -84,7 +84,8 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
         if (comparison->slots)
             status |= add_block_values(gt_report_section(usage, column, title), comparison, of_block);
     }
-    return status | add_block_values(time, comparison, (struct gt_figure){NULL, {"compute_time", comparison->statistic}});
+    return status |
+           add_block_values(time, comparison, (struct gt_figure){NULL, {"compute_time", comparison->statistic}});
 }
 
 /* ---- differences ---- */
@@ -165,8 +166,8 @@ static bool has_block(const struct gt_comparison *comparison, const struct gt_sl
     return false;
 }
 
-static void add_unmatched(struct gt_node *root, const char *key, const char *title, const struct gt_comparison *comparison,
-                          bool in_baseline)
+static void add_unmatched(struct gt_node *root, const char *key, const char *title,
+                          const struct gt_comparison *comparison, bool in_baseline)
 {
     struct gt_node *table = gt_report_table(root, key, title);
     gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);

@@ -34,11 +34,26 @@ static const struct {
     enum gt_unit unit;
     double factor;
 } units[] = {
-    {"B", GT_BYTES, 1},         {"kB", GT_BYTES, 1e3},        {"KB", GT_BYTES, 1e3},      {"MB", GT_BYTES, 1e6},
-    {"GB", GT_BYTES, 1e9},      {"TB", GT_BYTES, 1e12},       {"KiB", GT_BYTES, 1024},    {"MiB", GT_BYTES, 1048576},
-    {"GiB", GT_BYTES, 1073741824}, {"TiB", GT_BYTES, 1099511627776}, {"us", GT_SECONDS, 1e-6}, {"ms", GT_SECONDS, 1e-3},
-    {"s", GT_SECONDS, 1},       {"min", GT_SECONDS, 60},      {"h", GT_SECONDS, 3600},    {"J", GT_JOULES, 1},
-    {"kJ", GT_JOULES, 1e3},     {"Wh", GT_JOULES, 3600},      {"kWh", GT_JOULES, 3.6e6},  {"W", GT_WATTS, 1},
+    {"B", GT_BYTES, 1},
+    {"kB", GT_BYTES, 1e3},
+    {"KB", GT_BYTES, 1e3},
+    {"MB", GT_BYTES, 1e6},
+    {"GB", GT_BYTES, 1e9},
+    {"TB", GT_BYTES, 1e12},
+    {"KiB", GT_BYTES, 1024},
+    {"MiB", GT_BYTES, 1048576},
+    {"GiB", GT_BYTES, 1073741824},
+    {"TiB", GT_BYTES, 1099511627776},
+    {"us", GT_SECONDS, 1e-6},
+    {"ms", GT_SECONDS, 1e-3},
+    {"s", GT_SECONDS, 1},
+    {"min", GT_SECONDS, 60},
+    {"h", GT_SECONDS, 3600},
+    {"J", GT_JOULES, 1},
+    {"kJ", GT_JOULES, 1e3},
+    {"Wh", GT_JOULES, 3600},
+    {"kWh", GT_JOULES, 3.6e6},
+    {"W", GT_WATTS, 1},
 };
 
 static bool is_time(const char *key)
@@ -129,7 +144,8 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
 /* ---- limits ---- */
 
 /* What the figure is measured in, and how many base units one of its own units is. */
-static bool unit_of(const struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret, double *ret_factor)
+static bool unit_of(const struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret,
+                    double *ret_factor)
 {
     const char *const *keys = rule->figure.keys;
     *ret_factor = 1;
@@ -152,7 +168,8 @@ static bool unit_of(const struct rule *rule, const struct gt_comparison *compari
     return true;
 }
 
-static int scale_limit(struct rule *rule, const struct gt_comparison *comparison, const char *name, struct gt_error *error)
+static int scale_limit(struct rule *rule, const struct gt_comparison *comparison, const char *name,
+                       struct gt_error *error)
 {
     enum gt_unit unit;
     double factor;
@@ -169,7 +186,8 @@ static int scale_limit(struct rule *rule, const struct gt_comparison *comparison
     return gt_error_set(error, EINVAL, "rule '%s': the figure is not measured in '%s'", rule->text, name);
 }
 
-static int parse_limit(struct rule *rule, const struct gt_comparison *comparison, const char *text, struct gt_error *error)
+static int parse_limit(struct rule *rule, const struct gt_comparison *comparison, const char *text,
+                       struct gt_error *error)
 {
     char number[64];
     bool is_change = *text == '+' || *text == '-';

@@ -79,12 +79,14 @@ static int check(const json_t *tree, const char *path, struct gt_error *error)
 {
     if (json_object_get(tree, "max_ram"))
         return gt_error_set(error, EBADMSG, "%s is a tracking report: name its tracking file instead", path);
-    if (!json_is_object(json_object_get(tree, "overall")) || !json_is_array(json_object_get(tree, "code_block_results")))
+    if (!json_is_object(json_object_get(tree, "overall")) ||
+        !json_is_array(json_object_get(tree, "code_block_results")))
         return gt_error_set(error, EBADMSG, "%s does not hold the results of sub-track analyze", path);
     json_int_t version = json_integer_value(json_object_get(tree, "results_version"));
     if (version > GT_RESULTS_VERSION)
-        return gt_error_set(error, EBADMSG, "%s was written by a newer gpu-tracker (version %lld of results, known is %d)",
-                            path, (long long)version, GT_RESULTS_VERSION);
+        return gt_error_set(error, EBADMSG,
+                            "%s was written by a newer gpu-tracker (version %lld of results, known is %d)", path,
+                            (long long)version, GT_RESULTS_VERSION);
     size_t i;
     const json_t *block;
     json_array_foreach (json_object_get(tree, "code_block_results"), i, block)

@@ -14,7 +14,8 @@ struct pickle {
     const unsigned char *at, *end;
 };
 
-static const char beginning[] = "\x80\x02" "cgpu_tracker._results\nfrom_tree\nX";
+static const char beginning[] = "\x80\x02"
+                                "cgpu_tracker._results\nfrom_tree\nX";
 
 static const unsigned char *take(struct pickle *pickle, size_t length)
 {

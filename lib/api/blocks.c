@@ -51,8 +51,8 @@ static int make_folder(const char *path, int overwrite, struct gt_error *error)
     if (overwrite)
         empty_folder(path);
     if (rmdir(path) < 0 && (errno == ENOTEMPTY || errno == EEXIST))
-        return gt_error_set(error, EEXIST, "%s holds the code blocks of an earlier run; it is emptied only with overwriting",
-                            path);
+        return gt_error_set(error, EEXIST,
+                            "%s holds the code blocks of an earlier run; it is emptied only with overwriting", path);
     return mkdir(path, 0777) < 0 ? gt_error_system(error, errno, "%s", path) : 0;
 }
 

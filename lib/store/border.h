@@ -33,7 +33,7 @@ struct gt_border_list {
     struct gt_names files; /* as asked for; row i came from files.text[border[i].source] */
     bool skip_bad;         /* set by the caller: count bad rows instead of failing */
     uint64_t bad, torn;
-    int64_t last_call; /* the largest call number of any file */
+    int64_t last_call;           /* the largest call number of any file */
     struct gt_buffer complaints; /* one line for each of the first bad rows */
 };
 

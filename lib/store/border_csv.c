@@ -48,8 +48,7 @@ static int read_header(struct border_csv *file, struct gt_error *error)
 }
 
 /* A column that the file lacks, or an empty field, is left as it is. */
-static int read_integer(struct border_csv *file, char **field, int column, int64_t *ret,
-                        struct gt_error *error)
+static int read_integer(struct border_csv *file, char **field, int column, int64_t *ret, struct gt_error *error)
 {
     if (file->column[column] < 0)
         return 0;
@@ -66,8 +65,7 @@ static int read_integer(struct border_csv *file, char **field, int column, int64
     return bad_row(file, error, gt_border_columns[column], text);
 }
 
-static int read_double(struct border_csv *file, char **field, int column, double *ret,
-                       struct gt_error *error)
+static int read_double(struct border_csv *file, char **field, int column, double *ret, struct gt_error *error)
 {
     if (file->column[column] < 0)
         return 0;

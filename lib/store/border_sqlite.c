@@ -67,16 +67,12 @@ static int read_integer(const struct border_sqlite *file, int column, int64_t *r
 {
     double value = sqlite3_column_double(file->select, column);
     switch (sqlite3_column_type(file->select, column)) {
-    case SQLITE_INTEGER:
-        *ret = sqlite3_column_int64(file->select, column);
-        return 0;
+    case SQLITE_INTEGER: *ret = sqlite3_column_int64(file->select, column); return 0;
     case SQLITE_FLOAT:
         *ret = fabs(value) < 9e15 ? (int64_t)value : 0;
         return (double)*ret == value ? 0 : bad_row(file, column, error);
-    case SQLITE_NULL:
-        return column < GT_BORDER_REQUIRED ? bad_row(file, column, error) : 0;
-    default:
-        return bad_row(file, column, error);
+    case SQLITE_NULL: return column < GT_BORDER_REQUIRED ? bad_row(file, column, error) : 0;
+    default: return bad_row(file, column, error);
     }
 }
 
@@ -87,10 +83,8 @@ static int read_double(const struct border_sqlite *file, int column, double *ret
     case SQLITE_FLOAT:
         *ret = sqlite3_column_double(file->select, column);
         return isfinite(*ret) ? 0 : bad_row(file, column, error);
-    case SQLITE_NULL:
-        return column < GT_BORDER_REQUIRED ? bad_row(file, column, error) : 0;
-    default:
-        return bad_row(file, column, error);
+    case SQLITE_NULL: return column < GT_BORDER_REQUIRED ? bad_row(file, column, error) : 0;
+    default: return bad_row(file, column, error);
     }
 }
 

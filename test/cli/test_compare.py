@@ -52,7 +52,8 @@ def test_tracking_files_are_analysed(cli, sessions):
 
 
 def test_configuration_file(cli, sessions):
-    (sessions / "config.json").write_text(json.dumps({"file_path_map": {"A": "A.json", "B": "missing"}, "statistic": "max"}))
+    config = {"file_path_map": {"A": "A.json", "B": "missing"}, "statistic": "max"}
+    (sessions / "config.json").write_text(json.dumps(config))
     results = compare(cli, "--cconfig=config.json", "-m", "B=B.json")
     assert_contains(results, json.loads((FIXTURE / "compare-max.json").read_text()))
 
@@ -100,8 +101,8 @@ def test_strict_counts_blocks(cli, sessions):
     (sessions / "fewer.json").write_text(json.dumps(results))
     done = cli("sub-track", "compare", "--strict", "-m", "a=A.json", "-m", "b=fewer.json")
     assert done.returncode == 1
-    assert ('All sub-tracking results must have the same number of code blocks. The first has 3 code blocks but tracking '
-            'session "b" has 2 code blocks.') in done.stderr
+    assert ('All sub-tracking results must have the same number of code blocks. The first has 3 code blocks but '
+            'tracking session "b" has 2 code blocks.') in done.stderr
 
 
 def test_lines_match_by_name_when_their_number_differs(cli, sessions):

@@ -41,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (gt_border_open_csv(&reader, fd, "input", NULL) == 0) {
         const char *name;
         int status;
-        while (count < MOST && ((status = gt_border_next(reader, &border[count], &name, NULL)) == 1 || status == -EBADMSG))
+        while (count < MOST &&
+               ((status = gt_border_next(reader, &border[count], &name, NULL)) == 1 || status == -EBADMSG))
             if (status == 1)
                 border[count++].name = (uint32_t)gt_names_add(&names, name);
         gt_border_close(reader);

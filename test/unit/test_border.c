@@ -40,7 +40,7 @@ static void write_file(const char *name, const char *text)
 }
 
 #define HEADER "process_id,code_block_name,position,timestamp\n"
-#define OURS   "process_id,code_block_name,position,timestamp,thread_id,call,monotonic,cpu_time\r\n"
+#define OURS "process_id,code_block_name,position,timestamp,thread_id,call,monotonic,cpu_time\r\n"
 
 static const struct {
     const char *what, *text;
@@ -49,13 +49,15 @@ static const struct {
     const char *message; /* part of it */
 } files[] = {
     {"the original's", HEADER "1,a,0,5.5\n1,a,1,6\n", 0, 2, 0, NULL},
-    {"columns in another order, and one more", "x,timestamp,position,code_block_name,process_id\n0,5,0,a,1\n", 0, 1, 0, NULL},
+    {"columns in another order, and one more", "x,timestamp,position,code_block_name,process_id\n0,5,0,a,1\n", 0, 1, 0,
+     NULL},
     {"blank lines", HEADER "\n\n1,a,0,5\n\n\n", 0, 1, 0, NULL},
     {"no row", HEADER, 0, 0, 0, NULL},
     {"no end of the last line", HEADER "1,a,0,5", 0, 1, 0, NULL},
     {"integers as pandas writes them with gaps", HEADER "1.0,a,0.0,5\n", 0, 1, 0, NULL},
     {"ours, torn apart", OURS "1,a,0,5.000000000,1,81,2.0,0.1\r\n1,a,1,6.0000\n\n\n", 0, 1, 1, NULL},
-    {"ours, torn apart at the end of the file", OURS "1,a,0,5.000000000,1,81,2.0,0.1\r\n1,a,1,6.00000000,1,81,3.0,0.", 0, 1, 1, NULL},
+    {"ours, torn apart at the end of the file", OURS "1,a,0,5.000000000,1,81,2.0,0.1\r\n1,a,1,6.00000000,1,81,3.0,0.",
+     0, 1, 1, NULL},
     {"empty", "", -EBADMSG, 0, 0, "is empty"},
     {"another file", "a,b\n1,2\n", -EBADMSG, 0, 0, "no column process_id"},
     {"a missing column", "process_id,code_block_name,position\n1,a,0\n", -EBADMSG, 0, 0, "no column timestamp"},
@@ -120,7 +122,9 @@ static void test_names_and_paths(void **state)
 /* Two files of one process and with the same call numbers, saved as one and read back. */
 static void round_trip(const char *path)
 {
-    write_file("one.csv", OURS "1,\"it's, \"\"a\"\"\nblock é\",0,5.25,1,81,2.5,0.125\r\n1,\"it's, \"\"a\"\"\nblock é\",1,6,1,81,3,0.25\r\n");
+    write_file(
+        "one.csv", OURS
+        "1,\"it's, \"\"a\"\"\nblock é\",0,5.25,1,81,2.5,0.125\r\n1,\"it's, \"\"a\"\"\nblock é\",1,6,1,81,3,0.25\r\n");
     write_file("two.csv", OURS "1,b,0,5,1,81,2,0.5\r\n");
     write_file("three.csv", HEADER "9,c,1,7\n");
     struct gt_border_list list = {0}, again = {0};

@@ -28,8 +28,11 @@ static void make(struct data *data, bool in_order)
     data->samples = (size_t)rand() % MAX_SAMPLES;
     for (size_t i = 0; i < data->calls; i++) {
         double start = rand() % 50;
-        data->interval[i] = (struct gt_interval){.name = (uint32_t)rand() % BLOCKS, .start = start,
-                                                 .stop = start + rand() % 6, .clock_start = NAN, .clock_stop = NAN};
+        data->interval[i] = (struct gt_interval){.name = (uint32_t)rand() % BLOCKS,
+                                                 .start = start,
+                                                 .stop = start + rand() % 6,
+                                                 .clock_start = NAN,
+                                                 .clock_stop = NAN};
         if (rand() % 20 == 0) {
             data->interval[i].unfinished = true;
             data->interval[i].stop = INFINITY;
@@ -99,7 +102,8 @@ static void check_block(const struct data *data, struct gt_sweep *sweep, size_t 
         assert_true(gt_spread_min(&total.gauge[0]) == minimum);
         assert_true(gt_spread_max(&total.gauge[0]) == maximum);
         assert_true(fabs(gt_spread_mean(&total.gauge[0]) - mean) < 1e-9);
-        assert_true(fabs(gt_spread_deviation(&total.gauge[0]) - sqrt(fmax(0, squares / (double)count - mean * mean))) < 1e-6);
+        assert_true(fabs(gt_spread_deviation(&total.gauge[0]) - sqrt(fmax(0, squares / (double)count - mean * mean))) <
+                    1e-6);
     }
     if (in_order && data->samples) {
         assert_true(fabs(total.counter[0] - counted(data, block)) < 1e-9);
