@@ -1,0 +1,70 @@
+"""make install: what it puts where, and that C and C++ programs build against it through pkg-config."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+PROGRAM = """
+#include <gpu_tracker.h>
+#include <stdio.h>
+int main(void)
+{
+    struct gt_error error = {};
+    struct gt_tracker_options options = {};
+    options.size = sizeof options;
+    struct gt_tracker *tracker;
+    if (gt_tracker_open(&tracker, 0, &options, &error) < 0 || gt_tracker_sample(tracker, &error) != 1)
+        return fprintf(stderr, "%s\\n", error.text), 1;
+    printf("%s %.0f\\n", gt_version(), gt_tracker_value(tracker, GT_SCOPE_MAIN, gt_metric_find("threads")));
+    gt_tracker_close(tracker);
+    return 0;
+}
+"""
+
+
+def output(*command, **keywords):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    environment.update(keywords.pop("env", {}))
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, **keywords)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    place = tmp_path_factory.mktemp("prefix")
+    output("make", "-s", "install", f"PREFIX={place}", cwd=ROOT)
+    return place
+
+
+def test_installed_program_and_documents(prefix):
+    version = (ROOT / "VERSION").read_text().strip()
+    assert version in output(prefix / "bin/gpu-tracker", "--version")
+    assert (prefix / "share/man/man1/gpu-tracker.1").read_text().startswith(".TH ")
+    output("bash", "-n", prefix / "share/bash-completion/completions/gpu-tracker")
+    assert (prefix / "share/zsh/site-functions/_gpu-tracker").read_text().startswith("#compdef gpu-tracker")
+    assert "complete" in (prefix / "share/fish/vendor_completions.d/gpu-tracker.fish").read_text()
+    assert os.readlink(prefix / "lib/libgputracker.so.0") == f"libgputracker.so.{version}"
+
+
+@pytest.mark.parametrize("compiler, suffix", [("gcc", "c"), ("g++", "cc")])
+@pytest.mark.parametrize("static", [False, True])
+def test_programs_build_against_it(prefix, tmp_path, compiler, suffix, static):
+    source = tmp_path / f"program.{suffix}"
+    source.write_text(PROGRAM)
+    flags = output("pkg-config", "--cflags", "--libs", *(["--static"] if static else []), "gpu-tracker",
+                   env={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}).split()
+    if static:
+        flags = [str(prefix / "lib/libgputracker.a") if flag == "-lgputracker" else flag for flag in flags]
+    output(compiler, "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "program", source, *flags)
+    printed = output(tmp_path / "program", env={"LD_LIBRARY_PATH": str(prefix / "lib")})
+    assert printed == (ROOT / "VERSION").read_text().strip() + " 1"
+
+
+def test_staged_installation(tmp_path):
+    output("make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/opt/gpu-tracker", cwd=ROOT)
+    text = (tmp_path / "opt/gpu-tracker/lib/pkgconfig/gpu-tracker.pc").read_text()
+    assert "prefix=/opt/gpu-tracker\n" in text and str(tmp_path) not in text
+    assert os.access(tmp_path / "opt/gpu-tracker/bin/gpu-tracker", os.X_OK)
