@@ -45,9 +45,9 @@ def test_spike_in_a_child_between_samples(track, truth):
 def test_duty_cycle(measure, sleep_time):
     report, truth = measure("burn", 2, 0.5, 333, options=["--sleep-time", sleep_time])
     assert report["cpu_time"]["main"] == about(truth["cpu_seconds"], plus=0.01)
-    share = 100 * truth["cpu_seconds"] / truth["elapsed"]
-    assert report["cpu_utilization"]["main"]["mean_sum_percent"] == about(share, plus=1)
-    assert report["compute_time"]["time"] == about(truth["elapsed"], plus=0.05)
+    time = report["compute_time"]["time"]
+    assert report["cpu_utilization"]["main"]["mean_sum_percent"] == about(100 * truth["cpu_seconds"] / time, plus=1)
+    assert truth["elapsed"] <= time <= truth["elapsed"] + 0.25  # the start of the program on a busy machine
 
 
 @pytest.mark.parametrize("count, each", [(200, 2), (50, 10)])
