@@ -191,11 +191,15 @@ static void rows_that_make_no_sense_are_left_out(void **state)
                                "used 200 1600000000000000 50 0 0 0\n"         /* long ago */
                                "used 300 1900000000000000 50 0 0 0\n"         /* to come */
                                "used 999 1700000000900000 77 0 0 0\n"         /* not in the list */
-                               "used 300 1700000000900000 12 0 0 0\n");
+                               "used 300 1700000000900000 12 0 0 0\n"
+                               "frame\ndevice 0\nused 200 1700000000800000 66 0 0 0\n"); /* older than the last seen */
     gpu_machine_collect(&machine, 1);
     assert_true(share(100, GT_GPU_UTILIZATION) == 0);
     assert_true(share(200, GT_GPU_UTILIZATION) == 0);
     assert_true(share(300, GT_GPU_UTILIZATION) == 0.12);
+    gpu_machine_step(&machine, "nvml_v3", 1);
+    gpu_machine_collect(&machine, 0.1);
+    assert_true(share(200, GT_GPU_UTILIZATION) == 0);
 }
 
 static void devices_have_their_own_last_sample(void **state)
