@@ -44,9 +44,12 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
         account->measured[k] |= !isnan(process->value[gt_accounted[k]]);
-    if (process->start < account->start_tick)
+    if (process->start < account->start_tick) {
         for (int k = 0; k < GT_ACCOUNTED; k++)
             process->ledger.base[k] = inclusive(process, k);
+        if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
+            account->main_own_base = process->value[GT_CPU_TIME];
+    }
     for (int k = 0; k < GT_ACCOUNTED; k++)
         process->ledger.absorbed[k] = absorbed(process, k);
 }
@@ -143,7 +146,7 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree)
 {
     const struct gt_process *main = tree->count && tree->process[0]->is_main ? tree->process[0] : NULL;
     if (main)
-        account->main_own_cpu = main->value[GT_CPU_TIME] - main->ledger.base[0];
+        account->main_own_cpu = main->value[GT_CPU_TIME] - account->main_own_base;
     settle(account, tree);
 }
 
@@ -214,7 +217,7 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, pid_t p
         if (tree->process[i] != process)
             gt_process_read(tree->process[i], tree->root);
     if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
-        account->main_own_cpu = process->value[GT_CPU_TIME] - process->ledger.base[0];
+        account->main_own_cpu = process->value[GT_CPU_TIME] - account->main_own_base;
     make_exact(process, exact);
     process->is_fresh = true; /* it cannot be read any more, and need not */
     settle(account, tree);

@@ -19,6 +19,7 @@ struct gt_account {
     double ended[GT_ACCOUNTED];  /* of members that ended and whose parent is no member */
     bool measured[GT_ACCOUNTED]; /* some member showed the counter */
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
+    double main_own_base;        /* its own CPU time before that */
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     double descendant_peak;      /* the largest that wait4 told of adopted descendants; 0 none */
     double single_peak;          /* largest high-water mark that wait4 told of, bytes; 0 none */
