@@ -192,6 +192,25 @@ def test_attach_until_the_process_ends(cli):
     process.wait()
 
 
+def test_attach_leaves_out_what_was_used_before(cli):
+    """CPU time of the process itself and of children that it had waited for."""
+    program = """if True:
+        import subprocess, sys, time
+        burn = "import time\\nwhile time.process_time() < 0.4: pass"
+        subprocess.run([sys.executable, "-c", burn], check=True)
+        exec(burn)
+        print(flush=True)
+        time.sleep(0.8)
+    """
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    report = json.loads(cli("attach", QUIET, "--st", "0.1", "-f", "json", process.pid).stdout)
+    process.communicate()
+    for scope in ("main", "descendants", "combined"):
+        assert 0 <= report["cpu_time"][scope] < 0.2
+        assert 0 <= report["cpu_utilization"][scope]["mean_sum_percent"] < 30
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_attach_until_a_signal(gpu_tracker, tmp_path, number):
     process = subprocess.Popen(["sleep", "30"])
