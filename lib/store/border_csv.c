@@ -40,7 +40,7 @@ static int read_header(struct border_csv *file, struct gt_error *error)
         for (size_t j = 0; j < file->columns; j++)
             if (strcmp(field[j], gt_border_columns[i]) == 0)
                 file->column[i] = (int)j;
-        if (file->column[i] < 0 && i < GT_BORDER_REQUIRED)
+        if (i < GT_BORDER_REQUIRED && file->column[i] < 0)
             return gt_error_set(error, EBADMSG, "%s is not a sub-tracking file: it has no column %s", file->path,
                                 gt_border_columns[i]);
     }
