@@ -1,7 +1,6 @@
 /* The launched job: its processes' ends and stops, and the signals that come to gpu-tracker in its place. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -9,28 +8,6 @@
 #include <unistd.h>
 
 #include "watch.h"
-
-enum { FIRST_CAPACITY = 256 };
-
-static bool is_member(const struct watch *watch, pid_t pid)
-{
-    size_t capacity = FIRST_CAPACITY;
-    pid_t first[FIRST_CAPACITY], *pids = first;
-    size_t count = gt_tracker_processes(watch->tracker, first, capacity);
-    if (count > capacity) {
-        capacity = count;
-        pids = malloc(capacity * sizeof *pids);
-        if (!pids)
-            return false;
-        count = gt_tracker_processes(watch->tracker, pids, capacity);
-    }
-    bool found = false;
-    for (size_t i = 0; i < count && i < capacity; i++)
-        found |= pids[i] == pid;
-    if (pids != first)
-        free(pids);
-    return found;
-}
 
 /* Most signals of the terminal reach the command by themselves, since it is in the same process group; those of the job's
  * own processes were meant for us. */
@@ -42,7 +19,7 @@ static bool is_for_command(const struct watch *watch, const struct signalfd_sigi
         return true; /* the terminal has gone: only the leader is told */
     if (signal->ssi_code != SI_USER && signal->ssi_code != SI_QUEUE && signal->ssi_code != SI_TKILL)
         return false;
-    return !watch->main_ended && sender != getpid() && !is_member(watch, sender);
+    return !watch->main_ended && sender != getpid() && !gt_tracker_contains(watch->tracker, sender);
 }
 
 static void handle(struct watch *watch, const struct signalfd_siginfo *signal)

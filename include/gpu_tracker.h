@@ -141,6 +141,8 @@ double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, i
 /* Pids of the job that live now, the main process first while it lives; returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
 
+/* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
+int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
 /* The name of a process, as ps shows it; 0 or negative errno. */
 int gt_process_name(pid_t pid, char *ret, size_t size);
 
