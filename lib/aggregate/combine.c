@@ -14,7 +14,7 @@ struct gt_process_rate {
 void gt_combine_init(struct gt_combiner *combine, bool detail, int core_count, double period)
 {
     *combine = (struct gt_combiner){.detail = detail, .core_count = core_count};
-    combine->shortest_ns = (int64_t)(period * 0.5e9);
+    combine->shortest_ns = (int64_t)(period * 0.1e9);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         gt_values_clear(combine->peak[scope]);
 }
