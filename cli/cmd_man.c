@@ -145,7 +145,7 @@ static const char about_signals[] =
     ".SH SIGNALS\n"
     "The command runs in the process group of gpu\\-tracker with its terminal and streams, so that what the terminal\n"
     "sends (Ctrl\\-C, Ctrl\\-Z) reaches it directly. A signal that another process sends to gpu\\-tracker alone is passed on\n"
-    "to the command; one that a process of the job sends is not. A signal sent by a process to the whole group reaches\n"
+    "to the command; one that a living process of the job sends is not. A signal sent by a process to the whole group reaches\n"
     "the command directly and once more through gpu\\-tracker. The report always comes.\n";
 
 static const char about_status[] = ".SH EXIT STATUS\n"
