@@ -108,6 +108,15 @@ static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id,
     return sum;
 }
 
+/* Drivers without samples of their own between two readings: the reading is the highest that is known. */
+static double device_value(const struct gt_device *device, enum gt_metric_id id)
+{
+    enum gt_metric_id instead = id == GT_GPU_POWER_PEAK         ? GT_GPU_POWER
+                                : id == GT_GPU_UTILIZATION_PEAK ? GT_GPU_UTILIZATION
+                                                                : id;
+    return isnan(device->value[id]) ? device->value[instead] : device->value[id];
+}
+
 static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 {
     const struct gt_frame *frame = &sampler->frame;
@@ -124,11 +133,10 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
             const struct gt_device *device = &frame->device[i];
             bool counts = (id == GT_GPU_RAM || device->selected) &&
                           device->parent < 0; /* a slice is part of its board */
-            if (!counts || isnan(device->value[id]))
+            double value = device_value(device, id);
+            if (!counts || isnan(value))
                 continue;
-            *total = isnan(*total)                      ? device->value[id]
-                     : gt_metrics[id].combine == GT_MAX ? fmax(*total, device->value[id])
-                                                        : *total + device->value[id];
+            *total = isnan(*total) ? value : gt_metrics[id].combine == GT_MAX ? fmax(*total, value) : *total + value;
         }
     }
 }
@@ -272,7 +280,8 @@ static size_t gpu_rows(const struct gt_sampler *sampler, struct gt_row *row)
     for (size_t i = 0; i < sampler->frame.device_count; i++) {
         clear_row(&row[i], GT_SCOPE_GPU);
         row[i].device = (int)i;
-        memcpy(row[i].value, sampler->frame.device[i].value, sizeof row[i].value);
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            row[i].value[id] = device_value(&sampler->frame.device[i], id);
     }
     return sampler->frame.device_count;
 }
