@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "config.h"
 #include "gpu_tracker.h"
 #include "help.h"
@@ -80,6 +81,8 @@ int main(int count, char **words)
         return EXIT_USAGE;
     count--;
     words++;
+    if (count && strcmp(words[0], "agent") == 0)
+        return agent_main(count - 1, words + 1);
     if (count && words[0][0] != '-') {
         command = command_find(count, words, &used);
         if (!command)

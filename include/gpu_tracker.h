@@ -183,6 +183,8 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds);
  * NAME-<pid>.csv in its stead. */
 int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
 struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
+/* Where the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
+const char *gt_block_file_path(const struct gt_block_file *file);
 
 /* NULL, or one sentence about why blocks of this process are not being recorded. */
 const char *gt_block_trouble(void);

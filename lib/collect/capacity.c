@@ -43,7 +43,7 @@ static double cpu_quota(const struct gt_root *root, const struct gt_control_grou
 }
 
 /* A limit of any group above binds as well. */
-static double smallest(const struct gt_root *root, pid_t pid, enum gt_cgroup_hierarchy controller,
+static double smallest(const struct gt_root *root, pid_t pid, const char *controller,
                        double (*limit)(const struct gt_root *, const struct gt_control_group *))
 {
     struct gt_control_group group;
@@ -58,7 +58,7 @@ static double smallest(const struct gt_root *root, pid_t pid, enum gt_cgroup_hie
 
 double gt_capacity_memory(const struct gt_root *root, pid_t pid)
 {
-    return fmin(total_memory(root), smallest(root, pid, GT_CGROUP_MEMORY, memory_limit));
+    return fmin(total_memory(root), smallest(root, pid, "memory", memory_limit));
 }
 
 /* How many numbers a list such as "0-3,8,10-11" has. */
@@ -102,5 +102,5 @@ double gt_capacity_usable_cores(const struct gt_root *root, pid_t pid)
 {
     int online = gt_capacity_cores(root);
     double allowed = fmin(affinity(root, pid), online ? online : NAN); /* the mask may name cores that are not there */
-    return fmin(allowed, smallest(root, pid, GT_CGROUP_CPU, cpu_quota));
+    return fmin(allowed, smallest(root, pid, "cpu", cpu_quota));
 }

@@ -15,8 +15,8 @@ struct gt_cgroup {
     struct gt_cgroup_place place; /* the group's own directories */
     bool is_own;                  /* made by us */
     struct gt_cgroup_delegation delegation;
-    int directory;                   /* version 2 */
-    int entry[GT_CGROUP_ACCOUNTING]; /* version 1: "tasks", open for writing */
+    int directory;                    /* version 2 */
+    int entry[GT_CGROUP_HIERARCHIES]; /* version 1: "tasks", open for writing */
     int figure[GT_CGROUP_FIGURES];
     const struct source *source[GT_CGROUP_FIGURES];
     int processes; /* cgroup.procs */
@@ -62,7 +62,7 @@ static struct gt_cgroup *new_group(const struct gt_root *root)
         return NULL;
     cgroup->root = root;
     cgroup->directory = cgroup->processes = -1;
-    for (int i = 0; i < GT_CGROUP_ACCOUNTING; i++)
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
         cgroup->entry[i] = -1;
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
         cgroup->figure[i] = -1;
@@ -78,7 +78,7 @@ static void open_figures(struct gt_cgroup *cgroup)
         cgroup->figure[source->figure] = open_in(cgroup, source->hierarchy, source->file);
         cgroup->source[source->figure] = source;
     }
-    for (int i = 0; i < GT_CGROUP_ACCOUNTING && cgroup->processes < 0; i++)
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES && cgroup->processes < 0; i++)
         cgroup->processes = open_in(cgroup, (enum gt_cgroup_hierarchy)i, "cgroup.procs");
 }
 
@@ -159,9 +159,9 @@ static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *n
 static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name, size_t *made)
 {
     int reason = -ENOENT;
-    for (int i = GT_CGROUP_ACCOUNTING - 1; i >= 0; i--) { /* version 2 last: only for what version 1 does not tell */
+    for (int i = GT_CGROUP_HIERARCHIES - 1; i >= 0; i--) { /* version 2 last: only for what version 1 does not tell */
         enum gt_cgroup_hierarchy hierarchy = (enum gt_cgroup_hierarchy)i;
-        if (!*parent->path[i] || (hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_ACCOUNTING - 1))
+        if (!*parent->path[i] || (hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_HIERARCHIES - 1))
             continue;
         if (hierarchy == GT_CGROUP_UNIFIED && !*cgroup->place.path[GT_CGROUP_MEMORY])
             delegate(cgroup, parent->path[hierarchy], name);
@@ -227,7 +227,7 @@ int gt_cgroup_directory(const struct gt_cgroup *cgroup)
 int gt_cgroup_enter_self(const struct gt_cgroup *cgroup)
 {
     int result = 0;
-    for (int i = 0; i < GT_CGROUP_ACCOUNTING; i++)
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
         if (cgroup->entry[i] >= 0 && write(cgroup->entry[i], "0", 1) < 0 && result == 0)
             result = -errno;
     return result;
@@ -247,7 +247,7 @@ static int enter_one(const struct gt_cgroup *cgroup, const char *directory, pid_
 
 int gt_cgroup_enter(const struct gt_cgroup *cgroup, pid_t pid, struct gt_error *error)
 {
-    for (int i = 0; cgroup->is_own && i < GT_CGROUP_ACCOUNTING; i++) {
+    for (int i = 0; cgroup->is_own && i < GT_CGROUP_HIERARCHIES; i++) {
         const char *directory = cgroup->place.path[i];
         int result = *directory ? enter_one(cgroup, directory, pid) : 0;
         if (result < 0)
@@ -259,7 +259,7 @@ int gt_cgroup_enter(const struct gt_cgroup *cgroup, pid_t pid, struct gt_error *
 int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error)
 {
     int failed = 0;
-    for (int i = 0; cgroup->is_own && i < GT_CGROUP_ACCOUNTING; i++) {
+    for (int i = 0; cgroup->is_own && i < GT_CGROUP_HIERARCHIES; i++) {
         char *directory = cgroup->place.path[i];
         int result = *directory ? gt_root_remove_directory(cgroup->root, directory) : 0;
         if (result == 0 || result == -ENOENT)
@@ -276,7 +276,7 @@ void gt_cgroup_close(struct gt_cgroup *cgroup)
 {
     if (!cgroup)
         return;
-    for (int i = 0; i < GT_CGROUP_ACCOUNTING; i++)
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
         if (cgroup->entry[i] >= 0)
             close(cgroup->entry[i]);
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)

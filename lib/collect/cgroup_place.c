@@ -8,8 +8,7 @@
 static const char *const controllers[GT_CGROUP_HIERARCHIES] = {[GT_CGROUP_UNIFIED] = "",
                                                                [GT_CGROUP_MEMORY] = "memory",
                                                                [GT_CGROUP_CPUACCT] = "cpuacct",
-                                                               [GT_CGROUP_PIDS] = "pids",
-                                                               [GT_CGROUP_CPU] = "cpu"};
+                                                               [GT_CGROUP_PIDS] = "pids"};
 
 /* Where the caller's mounts show a hierarchy. */
 struct mount {
@@ -98,7 +97,6 @@ static void place_group(struct gt_cgroup_place *place, enum gt_cgroup_hierarchy 
         *path = '\0';
     else if (length > 0 && path[length - 1] == '/')
         path[length - 1] = '\0';
-    place->mount_length[hierarchy] = strlen(mount->point + 1);
 }
 
 /* The group of a hierarchy in the text of /proc/PID/cgroup ("4:memory:/a/b", version 2 "0::/a/b"), into `group`. */

@@ -1,5 +1,4 @@
-/* Where a process lies in the control group hierarchies: version 2, those of version 1 that matter here, or both.
- * Sources: cgroups(7), proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v2.rst in the kernel's sources. */
+/* Where a process lies in the control group hierarchies: version 2, the version 1 hierarchies that account, or both. */
 #ifndef GT_COLLECT_CGROUP_PLACE_H
 #define GT_COLLECT_CGROUP_PLACE_H
 
@@ -14,8 +13,6 @@ enum gt_cgroup_hierarchy {
     GT_CGROUP_MEMORY,  /* version 1, each of them */
     GT_CGROUP_CPUACCT,
     GT_CGROUP_PIDS,
-    GT_CGROUP_ACCOUNTING,                 /* how many of them account */
-    GT_CGROUP_CPU = GT_CGROUP_ACCOUNTING, /* version 1: shares out processor time */
     GT_CGROUP_HIERARCHIES
 };
 
@@ -24,8 +21,6 @@ enum { GT_CGROUP_PATH = 512 };
 struct gt_cgroup_place {
     /* The group's directory below the machine's root, "sys/fs/cgroup/memory/a/b"; empty where there is none in reach. */
     char path[GT_CGROUP_HIERARCHIES][GT_CGROUP_PATH];
-    size_t mount_length
-        [GT_CGROUP_HIERARCHIES]; /* the part of the path that is the mount point, where the hierarchy ends */
     /* The hierarchy also shares out processor time, so that a group of its own would change how the job is scheduled. */
     bool schedules[GT_CGROUP_HIERARCHIES];
 };

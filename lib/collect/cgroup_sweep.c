@@ -38,7 +38,7 @@ static void sweep(const struct gt_root *root, const char *parent, const char *pr
 
 void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *own, const char *prefix)
 {
-    for (int i = 0; i < GT_CGROUP_ACCOUNTING; i++) {
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
         char parent[PATH_MAX];
         snprintf(parent, sizeof parent, "%s", own->path[i]);
         char *slash = strrchr(parent, '/');

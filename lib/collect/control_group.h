@@ -1,19 +1,19 @@
-/* The control group through which one controller limits a process, and those above it. */
+/* Where a process's control groups lie in the file system, for both versions of the interface, also inside containers.
+ * Sources: cgroups(7), proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v2.rst in the kernel's sources. */
 #ifndef GT_COLLECT_CONTROL_GROUP_H
 #define GT_COLLECT_CONTROL_GROUP_H
 
-#include "collect/cgroup_place.h"
+#include "base/root.h"
 
 struct gt_control_group {
-    int version;               /* 1 or 2 */
-    char path[GT_CGROUP_PATH]; /* "sys/fs/cgroup/memory/job", below the machine's root */
-    size_t mount_length;       /* the part of it that is the mount point, where the hierarchy ends */
+    int version;         /* 1 or 2 */
+    char path[1024];     /* "sys/fs/cgroup/memory/job", below the machine's root */
+    size_t mount_length; /* the part of it that is the mount point, where the hierarchy ends */
 };
 
-/* The group of `pid` that GT_CGROUP_MEMORY or GT_CGROUP_CPU acts through: version 1 where it is mounted so, else version 2.
+/* The group of `pid` that `controller` ("memory", "cpu") acts through: version 1 where it is mounted so, else version 2.
  * -ENOENT: none is mounted or visible. */
-int gt_control_group_find(const struct gt_root *root, pid_t pid, enum gt_cgroup_hierarchy controller,
-                          struct gt_control_group *ret);
+int gt_control_group_find(const struct gt_root *root, pid_t pid, const char *controller, struct gt_control_group *ret);
 /* Go to the group above; false at the top. */
 bool gt_control_group_up(struct gt_control_group *group);
 /* Read the file `name` of the group; length or negative errno. */

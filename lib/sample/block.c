@@ -437,6 +437,17 @@ void gt_block_end(struct gt_block *block)
     gt_block_end_with_children(block, 0);
 }
 
+const char *gt_block_file_path(const struct gt_block_file *file)
+{
+    if (!begin_process())
+        return NULL;
+    if (!file)
+        file = standard_file();
+    else if (file->identity != atomic_load(&process->identity))
+        file = own_file(file);
+    return file ? file->path : NULL;
+}
+
 const char *gt_block_trouble(void)
 {
     if (!begin_process())

@@ -1,0 +1,270 @@
+#include "agent.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/number.h"
+#include "message.h"
+#include "option.h"
+#include "output.h"
+#include "settings.h"
+#include "signals.h"
+
+extern const struct command command_attach;
+
+enum { CONTROL, CALLER, SIGNALS, TIMER, EVENTS, SOURCE_COUNT };
+enum { EVENTS_PAUSE_MS = 5, SETTLE_US = 200 };
+#define BACKUP_PERIOD INT64_C(1000000000) /* ns */
+
+struct agent {
+    struct gt_tracker *tracker;
+    int control; /* the socket */
+    int caller;  /* pidfd */
+    int timer;
+    struct signals signals;
+    struct output backup; /* where the results so far are kept; path NULL: nowhere */
+    int64_t next_backup;
+    double gpu_ram_peak;
+    bool has_ended; /* the job: nothing more is sampled */
+    bool pauses_events;
+};
+
+/* A caller that is gone is noticed elsewhere. */
+static void send_all(const struct agent *agent, const void *data, size_t length)
+{
+    while (length) {
+        ssize_t sent = send(agent->control, data, length, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR)
+            return;
+        if (sent > 0) {
+            data = (const char *)data + sent;
+            length -= (size_t)sent;
+        }
+    }
+}
+
+static void tell(const struct agent *agent, enum agent_kind kind, const void *data, size_t length)
+{
+    struct agent_message message = {kind, (uint32_t)length};
+    send_all(agent, &message, sizeof message);
+    send_all(agent, data, length);
+}
+
+static int tell_error(const struct agent *agent, int status, const char *sentence)
+{
+    char data[sizeof(int32_t) + sizeof((struct gt_error){0}.text)];
+    size_t length = strnlen(sentence, sizeof data - sizeof(int32_t));
+    memcpy(data, &(int32_t){-status}, sizeof(int32_t));
+    memcpy(data + sizeof(int32_t), sentence, length);
+    tell(agent, AGENT_ERROR, data, sizeof(int32_t) + length);
+    return EXIT_TRACKER;
+}
+
+static void warn(void *context, const char *sentence)
+{
+    tell(context, AGENT_WARNING, sentence, strlen(sentence));
+}
+
+/* ---- reports ---- */
+
+static void tell_report(const struct agent *agent, enum agent_kind kind, const struct gt_report *report,
+                        const char *format)
+{
+    struct gt_error error = {0};
+    char *text = NULL;
+    size_t length = 0;
+    int status = gt_report_render(report, format, &text, &length, &error);
+    if (status < 0)
+        tell_error(agent, status, error.text);
+    else
+        tell(agent, kind, text, length);
+    free(text);
+}
+
+static void save_backup(struct agent *agent)
+{
+    struct gt_report *report = NULL;
+    int64_t now = gt_clock_monotonic(&gt_clock_system);
+    if (!agent->backup.path || now < agent->next_backup)
+        return;
+    agent->next_backup = now + BACKUP_PERIOD;
+    if (gt_tracker_report(agent->tracker, &report, NULL) >= 0 && output_report(&agent->backup, report) != 0) {
+        warn(agent, "the file for interrupted results cannot be written; there will be none");
+        agent->backup.path = NULL;
+    }
+    gt_report_free(report);
+}
+
+/* The final figures: to the caller when it asked for them or still lives, else into the file. */
+static int conclude(struct agent *agent, bool was_asked)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    if (!agent->has_ended) {
+        /* The kernel brings the CPU clock of a process that runs up to date with the next timer tick only; the caller is
+         * about to wait for us, and then its clock is right. */
+        usleep(SETTLE_US);
+        gt_tracker_sample(agent->tracker, NULL);
+    }
+    int status = gt_tracker_finish(agent->tracker, &error);
+    if (status < 0) {
+        warn(agent, error.text);
+        error = (struct gt_error){0};
+    }
+    status = gt_tracker_report(agent->tracker, &report, &error);
+    if (status < 0)
+        return tell_error(agent, status, error.text);
+    if (agent->backup.path && was_asked)
+        unlink(agent->backup.path);
+    if (agent->backup.path && !was_asked)
+        output_report(&agent->backup, report);
+    tell_report(agent, AGENT_JSON, report, "json");
+    tell_report(agent, AGENT_TEXT, report, "text");
+    gt_report_free(report);
+    return 0;
+}
+
+/* ---- sampling ---- */
+
+static int set_timer(const struct agent *agent)
+{
+    struct itimerspec next = {0};
+    int64_t due = agent->has_ended ? 0 : gt_tracker_due(agent->tracker);
+    next.it_value.tv_sec = due / 1000000000;
+    next.it_value.tv_nsec = due % 1000000000;
+    return timerfd_settime(agent->timer, TFD_TIMER_ABSTIME, &next, NULL) < 0 ? -errno : 0;
+}
+
+static void note(struct agent *agent, int status, const struct gt_error *error)
+{
+    if (status < 0)
+        warn(agent, error->text);
+    agent->has_ended = status <= 0;
+    agent->gpu_ram_peak = fmax(agent->gpu_ram_peak,
+                               gt_tracker_value(agent->tracker, GT_SCOPE_MAIN, gt_metric_find("gpu_ram")));
+}
+
+static void tick(struct agent *agent)
+{
+    struct gt_error error = {0};
+    if (!agent->has_ended)
+        note(agent, gt_tracker_tick(agent->tracker, &error), &error);
+    save_backup(agent);
+}
+
+static void next_window(struct agent *agent)
+{
+    struct gt_error error = {0};
+    if (!agent->has_ended)
+        note(agent, gt_tracker_sample(agent->tracker, &error), &error);
+    struct agent_window window = {
+        .gpu_ram = gt_tracker_value(agent->tracker, GT_SCOPE_MAIN, gt_metric_find("gpu_ram")),
+        .gpu_ram_peak = agent->gpu_ram_peak,
+        .gpu_energy = gt_tracker_value(agent->tracker, GT_SCOPE_SYSTEM, gt_metric_find("gpu_energy")),
+    };
+    agent->gpu_ram_peak = window.gpu_ram;
+    tell(agent, AGENT_WINDOW, &window, sizeof window);
+}
+
+/* ---- the loop ---- */
+
+enum { GOES_ON = 1, WAS_ASKED = 2 };
+
+/* What the caller wants: GOES_ON, WAS_ASKED to stop, or 0 when it is gone. */
+static int listen_to_caller(struct agent *agent)
+{
+    char request;
+    ssize_t length = recv(agent->control, &request, 1, 0);
+    if (length < 0 && errno == EINTR)
+        return GOES_ON;
+    if (length != 1)
+        return 0;
+    if (request == AGENT_NEXT_WINDOW)
+        next_window(agent);
+    return request == AGENT_STOP ? WAS_ASKED : GOES_ON;
+}
+
+static int step(struct agent *agent)
+{
+    struct pollfd source[SOURCE_COUNT] = {
+        [CONTROL] = {agent->control, POLLIN, 0},
+        [CALLER] = {agent->caller, POLLIN, 0},
+        [SIGNALS] = {agent->signals.fd, POLLIN, 0},
+        [TIMER] = {agent->timer, POLLIN, 0},
+        [EVENTS] = {agent->pauses_events || agent->has_ended ? -1 : gt_tracker_events_fd(agent->tracker), POLLIN, 0},
+    };
+    if (poll(source, SOURCE_COUNT, agent->pauses_events ? EVENTS_PAUSE_MS : -1) < 0)
+        return errno == EINTR ? GOES_ON : 0;
+    agent->pauses_events = source[EVENTS].revents && gt_tracker_drain(agent->tracker, NULL) >= 0;
+    if (source[CONTROL].revents)
+        return listen_to_caller(agent);
+    if (source[CALLER].revents || source[SIGNALS].revents)
+        return 0;
+    if (source[TIMER].revents) {
+        tick(agent);
+        return set_timer(agent) < 0 ? 0 : GOES_ON;
+    }
+    return GOES_ON;
+}
+
+static int serve(struct agent *agent, pid_t pid, const struct options *options)
+{
+    struct gt_error error = {0};
+    struct gt_tracker_options settings = settings_tracker(options);
+    settings.warn = warn;
+    settings.context = agent;
+    agent->backup = (struct output){.format = "pickle", .path = options->output};
+    agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    if (agent->timer < 0 || signals_take_ending(&agent->signals) < 0)
+        return tell_error(agent, -errno, "the sampler cannot wait for its caller");
+    int status = gt_tracker_open(&agent->tracker, pid, &settings, &error);
+    if (status < 0)
+        return tell_error(agent, status, error.text);
+    note(agent, gt_tracker_tick(agent->tracker, &error), &error);
+    uint32_t own = (uint32_t)getpid();
+    tell(agent, AGENT_READY, &own, sizeof own);
+    status = set_timer(agent) < 0 ? 0 : GOES_ON;
+    while (status == GOES_ON)
+        status = step(agent);
+    return conclude(agent, status == WAS_ASKED);
+}
+
+static int fail_words(const struct agent *agent)
+{
+    return tell_error(agent, -EINVAL, "the gpu-tracker program and the Python package are of different versions");
+}
+
+int agent_main(int count, char **words)
+{
+    struct agent agent = {.control = STDIN_FILENO, .timer = -1, .gpu_ram_peak = NAN};
+    struct options options = {0};
+    int operands;
+    int64_t pid;
+    agent.signals.fd = -1;
+    agent.caller = (int)syscall(SYS_pidfd_open, getppid(), 0);
+    /* Processes forked by a caller that is gone may keep the socket open and never read it. */
+    setsockopt(agent.control, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = 2}, sizeof(struct timeval));
+    pid_t child = fork();
+    if (child)
+        return child < 0 ? tell_error(&agent, -errno, "the sampler cannot be forked") : 0;
+    prctl(PR_SET_NAME, "gpu-tracker");
+    prctl(PR_SET_TIMERSLACK, 1ul);
+    int status = options_parse(&options, &command_attach, count, words, &operands);
+    if (status || operands != 1 || gt_number_i64(words[0], &pid) < 0 || pid < 1 || pid > INT_MAX)
+        status = fail_words(&agent);
+    else
+        status = serve(&agent, (pid_t)pid, &options);
+    gt_tracker_close(agent.tracker);
+    options_release(&options);
+    return status;
+}

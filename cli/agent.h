@@ -1,0 +1,41 @@
+/* The sampler of the Python package: started as `gpu-tracker agent [options of attach] PID` with a stream socket to its
+ * caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
+ * when told to, when the caller closes the socket, or when the caller ends in whatever way.
+ *
+ * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each.
+ * Options and messages are not promised to anybody: the package and the program come from one source. */
+#ifndef CLI_AGENT_H
+#define CLI_AGENT_H
+
+#include <stdint.h>
+
+struct agent_message {
+    uint32_t kind;
+    uint32_t length;
+};
+
+enum agent_kind {
+    AGENT_READY = 'r',   /* armed: uint32_t, the sampler's pid */
+    AGENT_WARNING = 'w', /* a sentence */
+    AGENT_ERROR = 'e',   /* int32_t, a positive errno; then a sentence: there will be no report */
+    AGENT_WINDOW = 'v',  /* struct agent_window */
+    AGENT_JSON = 'j',    /* the final report */
+    AGENT_TEXT = 't',    /* the same for people; the last message */
+};
+
+enum agent_request {
+    AGENT_STOP = 's',       /* finish and report */
+    AGENT_NEXT_WINDOW = 'n' /* take a sample now; tell about the time since the last request of this kind */
+};
+
+/* NaN where not measured. */
+struct agent_window {
+    double gpu_ram;      /* bytes, of the tracked process, now */
+    double gpu_ram_peak; /* bytes, the largest sample of the window */
+    double gpu_energy;   /* joules of all GPUs since tracking began */
+};
+
+/* Returns the exit status. */
+int agent_main(int count, char **words);
+
+#endif
