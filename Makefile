@@ -97,8 +97,18 @@ run: build-dependencies
 	@$(MAKE) -s all
 	@tools/run-example
 
+# The Python package, into .venv.
+PYTHON_SOURCES := $(wildcard lib/*/*.[chd]* cli/*.[chd]* include/*.h python/*.[ch] python/gpu_tracker/*.py*)
+python: test-dependencies
+	@$(MAKE) -s .venv/installed
+
+.venv/installed: $(PYTHON_SOURCES) setup.py pyproject.toml VERSION
+	@$(SAY) "PIP gpu-tracker"
+	$(Q)$(PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
+	@touch $@
+
 # The whole of the tests; the last line is "N passed, N failed".
-test: test-dependencies
+test: python
 	@$(MAKE) -s all test-programs
 	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" unit
 	@$(MAKE) -s fuzz-build
@@ -141,4 +151,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all unit test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run test check fuzz-build fuzz valgrind bench lint format install clean
+        run python test check fuzz-build fuzz valgrind bench lint format install clean

@@ -252,7 +252,7 @@ static void version_one_and_containers(void **state)
     gpu_machine_file(machine, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "150000\n");
     gpu_machine_file(machine, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
     struct gt_control_group group;
-    assert_int_equal(gt_control_group_find(&machine->root, 1, GT_CGROUP_MEMORY, &group), 0);
+    assert_int_equal(gt_control_group_find(&machine->root, 1, "memory", &group), 0);
     assert_int_equal(group.version, 1);
     assert_string_equal(group.path, "sys/fs/cgroup/memory");
     assert_false(gt_control_group_up(&group));

@@ -1,0 +1,230 @@
+/* The module: its functions that need no file of their own, and the translation of errors and options. */
+#include "core.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+PyObject *core_raise(int status, const struct gt_error *error)
+{
+    const char *text = error && error->text[0] ? error->text : strerror(-status);
+    if (status == -EINVAL || status == -ERANGE || status == -ENODEV || status == -E2BIG)
+        return PyErr_Format(PyExc_ValueError, "%s", text);
+    if (status == -ENOMEM)
+        return PyErr_NoMemory();
+    PyObject *arguments = Py_BuildValue("is", -status, text);
+    if (arguments)
+        PyErr_SetObject(PyExc_OSError, arguments);
+    Py_XDECREF(arguments);
+    return NULL;
+}
+
+/* ---- options ---- */
+
+enum kind { TEXT, NUMBER, COUNT, FLAG, LIST };
+
+static const struct {
+    const char *name; /* in Python and, with - for _, of the program's option */
+    enum kind kind;
+    size_t offset;
+} settings[] = {
+    {"sleep_time", NUMBER, offsetof(struct gt_tracker_options, sleep_time)},
+    {"ram_unit", TEXT, offsetof(struct gt_tracker_options, ram_unit)},
+    {"gpu_ram_unit", TEXT, offsetof(struct gt_tracker_options, gpu_ram_unit)},
+    {"time_unit", TEXT, offsetof(struct gt_tracker_options, time_unit)},
+    {"n_expected_cores", COUNT, offsetof(struct gt_tracker_options, expected_cores)},
+    {"gpu_uuids", TEXT, offsetof(struct gt_tracker_options, gpu_uuids)},
+    {"gpu_brand", TEXT, offsetof(struct gt_tracker_options, gpu_brand)},
+    {"tracking_file", TEXT, offsetof(struct gt_tracker_options, tracking_file)},
+    {"overwrite", FLAG, offsetof(struct gt_tracker_options, overwrite)},
+    {"detail", FLAG, offsetof(struct gt_tracker_options, detail)},
+    {"memory", TEXT, offsetof(struct gt_tracker_options, memory)},
+    {"library", LIST, offsetof(struct gt_tracker_options, libraries)},
+};
+
+/* `value` as a C string in the file system's encoding, kept alive by the list `keep`. */
+static const char *text_of(PyObject *value, PyObject *keep)
+{
+    PyObject *bytes = NULL;
+    if (!PyUnicode_FSConverter(value, &bytes))
+        return NULL;
+    const char *text = PyBytes_AsString(bytes);
+    if (PyList_Append(keep, bytes) < 0)
+        text = NULL;
+    Py_DECREF(bytes);
+    return text;
+}
+
+static int store_list(PyObject *value, const char *const **place, PyObject *keep)
+{
+    Py_ssize_t count = PySequence_Size(value);
+    if (count < 0)
+        return -1;
+    PyObject *memory = PyBytes_FromStringAndSize(NULL, (count + 1) * (Py_ssize_t)sizeof(char *));
+    if (!memory || PyList_Append(keep, memory) < 0) {
+        Py_XDECREF(memory);
+        return -1;
+    }
+    Py_DECREF(memory);
+    const char **texts = (const char **)(void *)PyBytes_AsString(memory);
+    *place = texts;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PySequence_GetItem(value, i);
+        texts[i] = item ? text_of(item, keep) : NULL;
+        Py_XDECREF(item);
+        if (!texts[i])
+            return -1;
+    }
+    texts[count] = NULL;
+    return 0;
+}
+
+/* In the library 0 stands for the default; who says 0 here means it, and is told that it is wrong. */
+static int store_number(enum kind kind, PyObject *value, void *place)
+{
+    if (kind == NUMBER) {
+        double number = PyFloat_AsDouble(value);
+        *(double *)place = number == 0 ? -1 : number;
+    } else {
+        long number = PyLong_AsLong(value);
+        *(int *)place = number < 1 || number > INT_MAX ? -1 : (int)number;
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int store(size_t i, PyObject *value, struct gt_tracker_options *options, PyObject *keep)
+{
+    void *place = (char *)options + settings[i].offset;
+    switch (settings[i].kind) {
+    case TEXT: return (*(const char **)place = text_of(value, keep)) ? 0 : -1;
+    case LIST: return store_list(value, place, keep);
+    case FLAG: return (*(int *)place = PyObject_IsTrue(value)) < 0 ? -1 : 0;
+    case NUMBER:
+    case COUNT: break;
+    }
+    return store_number(settings[i].kind, value, place);
+}
+
+int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyObject **keep)
+{
+    *ret = GT_INIT(struct gt_tracker_options);
+    *keep = PyList_New(0);
+    if (!*keep)
+        return -1;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        PyObject *value = PyDict_GetItemString(keywords, settings[i].name);
+        if (value && value != Py_None && store(i, value, ret, *keep) < 0) {
+            Py_CLEAR(*keep);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *check(PyObject *module, PyObject *keywords)
+{
+    (void)module;
+    struct gt_tracker_options options;
+    struct gt_error error = {0};
+    PyObject *keep;
+    if (core_tracker_options(keywords, &options, &keep) < 0)
+        return NULL;
+    int status = gt_tracker_check(&options, &error);
+    Py_DECREF(keep);
+    if (status < 0)
+        return core_raise(status, &error);
+    Py_RETURN_NONE;
+}
+
+/* "--sleep-time=0.5", "--overwrite": nothing for a flag that is not set. */
+static int append_word(PyObject *words, size_t i, PyObject *value)
+{
+    char option[40];
+    snprintf(option, sizeof option, "--%s", settings[i].name);
+    for (char *c = option; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    int is_set = PyObject_IsTrue(value);
+    if (is_set < 0 || (settings[i].kind == FLAG && !is_set))
+        return is_set < 0 ? -1 : 0;
+    PyObject *word = settings[i].kind == FLAG     ? PyUnicode_FromString(option)
+                     : settings[i].kind == NUMBER ? PyUnicode_FromFormat("%s=%R", option, value)
+                                                  : PyUnicode_FromFormat("%s=%S", option, value);
+    int status = word ? PyList_Append(words, word) : -1;
+    Py_XDECREF(word);
+    return status;
+}
+
+static int append_words(PyObject *words, size_t i, PyObject *value)
+{
+    if (settings[i].kind != LIST)
+        return append_word(words, i, value);
+    for (Py_ssize_t item = 0; item < PySequence_Size(value); item++) {
+        PyObject *text = PySequence_GetItem(value, item);
+        int status = text ? append_word(words, i, text) : -1;
+        Py_XDECREF(text);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *command_line(PyObject *module, PyObject *keywords)
+{
+    (void)module;
+    PyObject *words = PyList_New(0);
+    for (size_t i = 0; words && i < sizeof settings / sizeof *settings; i++) {
+        PyObject *value = PyDict_GetItemString(keywords, settings[i].name);
+        if (value && value != Py_None && append_words(words, i, value) < 0)
+            Py_CLEAR(words);
+    }
+    return words;
+}
+
+/* ---- the module ---- */
+
+static PyObject *version(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyUnicode_FromString(gt_version());
+}
+
+static PyMethodDef methods[] = {
+    {"version", version, METH_NOARGS, "version()\n--\n\nThe version of the library."},
+    {"check", check, METH_O,
+     "check(options, /)\n--\n\nRaise what is wrong with the options of a tracker, the tracking file's place included."},
+    {"command_line", command_line, METH_O,
+     "command_line(options, /)\n--\n\nThe options of a tracker as words for the command line."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    int status = type ? PyModule_AddType(module, (PyTypeObject *)type) : -1;
+    Py_XDECREF(type);
+    return status;
+}
+
+static int fill(PyObject *module)
+{
+    return add_type(module, &core_sampler_spec) < 0 ? -1 : add_type(module, &core_sub_tracker_spec);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)fill},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "gpu_tracker._core", .m_doc = "libgputracker for Python.", .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,266 @@
+/* SubTracker: the context manager that marks a block of code.
+ *
+ * One object may be entered again before it is left: recursively, by several threads, by asyncio tasks and generators in
+ * any order. What is open is a list. A with statement leaves in the frame in which it entered, so the frame tells which
+ * entry is meant. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    struct gt_block block;
+    const void *frame; /* its identity only */
+    unsigned long thread;
+};
+
+struct sub_tracker {
+    PyObject_HEAD PyObject *name; /* str */
+    PyObject *bytes;              /* the same in UTF-8, what blocks borrow */
+    PyObject *path;               /* str as given, or NULL: the process's own file */
+    struct gt_block_file *file;
+    struct entry *open;
+    size_t open_count, open_capacity;
+    struct entry first; /* the room for one entry, which is nearly always enough */
+};
+
+static struct sub_tracker *sub_tracker_of(PyObject *self)
+{
+    return (struct sub_tracker *)self;
+}
+
+/* ---- names ---- */
+
+/* "folder/script.py:12" for the line that is being executed, relative to the current folder at its first time. */
+static PyObject *default_name(PyObject *attribute)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (!frame) {
+        PyErr_SetString(PyExc_RuntimeError, "SubTracker: no Python code is being executed, so a name is needed");
+        return NULL;
+    }
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *file = PyObject_GetAttrString((PyObject *)code, "co_filename");
+    PyObject *module = file ? PyImport_ImportModule("gpu_tracker._names") : NULL;
+    PyObject *name = !module     ? NULL
+                     : attribute ? PyObject_CallMethod(module, "block_name", "OO", file, attribute)
+                                 : PyObject_CallMethod(module, "block_name", "Oi", file, PyFrame_GetLineNumber(frame));
+    Py_XDECREF(module);
+    Py_XDECREF(file);
+    Py_DECREF(code);
+    return name;
+}
+
+static int set_name(struct sub_tracker *self, PyObject *name, PyObject *attribute)
+{
+    self->name = name && name != Py_None ? Py_NewRef(name) : default_name(attribute == Py_None ? NULL : attribute);
+    if (!self->name)
+        return -1;
+    if (!PyUnicode_Check(self->name)) {
+        PyErr_Format(PyExc_TypeError, "code_block_name must be a str, not %R", self->name);
+        return -1;
+    }
+    self->bytes = PyUnicode_AsEncodedString(self->name, "utf-8", "backslashreplace");
+    return self->bytes ? 0 : -1;
+}
+
+static int set_file(struct sub_tracker *self, PyObject *path, int overwrite)
+{
+    struct gt_error error = {0};
+    PyObject *bytes = NULL;
+    if (path == Py_None && !overwrite)
+        return 0;
+    if (path == Py_None) {
+        PyErr_SetString(PyExc_ValueError, "overwrite needs a sub_tracking_file: the default file is a new one always");
+        return -1;
+    }
+    if (!PyUnicode_FSConverter(path, &bytes))
+        return -1;
+    int status = gt_block_file_open(&self->file, PyBytes_AsString(bytes), overwrite, &error);
+    Py_DECREF(bytes);
+    if (status < 0) {
+        core_raise(status, &error);
+        return -1;
+    }
+    self->path = Py_NewRef(path);
+    return 0;
+}
+
+static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *keywords)
+{
+    static char *names[] = {"code_block_name", "code_block_attribute", "sub_tracking_file", "overwrite", NULL};
+    struct sub_tracker *self = sub_tracker_of(object);
+    PyObject *name = NULL, *attribute = Py_None, *path = Py_None;
+    int overwrite = 0;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOOp:SubTracker", names, &name, &attribute, &path,
+                                     &overwrite))
+        return -1;
+    if (self->open_count) {
+        PyErr_SetString(PyExc_RuntimeError, "the block is being tracked");
+        return -1;
+    }
+    Py_CLEAR(self->name);
+    Py_CLEAR(self->bytes);
+    Py_CLEAR(self->path);
+    self->file = NULL;
+    return set_name(self, name, attribute) < 0 ? -1 : set_file(self, path, overwrite);
+}
+
+static PyObject *sub_tracker_file(PyObject *object, void *unused)
+{
+    (void)unused;
+    struct sub_tracker *self = sub_tracker_of(object);
+    const char *path = self->path ? NULL : gt_block_file_path(NULL);
+    if (self->path)
+        return Py_NewRef(self->path);
+    if (!path)
+        Py_RETURN_NONE;
+    return PyUnicode_DecodeFSDefault(path);
+}
+
+static PyObject *sub_tracker_name(PyObject *object, void *unused)
+{
+    (void)unused;
+    PyObject *name = sub_tracker_of(object)->name;
+    return Py_NewRef(name ? name : Py_None);
+}
+
+/* ---- who enters ---- */
+
+static struct entry *add_entry(struct sub_tracker *self)
+{
+    if (!self->open) {
+        self->open = &self->first;
+        self->open_capacity = 1;
+    }
+    if (self->open_count == self->open_capacity) {
+        struct entry *entries = malloc(2 * self->open_capacity * sizeof *entries);
+        if (!entries)
+            return NULL;
+        memcpy(entries, self->open, self->open_count * sizeof *entries);
+        if (self->open != &self->first)
+            free(self->open);
+        self->open = entries;
+        self->open_capacity *= 2;
+    }
+    return &self->open[self->open_count++];
+}
+
+static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct sub_tracker *self = sub_tracker_of(object);
+    if (!self->bytes) {
+        PyErr_SetString(PyExc_RuntimeError, "SubTracker.__init__ has not been called");
+        return NULL;
+    }
+    struct entry *entry = add_entry(self);
+    if (!entry)
+        return PyErr_NoMemory();
+    const char *name = PyBytes_AsString(self->bytes);
+    entry->frame = PyEval_GetFrame();
+    entry->thread = PyThread_get_thread_ident();
+    entry->block = self->file ? gt_block_begin_in(self->file, name) : gt_block_begin(name);
+    return Py_NewRef(object);
+}
+
+/* The index of the entry to leave: the latest of this frame; else (entered through an ExitStack) of this thread; else (a
+ * generator that another thread closes) of all. */
+static size_t find_entry(const struct sub_tracker *self)
+{
+    size_t last = self->open_count - 1;
+    if (last == 0)
+        return last;
+    const void *frame = PyEval_GetFrame();
+    for (size_t i = self->open_count; i-- > 0;)
+        if (self->open[i].frame == frame)
+            return i;
+    unsigned long thread = PyThread_get_thread_ident();
+    for (size_t i = self->open_count; i-- > 0;)
+        if (self->open[i].thread == thread)
+            return i;
+    return last;
+}
+
+static PyObject *sub_tracker_exit(PyObject *object, PyObject *arguments)
+{
+    (void)arguments;
+    struct sub_tracker *self = sub_tracker_of(object);
+    if (!self->open_count) {
+        PyErr_SetString(PyExc_RuntimeError, "the block has not been entered");
+        return NULL;
+    }
+    size_t index = find_entry(self);
+    gt_block_end(&self->open[index].block);
+    self->open_count--;
+    memmove(&self->open[index], &self->open[index + 1], (self->open_count - index) * sizeof *self->open);
+    Py_RETURN_NONE;
+}
+
+static void sub_tracker_free(PyObject *object)
+{
+    struct sub_tracker *self = sub_tracker_of(object);
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    Py_XDECREF(self->name);
+    Py_XDECREF(self->bytes);
+    Py_XDECREF(self->path);
+    if (self->open != &self->first)
+        free(self->open);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"__enter__", sub_tracker_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nMark the block's beginning."},
+    {"__exit__", sub_tracker_exit, METH_VARARGS,
+     "__exit__($self, kind, exception, traceback, /)\n--\n\nMark the block's end."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef attributes[] = {
+    {"code_block_name", sub_tracker_name, NULL, "The name of the block.", NULL},
+    {"sub_tracking_file", sub_tracker_file, NULL, "The file in which the block is marked.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static const char documentation[] =
+    "SubTracker(code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False)\n--\n\n"
+    "Mark a block of code: when it begins and when it ends, each time it runs.\n"
+    "\n"
+    "A context manager. `SubTrackingAnalyzer` joins the marks with the tracking file of a `Tracker`. One object may be\n"
+    "entered again before it is left: by recursion, threads and asyncio tasks.\n"
+    "\n"
+    "Args:\n"
+    "    code_block_name: The name of the block. When None, \"FILE:ATTRIBUTE\" with the file that makes the object,\n"
+    "        relative to the current folder.\n"
+    "    code_block_attribute: What follows the colon in that name; the line number when None.\n"
+    "    sub_tracking_file: Where the marks go: a .csv or .sqlite file, one for each process. A child made by fork writes\n"
+    "        NAME-<pid> beside it. When None, <pid>.csv in the folder that the environment variable GPU_TRACKER_BLOCKS\n"
+    "        names, or in the current folder; a file of that name is kept, and <pid>-2.csv written.\n"
+    "    overwrite: Replace `sub_tracking_file` when an earlier process left it.\n"
+    "\n"
+    "Raises:\n"
+    "    ValueError: The file is neither .csv nor .sqlite.\n"
+    "    FileExistsError: The file exists, and `overwrite` is not set.\n"
+    "\n"
+    "Attributes:\n"
+    "    code_block_name: The name of the block.\n"
+    "    sub_tracking_file: The file in which the block is marked.\n";
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, (void *)documentation},
+    {Py_tp_init, (void *)sub_tracker_init},
+    {Py_tp_new, (void *)PyType_GenericNew},
+    {Py_tp_dealloc, (void *)sub_tracker_free},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, NULL},
+};
+
+PyType_Spec core_sub_tracker_spec = {
+    .name = "gpu_tracker.sub_tracker.SubTracker",
+    .basicsize = sizeof(struct sub_tracker),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = slots,
+};

@@ -1,0 +1,11 @@
+"""What a job cost: memory, CPU, GPU, time, energy.
+
+`Tracker` measures this process and all below it; `SubTracker` and `sub_track` mark stretches of code, and
+`SubTrackingAnalyzer` tells what each of them used.
+"""
+from ._core import version as _version
+from .sub_tracker import SubTracker, sub_track
+from .tracker import Tracker
+
+__version__ = _version()
+__all__ = ["SubTracker", "Tracker", "__version__", "sub_track"]

@@ -1,0 +1,60 @@
+"""Conversations with the sampler, which runs in a process of its own."""
+import functools
+import os
+import time
+
+from . import _core, _program
+
+_program_path = functools.cache(_program.find)
+
+
+class Sampling:
+    """One sampler: started by the constructor, ended by `finish` or `close`, or by the end of this process."""
+
+    START_TIMEOUT = 60.0
+
+    def __init__(self, process_id, options, warn, backup=None):
+        self.owner = os.getpid()
+        self._warn = warn
+        words = _core.command_line(options)
+        if backup is not None:
+            words.append(f"--output={backup}")
+        self._sampler = _core.Sampler(_program_path(), [*words, str(process_id)])
+        try:
+            self._await("ready", self.START_TIMEOUT)
+        except EOFError:
+            raise RuntimeError("the sampler ended before it was ready") from None
+
+    def _await(self, wanted, timeout):
+        """The value of the next message of that kind; TimeoutError when it does not come in time."""
+        deadline = time.monotonic() + timeout
+        while (message := self._sampler.receive(deadline - time.monotonic())) is not None:
+            kind, value = message
+            if kind == wanted:
+                return value
+            if kind == "warning":
+                self._warn(value)
+        raise TimeoutError(f"the sampler did not answer within {timeout} s")
+
+    def window(self, timeout=5.0):
+        """(GPU memory in bytes now, its peak since the last call, joules since the start); NaN: not measured."""
+        self._sampler.next_window()
+        return self._await("window", timeout)
+
+    def finish(self, attempts, timeout):
+        """The final report as (JSON text, text for people)."""
+        try:
+            self._sampler.stop()
+        except EOFError:
+            pass  # a signal ended it: its report was sent before
+        for attempt in range(1, attempts + 1):
+            try:
+                return self._await("json", timeout), self._await("text", timeout)
+            except TimeoutError:
+                self._warn(f"the sampler has not answered for {attempt * timeout:g} s")
+        self._sampler.kill()
+        raise EOFError
+
+    def close(self):
+        """Let it end by itself."""
+        self._sampler.close()

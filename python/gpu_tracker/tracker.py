@@ -1,0 +1,400 @@
+"""`Tracker`, and the classes of its results."""
+import dataclasses
+import enum
+import os
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+from . import _core, _tree
+
+__all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxRAM", "ProcessingUnitPercentages",
+           "ResourceUsage", "RSSValues", "Tracker"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@dataclasses.dataclass
+class RSSValues:
+    """Resident memory of one or more processes; pages that several of them map count once.
+
+    Attributes:
+        total_rss: The whole of it.
+        private_rss: What one process alone has.
+        shared_rss: What at least two processes have in common.
+    """
+
+    total_rss: float = 0.0
+    private_rss: float = 0.0
+    shared_rss: float = 0.0
+
+
+@dataclasses.dataclass
+class MaxRAM:
+    """The most memory that was in use.
+
+    Attributes:
+        unit: Unit of all figures here.
+        system_capacity: What the machine, or the control group that limits it, has.
+        system: In use on the whole machine.
+        main: Of the tracked process alone.
+        descendants: Of its children, their children and so on, together.
+        combined: Of all of them together.
+    """
+
+    unit: str
+    system_capacity: float
+    system: float = 0.0
+    main: RSSValues = dataclasses.field(default_factory=RSSValues)
+    descendants: RSSValues = dataclasses.field(default_factory=RSSValues)
+    combined: RSSValues = dataclasses.field(default_factory=RSSValues)
+
+
+@dataclasses.dataclass
+class MaxGPURAM:
+    """The most GPU memory that was in use. NaN: not measured.
+
+    Attributes:
+        unit: Unit of all figures here.
+        system_capacity: What all GPUs of the machine have.
+        system: In use on all GPUs of the machine.
+        main: Of the tracked process alone.
+        descendants: Of its children, their children and so on, together.
+        combined: Of all of them together.
+    """
+
+    unit: str
+    system_capacity: float
+    system: float = 0.0
+    main: float = 0.0
+    descendants: float = 0.0
+    combined: float = 0.0
+
+
+@dataclasses.dataclass
+class ProcessingUnitPercentages:
+    """How busy cores or GPUs were; 100 is one of them, wholly busy.
+
+    Attributes:
+        max_sum_percent: Highest sum over the units in an interval between two samples.
+        max_hardware_percent: The same, divided by the number of units.
+        mean_sum_percent: Mean of the sum over the whole time.
+        mean_hardware_percent: The same, divided by the number of units.
+    """
+
+    max_sum_percent: float = 0.0
+    max_hardware_percent: float = 0.0
+    mean_sum_percent: float = 0.0
+    mean_hardware_percent: float = 0.0
+
+
+@dataclasses.dataclass
+class CPUUtilization:
+    """How busy the CPU was.
+
+    Attributes:
+        system_core_count: Cores of the machine.
+        n_expected_cores: What hardware percentages of the processes are divided by.
+        system: Of the whole machine.
+        main: Of the tracked process alone.
+        descendants: Of its children, their children and so on, together.
+        combined: Of all of them together.
+        main_n_threads: Most threads of the tracked process.
+        descendants_n_threads: Most threads of its descendants.
+        combined_n_threads: Most threads of all of them.
+    """
+
+    system_core_count: int
+    n_expected_cores: int
+    system: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+    main: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+    descendants: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+    combined: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+    main_n_threads: int = 0
+    descendants_n_threads: int = 0
+    combined_n_threads: int = 0
+
+
+@dataclasses.dataclass
+class GPUUtilization:
+    """How busy the GPUs were.
+
+    Attributes:
+        system_gpu_count: GPUs of the machine.
+        n_expected_gpus: What hardware percentages are divided by: the GPUs that count.
+        gpu_percentages: Of these GPUs. NaN: not measured.
+    """
+
+    system_gpu_count: int
+    n_expected_gpus: int
+    gpu_percentages: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+
+
+@dataclasses.dataclass
+class ComputeTime:
+    """How long it took, by the clock on the wall.
+
+    Attributes:
+        unit: Unit of the time.
+        time: From the start of tracking to its end.
+    """
+
+    unit: str
+    time: float = 0.0
+
+
+@dataclasses.dataclass
+class ResourceUsage:
+    """The results of a `Tracker`.
+
+    Attributes:
+        max_ram: Memory.
+        max_gpu_ram: GPU memory.
+        cpu_utilization: How busy the CPU was, and threads.
+        gpu_utilization: How busy the GPUs were.
+        compute_time: How long it took.
+    """
+
+    max_ram: MaxRAM
+    max_gpu_ram: MaxGPURAM
+    cpu_utilization: CPUUtilization
+    gpu_utilization: GPUUtilization
+    compute_time: ComputeTime
+
+
+class Tracker:
+    """Measure what this process, or another one, and all processes below it use from `start` to `stop`.
+
+    A sampler in a process of its own does the measuring. Use it as a context manager (also with ``async with``), as a
+    decorator, which tracks each call with a tracker of its own (the latest is the function's attribute ``tracker``), or
+    with `start` and `stop`. Results are there once it has stopped. A tracker tracks once.
+
+    After ``os.fork`` the child's copy does nothing: the tracking is its parent's.
+
+    Args:
+        sleep_time: Seconds between two samples, from 0.001.
+        ram_unit: 'bytes', 'kilobytes', 'megabytes', 'gigabytes' or 'terabytes', powers of 1000.
+        gpu_ram_unit: The same for GPU memory.
+        time_unit: 'seconds', 'minutes', 'hours' or 'days'.
+        n_expected_cores: What hardware percentages of the CPU are divided by; all cores when None.
+        gpu_uuids: The GPUs whose utilisation counts, by UUID or what CUDA_VISIBLE_DEVICES accepts; all when None.
+        disable_logs: Log no warnings. Otherwise they go to the logger "gpu_tracker".
+        process_id: The process to track; this one when None.
+        resource_usage_file: Where the results so far are kept as a pickle of `ResourceUsage`, once a second, in case
+            the tracking is interrupted; `stop` removes it. When None, .gpu-tracker_<random UUID>.pkl in the current
+            folder.
+        n_join_attempts: How often to wait for the sampler's results before it is ended by force.
+        join_timeout: How long to wait each time, in seconds.
+        gpu_brand: 'nvidia', 'amd' or 'intel'; all brands when None.
+        tracking_file: Where to record every sample: a .csv or .sqlite file.
+        overwrite: Replace the tracking file when there is one.
+        detail: Record every process and every GPU, too.
+        memory: How memory that processes share is counted once: 'auto', 'rss', 'pss' or 'unique'.
+        libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
+
+    Raises:
+        ValueError: An argument is wrong.
+        FileExistsError: The tracking file exists, and `overwrite` is not set.
+
+    Attributes:
+        resource_usage: The results, a `ResourceUsage`; None before `stop`.
+        state: A `Tracker.State`.
+        n_join_attempts: As given.
+        join_timeout: As given.
+    """
+
+    class State(enum.Enum):
+        """What a tracker is doing."""
+
+        NEW = 0
+        STARTED = 1
+        STOPPED = 2
+
+    def __init__(self, sleep_time: float = 1.0, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
+                 time_unit: str = "hours", n_expected_cores: int | None = None, gpu_uuids: set[str] | None = None,
+                 disable_logs: bool = False, process_id: int | None = None, resource_usage_file: str | None = None,
+                 n_join_attempts: int = 5, join_timeout: float = 10.0, gpu_brand: str | None = None,
+                 tracking_file: str | None = None, overwrite: bool = False, *, detail: bool = False,
+                 memory: str | None = None, libraries: Iterable[str] = ()) -> None:
+        self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        if gpu_uuids is not None and not gpu_uuids:
+            raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
+        if n_join_attempts < 1 or not join_timeout > 0:
+            raise ValueError("n_join_attempts and join_timeout must be positive")
+        self._options = {
+            "sleep_time": float(sleep_time), "ram_unit": ram_unit, "gpu_ram_unit": gpu_ram_unit, "time_unit": time_unit,
+            "n_expected_cores": n_expected_cores, "gpu_brand": gpu_brand, "tracking_file": tracking_file,
+            "gpu_uuids": None if gpu_uuids is None else ",".join(sorted(gpu_uuids)),
+            "overwrite": overwrite, "detail": detail, "memory": memory, "library": list(libraries),
+        }
+        _core.check(self._options)
+        self.resource_usage: ResourceUsage | None = None
+        self.state = Tracker.State.NEW
+        self.n_join_attempts = n_join_attempts
+        self.join_timeout = join_timeout
+        self._process_id = process_id
+        self._resource_usage_file = resource_usage_file
+        self._disable_logs = disable_logs
+        self._sampling: Any = None
+        self._json = self._text = ""
+
+    # ---- tracking ----
+
+    def start(self) -> None:
+        """Begin to track; the same as entering the context manager.
+
+        Raises:
+            RuntimeError: It has started before.
+        """
+        if self.state is not Tracker.State.NEW:
+            raise RuntimeError(f"cannot start: the tracker has {self.state.name.lower()} already")
+        from ._sampling import Sampling
+
+        process_id = os.getpid() if self._process_id is None else self._process_id
+        self._resource_usage_file = os.path.abspath(self._resource_usage_file or _random_file())
+        self._sampling = Sampling(process_id, self._options, self._warn, self._resource_usage_file)
+        self.state = Tracker.State.STARTED
+
+    def stop(self) -> None:
+        """End the tracking and fetch the results; the same as leaving the context manager.
+
+        Raises:
+            RuntimeError: It has not started, has stopped before, or its sampler was killed and left no results.
+        """
+        if self.state is not Tracker.State.STARTED:
+            never = self.state is Tracker.State.NEW
+            raise RuntimeError(f"cannot stop: the tracker has {'not started' if never else 'stopped already'}")
+        self.state = Tracker.State.STOPPED
+        sampling, self._sampling = self._sampling, None
+        try:
+            if sampling.owner == os.getpid():
+                self._fetch(sampling)
+        finally:
+            sampling.close()
+
+    def _fetch(self, sampling: Any) -> None:
+        import json
+
+        try:
+            self._json, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
+            self.resource_usage = _tree.instance(ResourceUsage, json.loads(self._json))
+        except EOFError:
+            self._warn("the sampler was killed: the results end up to a second before that")
+            self._load_backup()
+        if os.path.exists(self._resource_usage_file or ""):
+            os.unlink(self._resource_usage_file or "")
+
+    def _load_backup(self) -> None:
+        import pickle
+
+        try:
+            with open(self._resource_usage_file or "", "rb") as file:
+                self.resource_usage = pickle.load(file)
+        except (OSError, EOFError) as error:
+            raise RuntimeError("the sampler was killed and left no results") from error
+
+    def _warn(self, sentence: str) -> None:
+        if not self._disable_logs:
+            import logging
+
+            logging.getLogger("gpu_tracker").warning("%s", sentence)
+
+    def __enter__(self) -> "Tracker":
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exception: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        try:
+            self.stop()
+        except (OSError, RuntimeError) as error:
+            if exception is None:
+                raise
+            self._warn(str(error))  # the block's own exception matters more
+
+    async def __aenter__(self) -> "Tracker":
+        return self.__enter__()
+
+    async def __aexit__(self, kind: type[BaseException] | None, exception: BaseException | None,
+                        traceback: TracebackType | None) -> None:
+        self.__exit__(kind, exception, traceback)
+
+    def __call__(self, function: _Function) -> _Function:
+        """Decorate a function, also a coroutine function or a generator function: each call is tracked."""
+        from ._wrap import wrap
+
+        def enter() -> Tracker:
+            tracker = Tracker(**self._arguments)
+            wrapper.tracker = tracker  # type: ignore[attr-defined]
+            return tracker
+
+        wrapper = wrap(function, enter)
+        return wrapper
+
+    # ---- results ----
+
+    @property
+    def max_ram(self) -> MaxRAM | None:
+        """`ResourceUsage.max_ram` of the results; None before `stop`."""
+        return self.resource_usage and self.resource_usage.max_ram
+
+    @property
+    def max_gpu_ram(self) -> MaxGPURAM | None:
+        """`ResourceUsage.max_gpu_ram` of the results; None before `stop`."""
+        return self.resource_usage and self.resource_usage.max_gpu_ram
+
+    @property
+    def cpu_utilization(self) -> CPUUtilization | None:
+        """`ResourceUsage.cpu_utilization` of the results; None before `stop`."""
+        return self.resource_usage and self.resource_usage.cpu_utilization
+
+    @property
+    def gpu_utilization(self) -> GPUUtilization | None:
+        """`ResourceUsage.gpu_utilization` of the results; None before `stop`."""
+        return self.resource_usage and self.resource_usage.gpu_utilization
+
+    @property
+    def compute_time(self) -> ComputeTime | None:
+        """`ResourceUsage.compute_time` of the results; None before `stop`."""
+        return self.resource_usage and self.resource_usage.compute_time
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        """The results as `json` takes them: the sections of `ResourceUsage`, then what else was measured.
+
+        Numbers that were not measured are None. The section "provenance" tells where each figure comes from.
+
+        Raises:
+            RuntimeError: There are no results yet.
+        """
+        if self.resource_usage is None:
+            raise RuntimeError("there are no results: they come when the tracking has stopped")
+        import json
+
+        if self._json:
+            tree: dict[str, dict[str, Any]] = json.loads(self._json)
+            return tree
+        return _tree.with_null(dataclasses.asdict(self.resource_usage))
+
+    def __str__(self) -> str:
+        """The results for people.
+
+        Raises:
+            RuntimeError: There are no results yet.
+        """
+        self.to_json()
+        return self._text.rstrip("\n") or str(self.resource_usage)
+
+    def __repr__(self) -> str:
+        return f"<gpu_tracker.Tracker: {self.state.name}>"
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """Trackers with a running sampler cannot be copied."""
+        if self.state is Tracker.State.STARTED:
+            raise TypeError("a tracker that has started cannot be pickled")
+        return self.__dict__
+
+
+def _random_file() -> str:
+    from uuid import uuid4
+
+    return f".gpu-tracker_{uuid4()}.pkl"

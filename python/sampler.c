@@ -1,0 +1,323 @@
+/* Starting `gpu-tracker agent` and talking with it; see cli/agent.h for the protocol. */
+#include "core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+enum { LARGEST_MESSAGE = 64 * 1024 * 1024 };
+
+struct sampler {
+    PyObject_HEAD int control; /* the socket, or -1 */
+    int process;               /* pidfd, or -1 */
+};
+
+static struct sampler *sampler_of(PyObject *self)
+{
+    return (struct sampler *)self;
+}
+
+/* ---- starting ---- */
+
+/* The program gets no descriptor but its socket, no signal mask and no ignored signals. 0 or negative errno. */
+static int spawn(const char *program, char *const *words, int socket)
+{
+    extern char **environ;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    pid_t pid;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    int code = posix_spawn(&pid, program, &actions, &attributes, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    /* It forks at once and ends; a handler of the program may have waited for it already. */
+    while (!code && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return -code;
+}
+
+/* `items` as a NULL-terminated array of strings: program, "agent", the items. Free with free_words. */
+static void free_words(char **words)
+{
+    for (size_t i = 0; words && words[i]; i++)
+        free(words[i]);
+    free(words);
+}
+
+static char **words_of(const char *program, PyObject *items)
+{
+    Py_ssize_t count = PyList_Size(items);
+    char **words = count < 0 ? NULL : calloc((size_t)count + 3, sizeof *words);
+    if (!words)
+        return NULL;
+    words[0] = strdup(program);
+    words[1] = strdup("agent");
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *bytes = NULL;
+        if (!PyUnicode_FSConverter(PyList_GetItem(items, i), &bytes)) {
+            free_words(words);
+            return NULL;
+        }
+        words[i + 2] = strdup(PyBytes_AsString(bytes));
+        Py_DECREF(bytes);
+    }
+    return words;
+}
+
+static int start(struct sampler *sampler, const char *program, PyObject *items)
+{
+    int pair[2];
+    char **words = words_of(program, items);
+    if (!words)
+        return -1;
+    int status = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ? -errno : 0;
+    if (status == 0) {
+        Py_BEGIN_ALLOW_THREADS status = spawn(program, words, pair[1]);
+        Py_END_ALLOW_THREADS close(pair[1]);
+        sampler->control = pair[0];
+    }
+    free_words(words);
+    if (status == 0)
+        return 0;
+    errno = -status;
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, program);
+    return -1;
+}
+
+static PyObject *sampler_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *program = NULL, *items;
+    if (keywords && PyDict_Size(keywords)) {
+        PyErr_SetString(PyExc_TypeError, "Sampler takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(arguments, "O&O!:Sampler", PyUnicode_FSConverter, &program, &PyList_Type, &items))
+        return NULL;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *self = allocate(type, 0);
+    if (self) {
+        sampler_of(self)->control = sampler_of(self)->process = -1;
+        if (start(sampler_of(self), PyBytes_AsString(program), items) < 0)
+            Py_CLEAR(self);
+    }
+    Py_DECREF(program);
+    return self;
+}
+
+/* ---- talking ---- */
+
+static int64_t now_ms(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * INT64_C(1000) + time.tv_nsec / 1000000;
+}
+
+/* 1 readable, 0 not until the deadline, -1 a Python exception (a signal handler's). */
+static int wait_readable(int fd, int64_t deadline)
+{
+    for (;;) {
+        struct pollfd source = {fd, POLLIN, 0};
+        int64_t left = deadline - now_ms();
+        int ready;
+        Py_BEGIN_ALLOW_THREADS ready = poll(&source, 1, left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left);
+        Py_END_ALLOW_THREADS if (ready >= 0) return ready > 0;
+        if (errno != EINTR || PyErr_CheckSignals() < 0)
+            return PyErr_Occurred() ? -1 : 0;
+    }
+}
+
+/* The sampler sends messages whole, so the rest of one comes without waiting long: 1, or 0 when it has gone. */
+static int read_all(int fd, void *data, size_t length)
+{
+    while (length) {
+        ssize_t got = recv(fd, data, length, MSG_WAITALL);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return 0;
+        if (got > 0) {
+            data = (char *)data + got;
+            length -= (size_t)got;
+        }
+    }
+    return 1;
+}
+
+static PyObject *ready_of(struct sampler *sampler, const char *data, size_t length)
+{
+    uint32_t pid = 0;
+    memcpy(&pid, data, length < sizeof pid ? length : sizeof pid);
+    if (sampler->process < 0)
+        sampler->process = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    return Py_BuildValue("(sI)", "ready", (unsigned)pid);
+}
+
+static PyObject *window_of(const char *data, size_t length)
+{
+    struct agent_window window = {NAN, NAN, NAN};
+    if (length == sizeof window)
+        memcpy(&window, data, sizeof window);
+    return Py_BuildValue("(s(ddd))", "window", window.gpu_ram, window.gpu_ram_peak, window.gpu_energy);
+}
+
+static PyObject *error_of(const char *data, size_t length)
+{
+    int32_t code = EIO;
+    struct gt_error error = {0};
+    if (length >= sizeof code) {
+        memcpy(&code, data, sizeof code);
+        length -= sizeof code;
+        memcpy(error.text, data + sizeof code, length < sizeof error.text ? length : sizeof error.text - 1);
+    }
+    return core_raise(-code, &error);
+}
+
+static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *data, size_t length)
+{
+    const char *name = kind == AGENT_WARNING ? "warning" : kind == AGENT_JSON ? "json" : "text";
+    switch (kind) {
+    case AGENT_READY: return ready_of(sampler, data, length);
+    case AGENT_WINDOW: return window_of(data, length);
+    case AGENT_ERROR: return error_of(data, length);
+    case AGENT_WARNING:
+    case AGENT_JSON:
+    case AGENT_TEXT: break;
+    default: return PyErr_Format(PyExc_RuntimeError, "the sampler sent a message of the unknown kind %u", kind);
+    }
+    PyObject *text = PyUnicode_DecodeUTF8(data, (Py_ssize_t)length, "surrogateescape");
+    return text ? Py_BuildValue("(sN)", name, text) : NULL;
+}
+
+static PyObject *gone(void)
+{
+    PyErr_SetString(PyExc_EOFError, "the sampler has ended");
+    return NULL;
+}
+
+static PyObject *sampler_receive(PyObject *self, PyObject *arguments)
+{
+    struct sampler *sampler = sampler_of(self);
+    struct agent_message message;
+    double timeout;
+    if (!PyArg_ParseTuple(arguments, "d:receive", &timeout))
+        return NULL;
+    if (sampler->control < 0)
+        return gone();
+    int ready = wait_readable(sampler->control, now_ms() + (int64_t)(fmin(timeout, 1e9) * 1000));
+    if (ready < 0)
+        return NULL;
+    if (ready == 0)
+        Py_RETURN_NONE;
+    if (!read_all(sampler->control, &message, sizeof message) || message.length > LARGEST_MESSAGE)
+        return gone();
+    char *data = malloc(message.length + 1);
+    if (!data)
+        return PyErr_NoMemory();
+    PyObject *ret = read_all(sampler->control, data, message.length)
+                        ? translate(sampler, message.kind, data, message.length)
+                        : gone();
+    free(data);
+    return ret;
+}
+
+static PyObject *request(PyObject *self, char request)
+{
+    struct sampler *sampler = sampler_of(self);
+    if (sampler->control < 0 || send(sampler->control, &request, 1, MSG_NOSIGNAL) != 1)
+        return gone();
+    Py_RETURN_NONE;
+}
+
+static PyObject *sampler_stop(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return request(self, AGENT_STOP);
+}
+
+static PyObject *sampler_next_window(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return request(self, AGENT_NEXT_WINDOW);
+}
+
+static PyObject *sampler_kill(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    if (sampler_of(self)->process >= 0)
+        syscall(SYS_pidfd_send_signal, sampler_of(self)->process, SIGKILL, NULL, 0);
+    Py_RETURN_NONE;
+}
+
+static void close_both(struct sampler *sampler)
+{
+    if (sampler->control >= 0)
+        close(sampler->control);
+    if (sampler->process >= 0)
+        close(sampler->process);
+    sampler->control = sampler->process = -1;
+}
+
+static PyObject *sampler_close(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    close_both(sampler_of(self));
+    Py_RETURN_NONE;
+}
+
+static void sampler_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    close_both(sampler_of(self));
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"receive", sampler_receive, METH_VARARGS,
+     "receive($self, timeout, /)\n--\n\nThe next message as (kind, value), None when none came within `timeout` seconds. "
+     "Raises what the sampler reports as its failure, and EOFError when it has gone."},
+    {"stop", sampler_stop, METH_NOARGS, "stop($self, /)\n--\n\nAsk for the final report."},
+    {"next_window", sampler_next_window, METH_NOARGS,
+     "next_window($self, /)\n--\n\nAsk for the figures since the last call."},
+    {"kill", sampler_kill, METH_NOARGS, "kill($self, /)\n--\n\nEnd the process by force."},
+    {"close", sampler_close, METH_NOARGS, "close($self, /)\n--\n\nLet go of the sampler, which then ends."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, (void *)"Sampler(program, arguments, /)\n--\n\nA sampler in a process of its own."},
+    {Py_tp_new, (void *)sampler_new},
+    {Py_tp_dealloc, (void *)sampler_free},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec core_sampler_spec = {
+    .name = "gpu_tracker._core.Sampler",
+    .basicsize = sizeof(struct sampler),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};

@@ -1,0 +1,88 @@
+"""The parts that are C: the library, the extension module and the gpu-tracker program, both made of it."""
+import concurrent.futures
+import glob
+import os
+import pathlib
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_clib import build_clib
+from setuptools.errors import LinkError
+
+from distutils.command.build_scripts import build_scripts  # setuptools' own copy
+
+HERE = pathlib.Path(__file__).parent
+LIBRARY = "gputracker"
+SYSTEM_LIBRARIES = ["sqlite3", "jansson", "z", "m", "dl", "pthread"]
+STATIC_WHERE_POSSIBLE = ["-Wl,-Bstatic", "-lsqlite3", "-ljansson", "-lz", "-Wl,-Bdynamic", "-lm", "-ldl", "-lpthread"]
+DYNAMIC = [f"-l{name}" for name in SYSTEM_LIBRARIES]
+COMPILE = ["-std=gnu17", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread"]
+LINK = ["-Wl,--as-needed", "-Wl,--strip-debug", "-Wl,--exclude-libs,ALL"]
+MACROS = [("_GNU_SOURCE", None), ("GT_VERSION", f'"{(HERE / "VERSION").read_text().strip()}"')]
+INCLUDE = ["include", "lib", "cli"]
+
+
+def sources(pattern):
+    return sorted(glob.glob(pattern, root_dir=HERE))
+
+
+def compile_all(compiler, files, folder):
+    """Objects of C files, compiled beside each other; those that are newer than the file and all headers stay."""
+    headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "lib/*/*.[hd]*", "cli/*.def", "setup.py", "VERSION")
+                  for path in sources(pattern))
+
+    def compile_one(file):
+        [made] = compiler.object_filenames([file], output_dir=folder)
+        if os.path.exists(made) and os.path.getmtime(made) > max(headers, os.path.getmtime(file)):
+            return [made]
+        return compiler.compile([file], folder, MACROS, INCLUDE, extra_postargs=COMPILE)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [path for paths in pool.map(compile_one, files) for path in paths]
+
+
+class BuildLibrary(build_clib):
+    def build_libraries(self, libraries):
+        for name, build in libraries:
+            objects = compile_all(self.compiler, build["sources"], self.build_temp)
+            self.compiler.create_static_lib(objects, name, self.build_clib)
+
+
+class BuildProgram(build_scripts):
+    """The program goes where scripts go."""
+
+    def run(self):
+        library = self.get_finalized_command("build_clib")
+        self.mkpath(self.build_dir)
+        objects = [*compile_all(library.compiler, sources("cli/*.c"), library.build_temp),
+                   os.path.join(library.build_clib, f"lib{LIBRARY}.a")]
+        try:
+            self.link(library.compiler, objects, STATIC_WHERE_POSSIBLE)
+        except LinkError:
+            self.link(library.compiler, objects, DYNAMIC)
+
+    def link(self, compiler, objects, libraries):
+        for name in self.scripts:
+            compiler.link_executable(objects, name, self.build_dir, extra_postargs=[*LINK, *libraries])
+
+    def get_source_files(self):
+        return sources("cli/*.c")
+
+
+class Wheel(bdist_wheel):
+    """One wheel for CPython 3.11 and all later."""
+
+    def finalize_options(self):
+        self.py_limited_api = "cp311"
+        super().finalize_options()
+
+
+setup(
+    libraries=[(LIBRARY, {"sources": sources("lib/*/*.c")})],
+    scripts=["gpu-tracker"],
+    ext_modules=[Extension(
+        "gpu_tracker._core", sources("python/*.c"), INCLUDE, MACROS, libraries=[LIBRARY, *SYSTEM_LIBRARIES],
+        extra_compile_args=COMPILE, extra_link_args=LINK, depends=sources("python/*.h"), py_limited_api=True,
+    )],
+    cmdclass={"bdist_wheel": Wheel, "build_clib": BuildLibrary, "build_scripts": BuildProgram},
+)

@@ -1,0 +1,51 @@
+"""Running the installed package, also in processes of its own."""
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def in_empty_folder(monkeypatch, tmp_path):
+    """Files of a test lie in a folder of its own, and no setting of the tester reaches it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GPU_TRACKER_BLOCKS", raising=False)
+
+
+@pytest.fixture
+def python(tmp_path):
+    """python(code): the completed process of a script; it must succeed unless check=False."""
+
+    def run(code, *arguments, check=True, timeout=60, **keywords):
+        script = tmp_path / "script.py"
+        script.write_text(textwrap.dedent(code))
+        done = subprocess.run([sys.executable, str(script), *arguments], cwd=tmp_path, capture_output=True, text=True,
+                              timeout=timeout, check=False, **keywords)
+        if check:
+            assert done.returncode == 0, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def one_gpu(tmp_path, monkeypatch):
+    """one_gpu(bytes): the fake NVML has one GPU, of which this process uses so much."""
+
+    def describe(used):
+        file = tmp_path / "gpu"
+        file.write_text(f"""
+            version 12.550
+            driver 550.1
+            device 0
+            uuid GPU-11111111-2222-3333-4444-555555555555
+            name Test GPU
+            memory 80000000000 0 1000000000
+            utilization 50 10
+            process 0 {os.getpid()} {used}
+        """)
+        monkeypatch.setenv("GT_FAKE_NVML", str(file))
+
+    return describe

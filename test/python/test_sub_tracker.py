@@ -1,0 +1,281 @@
+"""SubTracker and sub_track: what they write, and how entries and exits pair."""
+import asyncio
+import contextlib
+import csv
+import os
+import sqlite3
+import threading
+import time
+
+import pytest
+from gpu_tracker import SubTracker, sub_track
+
+
+def rows(file):
+    """Rows of a file that its process has finished or still writes."""
+    with open(file, newline="") as lines:
+        return [row for row in csv.DictReader(lines) if row["call"]]
+
+
+def calls(file, name):
+    """(start, stop) of each call, paired by process and call number."""
+    found = {}
+    for row in rows(file):
+        if row["code_block_name"] == name:
+            call = found.setdefault((row["process_id"], row["call"]), [None, None])
+            call[int(row["position"])] = float(row["timestamp"])
+    return list(found.values())
+
+
+def test_marks_begin_and_end():
+    block = SubTracker("work", sub_tracking_file="marks.csv")
+    before = time.time()
+    with block as entered:
+        assert entered is block
+        time.sleep(0.02)
+    [(start, stop)] = calls("marks.csv", "work")
+    assert before <= start and start + 0.02 <= stop <= time.time()
+    assert block.code_block_name == "work" and block.sub_tracking_file == "marks.csv"
+
+
+def test_default_names(tmp_path):
+    here = os.path.relpath(__file__)
+    first = SubTracker(); line = first.code_block_name  # noqa: E702
+    assert line.startswith(f"{here}:") and int(line.rpartition(":")[2]) > 0
+    assert SubTracker(code_block_attribute="part").code_block_name == f"{here}:part"
+
+    @sub_track(sub_tracking_file="d.csv")
+    def decorated():
+        pass
+
+    @sub_track(code_block_attribute="other", sub_tracking_file="d.csv")
+    def another():
+        pass
+
+    decorated()
+    another()
+    names = [row["code_block_name"] for row in rows("d.csv")]
+    assert names == [f"{os.path.abspath(__file__)}:{name}" for name in ("decorated", "decorated", "other", "other")]
+
+
+def test_the_default_file(python):
+    python("""
+        import os
+        from gpu_tracker import SubTracker
+        with SubTracker("x") as block:
+            pass
+        assert block.sub_tracking_file == os.path.abspath(f"{os.getpid()}.csv"), block.sub_tracking_file
+        open("name", "w").write(block.sub_tracking_file)
+    """)
+    assert len(calls(open("name").read(), "x")) == 1
+
+
+def test_a_folder_for_all_processes(python, tmp_path):
+    (tmp_path / "blocks").mkdir()
+    python("""
+        from gpu_tracker import SubTracker
+        with SubTracker("x"):
+            pass
+    """, env={**os.environ, "GPU_TRACKER_BLOCKS": str(tmp_path / "blocks")})
+    [file] = (tmp_path / "blocks").iterdir()
+    assert len(calls(file, "x")) == 1
+
+
+def test_existing_files_are_kept_unless_told(tmp_path):
+    (tmp_path / "old.csv").write_text("precious")
+    with pytest.raises(FileExistsError, match="old.csv"):
+        SubTracker("x", sub_tracking_file="old.csv")
+    assert (tmp_path / "old.csv").read_text() == "precious"
+    with SubTracker("x", sub_tracking_file="old.csv", overwrite=True):
+        pass
+    with SubTracker("x", sub_tracking_file="old.csv"):  # this process's own file by now
+        pass
+    assert len(calls("old.csv", "x")) == 2
+
+
+@pytest.mark.parametrize("arguments, error", [
+    ({"sub_tracking_file": "x.txt"}, ValueError), ({"overwrite": True}, ValueError),
+    ({"code_block_name": 3}, TypeError)])
+def test_wrong_arguments(arguments, error):
+    with pytest.raises(error):
+        SubTracker(**{"code_block_name": "x", **arguments})
+    assert os.listdir() == []
+
+
+def test_sqlite():
+    with SubTracker("it's", sub_tracking_file="marks.sqlite"):
+        pass
+    with sqlite3.connect("marks.sqlite") as database:
+        found = database.execute("SELECT code_block_name, position FROM data ORDER BY timestamp").fetchall()
+    assert found == [("it's", 0), ("it's", 1)]
+
+
+def test_names_of_any_characters():
+    names = ["", "a,b", 'say "x"', "two\nlines", "ü🙂", "\udcff"]
+    for name in names:
+        with SubTracker(name, sub_tracking_file="names.csv"):
+            pass
+    written = {row["code_block_name"] for row in rows("names.csv")}
+    assert {"(unnamed)", "a,b", 'say "x"', "ü🙂", "\\udcff"} <= written
+    assert len(written) == len(names)
+
+
+def test_one_object_recursively():
+    block = SubTracker("r", sub_tracking_file="r.csv")
+
+    def descend(depth):
+        with block:
+            if depth:
+                descend(depth - 1)
+
+    descend(9)
+    intervals = sorted(calls("r.csv", "r"))
+    assert len(intervals) == 10
+    assert [stop for _, stop in intervals] == sorted((stop for _, stop in intervals), reverse=True)
+
+
+def test_one_object_in_tasks_that_overlap():
+    block = SubTracker("t", sub_tracking_file="t.csv")
+
+    async def work(seconds):
+        with block:
+            await asyncio.sleep(seconds)
+
+    async def main():
+        await asyncio.gather(work(0.3), work(0.1), work(0.2))
+
+    asyncio.run(main())
+    lengths = sorted(stop - start for start, stop in calls("t.csv", "t"))
+    assert lengths == pytest.approx([0.1, 0.2, 0.3], abs=0.06)
+
+
+def test_one_object_in_generators_that_overlap():
+    block = SubTracker("g", sub_tracking_file="g.csv")
+
+    def steps():
+        with block:
+            yield
+
+    first, second = steps(), steps()
+    next(first), time.sleep(0.1), next(second)
+    assert list(first) == []
+    time.sleep(0.3)
+    assert list(second) == []
+    lengths = sorted(stop - start for start, stop in calls("g.csv", "g"))
+    assert lengths == pytest.approx([0.1, 0.3], abs=0.06)
+
+
+def test_one_object_in_threads():
+    block = SubTracker("t", sub_tracking_file="t.csv")
+
+    def work(seconds):
+        with block:
+            time.sleep(seconds)
+
+    threads = [threading.Thread(target=work, args=(seconds,)) for seconds in (0.3, 0.1, 0.2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lengths = sorted(stop - start for start, stop in calls("t.csv", "t"))
+    assert lengths == pytest.approx([0.1, 0.2, 0.3], abs=0.06)
+    assert len({row["thread_id"] for row in rows("t.csv")}) == 3
+
+
+def test_through_exit_stacks():
+    block = SubTracker("s", sub_tracking_file="s.csv")
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(block)
+    assert all(None not in call for call in calls("s.csv", "s")) and len(calls("s.csv", "s")) == 3
+    with pytest.raises(RuntimeError, match="not been entered"):
+        block.__exit__(None, None, None)
+
+
+def test_exceptions_pass_through():
+    with pytest.raises(ZeroDivisionError):
+        with SubTracker("x", sub_tracking_file="x.csv"):
+            1 / 0  # noqa: B018
+    assert len(calls("x.csv", "x")) == 1
+
+
+def test_subclasses():
+    class Loud(SubTracker):
+        def __enter__(self):
+            self.entered = True
+            return super().__enter__()
+
+    with Loud("x", sub_tracking_file="x.csv") as block:
+        assert block.entered
+    assert len(calls("x.csv", "x")) == 1
+
+
+def test_decorated_functions_of_every_kind():
+    mark = sub_track("f", sub_tracking_file="f.csv")
+
+    @mark
+    def factorial(n):
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    @mark
+    async def wait():
+        await asyncio.sleep(0.05)
+        return "waited"
+
+    @mark
+    def echo():
+        got = None
+        while got != "end":
+            got = yield got
+        return "returned"
+
+    @mark
+    async def asynchronous():
+        try:
+            got = yield 1
+            yield got
+        except KeyError:
+            yield "caught"
+
+    async def drive():
+        generator = asynchronous()
+        assert await anext(generator) == 1
+        assert await generator.asend("sent") == "sent"
+        assert await generator.athrow(KeyError()) == "caught"
+        assert [item async for item in generator] == []
+        other = asynchronous()
+        await anext(other)
+        await other.aclose()
+        return await wait()
+
+    assert factorial(4) == 24
+    assert asyncio.run(drive()) == "waited"
+    generator = echo()
+    assert next(generator) is None and generator.send("x") == "x"
+    with pytest.raises(StopIteration, match="returned"):
+        generator.send("end")
+    assert echo.__name__ == "echo"
+    found = calls("f.csv", "f")
+    assert len(found) == 4 + 1 + 1 + 2 and all(None not in call for call in found)
+    assert max(stop - start for start, stop in found) >= 0.05
+
+
+def test_children_write_files_of_their_own(python, tmp_path):
+    python("""
+        import os
+        from gpu_tracker import SubTracker
+        block = SubTracker("x", sub_tracking_file="parent.csv")
+        with block:
+            pid = os.fork()
+            if pid == 0:
+                with block:
+                    pass
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        print(pid)
+    """)
+    files = sorted(path.name for path in tmp_path.glob("*.csv"))
+    assert len(files) == 2 and files[0].startswith("parent-")
+    assert len(calls("parent.csv", "x")) == 1
+    assert [None not in call for call in calls(files[0], "x")] == [True]

@@ -1,0 +1,364 @@
+"""Tracker: results, arguments, states, and what the job may do to itself."""
+import asyncio
+import glob
+import inspect
+import json
+import logging
+import math
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import gpu_tracker
+import pytest
+from gpu_tracker import Tracker
+from gpu_tracker.tracker import ResourceUsage
+
+QUIET = {"ram_unit": "megabytes", "time_unit": "seconds", "disable_logs": True}
+MEGABYTE = 10**6
+
+
+def samplers():
+    """Pids of samplers that live, by their command line."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if len(words) > 1 and words[0].endswith(b"gpu-tracker") and words[1] == b"agent":
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def test_figures_are_those_of_the_block():
+    before = int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE") / MEGABYTE
+    with Tracker(sleep_time=0.01, **QUIET) as tracker:
+        block = bytearray(os.urandom(1)) * (100 * MEGABYTE)
+        time.sleep(0.1)
+        begin = time.process_time()
+        while time.process_time() - begin < 0.3:
+            pass
+    del block
+    assert before + 95 < tracker.max_ram.main.total_rss < before + 130
+    assert tracker.max_ram.descendants.total_rss == 0
+    assert 0.4 <= tracker.compute_time.time < 5
+    assert 90 < tracker.cpu_utilization.main.max_sum_percent <= 100 * os.cpu_count()
+    assert 0.3 <= tracker.to_json()["cpu_time"]["main"] < 0.8
+    assert tracker.resource_usage.max_ram.unit == "megabytes"
+
+
+def test_children_are_descendants():
+    with Tracker(sleep_time=0.01, **QUIET) as tracker:
+        code = "x = bytearray(b'1') * 60_000_000; import time; time.sleep(0.1)"
+        subprocess.run([sys.executable, "-c", code], check=True)
+    assert tracker.max_ram.descendants.total_rss > 60
+    assert tracker.cpu_utilization.descendants_n_threads >= 1
+
+
+def test_another_process(truth):
+    with subprocess.Popen(truth("burn", 0.6, 0.5, 100), stdout=subprocess.DEVNULL) as process:
+        with Tracker(sleep_time=0.05, process_id=process.pid, **QUIET) as tracker:
+            process.wait()
+            time.sleep(0.5)
+    assert 0.2 < tracker.to_json()["cpu_time"]["main"] < 0.45
+    assert 0.5 < tracker.compute_time.time < 0.9  # of the process, not until stop
+
+
+def test_a_process_that_does_not_exist():
+    tracker = Tracker(process_id=2**22 - 1, disable_logs=True)
+    with pytest.raises(ProcessLookupError, match=str(2**22 - 1)):
+        tracker.start()
+
+
+def test_text_and_json_are_the_programs():
+    with Tracker(**QUIET) as tracker:
+        pass
+    lines = str(tracker).splitlines()
+    assert lines[:2] == ["Max RAM:", "   Unit: megabytes"]
+    assert [line for line in lines if not line.startswith(" ")][:5] == [
+        "Max RAM:", "Max GPU RAM:", "CPU utilization:", "GPU utilization:", "Compute time:"]
+    tree = tracker.to_json()
+    assert list(tree)[:5] == ["max_ram", "max_gpu_ram", "cpu_utilization", "gpu_utilization", "compute_time"]
+    assert json.loads(json.dumps(tree, allow_nan=False)) == tree
+    assert tree["max_ram"]["main"]["total_rss"] == tracker.max_ram.main.total_rss
+
+
+def test_missing_figures_are_nan_and_none():
+    with Tracker(**QUIET) as tracker:
+        pass
+    for key, part in tracker.to_json()["max_gpu_ram"].items():
+        assert part is not None or math.isnan(getattr(tracker.max_gpu_ram, key))
+
+
+def test_states():
+    tracker = Tracker(disable_logs=True)
+    assert tracker.state is Tracker.State.NEW and tracker.resource_usage is None and tracker.max_ram is None
+    with pytest.raises(RuntimeError, match="not started"):
+        tracker.stop()
+    with pytest.raises(RuntimeError, match="no results"):
+        str(tracker)
+    tracker.start()
+    assert tracker.state is Tracker.State.STARTED and "STARTED" in repr(tracker)
+    with pytest.raises(RuntimeError, match="started already"):
+        tracker.start()
+    tracker.stop()
+    assert tracker.state is Tracker.State.STOPPED
+    assert isinstance(tracker.resource_usage, ResourceUsage)
+    for again in tracker.start, tracker.stop:
+        with pytest.raises(RuntimeError, match="stopped already"):
+            again()
+
+
+def test_the_signature_is_the_documented_one():
+    parameters = inspect.signature(Tracker).parameters
+    documented = {name: p.default for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
+    assert documented == {
+        "sleep_time": 1.0, "ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours",
+        "n_expected_cores": None, "gpu_uuids": None, "disable_logs": False, "process_id": None,
+        "resource_usage_file": None, "n_join_attempts": 5, "join_timeout": 10.0, "gpu_brand": None,
+        "tracking_file": None, "overwrite": False}
+    assert {state.name: state.value for state in Tracker.State} == {"NEW": 0, "STARTED": 1, "STOPPED": 2}
+
+
+@pytest.mark.parametrize("argument, said", [
+    ({"sleep_time": 0}, "sleep time"), ({"sleep_time": math.nan}, "sleep time"), ({"ram_unit": "kg"}, "kg"),
+    ({"gpu_ram_unit": "kg"}, "kg"), ({"time_unit": "weeks"}, "weeks"), ({"n_expected_cores": 0}, "cores"),
+    ({"n_expected_cores": -1}, "cores"), ({"gpu_uuids": set()}, "gpu_uuids"), ({"gpu_brand": "acme"}, "acme"),
+    ({"tracking_file": "x.txt"}, "x.txt"), ({"n_join_attempts": 0}, "n_join_attempts"), ({"memory": "?"}, "memory")])
+def test_wrong_arguments(argument, said):
+    with pytest.raises(ValueError, match=said):
+        Tracker(**argument)
+    assert os.listdir() == []
+
+
+def test_a_tracking_file_is_not_replaced_unasked(tmp_path):
+    file = tmp_path / "r.csv"
+    file.write_text("precious")
+    with pytest.raises(FileExistsError, match="r.csv"):
+        Tracker(tracking_file=str(file))
+    assert file.read_text() == "precious"
+    with Tracker(tracking_file=file, overwrite=True, sleep_time=0.02, **QUIET):
+        time.sleep(0.1)
+    assert file.read_text().startswith("ram_unit,gpu_ram_unit")
+    assert len(file.read_text().splitlines()) >= 3 + 4
+
+
+def test_warnings_are_logged_unless_disabled(caplog):
+    with caplog.at_level(logging.WARNING, "gpu_tracker"):
+        with Tracker(libraries=["nvml=/nonexistent.so"]):
+            pass
+        assert any("GPU" in record.message for record in caplog.records)
+        caplog.clear()
+        with Tracker(libraries=["nvml=/nonexistent.so"], disable_logs=True):
+            pass
+        assert not caplog.records
+
+
+def test_gpus_of_a_driver(fake, one_gpu):
+    one_gpu(5_000_000)
+    with Tracker(libraries=[f"nvml={fake('nvml')}"], gpu_ram_unit="megabytes", **QUIET) as tracker:
+        pass
+    assert tracker.gpu_utilization.system_gpu_count == 1
+    assert tracker.max_gpu_ram.system_capacity == 80_000
+    assert tracker.max_gpu_ram.main == 5
+
+
+def test_a_gpu_that_is_not_there(fake, one_gpu):
+    one_gpu(0)
+    tracker = Tracker(libraries=[f"nvml={fake('nvml')}"], gpu_uuids={"GPU-nonsense"}, disable_logs=True)
+    with pytest.raises(ValueError, match="GPU-nonsense"):
+        tracker.start()
+
+
+def test_exceptions_pass_through_and_results_are_there():
+    tracker = Tracker(**QUIET)
+    with pytest.raises(ZeroDivisionError):
+        with tracker:
+            1 / 0  # noqa: B018
+    assert tracker.max_ram.main.total_rss > 1
+
+
+def test_in_coroutines():
+    async def main():
+        async with Tracker(**QUIET) as tracker:
+            await asyncio.sleep(0.05)
+        return tracker
+
+    assert asyncio.run(main()).compute_time.time >= 0.05
+
+
+def test_as_a_decorator():
+    @Tracker(**QUIET)
+    def double(value):
+        """Twice."""
+        time.sleep(0.05)
+        return 2 * value
+
+    assert double(4) == 8 and double.__name__ == "double" and double.__doc__ == "Twice."
+    first = double.tracker
+    assert first.compute_time.time >= 0.05
+    double(1)
+    assert double.tracker is not first
+
+    @Tracker(**QUIET)
+    async def wait():
+        await asyncio.sleep(0.05)
+        return "waited"
+
+    assert asyncio.run(wait()) == "waited" and wait.tracker.compute_time.time >= 0.05
+
+    @Tracker(**QUIET)
+    def count():
+        got = yield 1
+        yield got
+
+    steps = count()
+    assert next(steps) == 1 and steps.send("x") == "x" and list(steps) == []
+    assert count.tracker.state is Tracker.State.STOPPED
+
+
+def test_the_backup_is_removed():
+    with Tracker(resource_usage_file="kept.pkl", **QUIET):
+        wait_until(lambda: os.path.exists("kept.pkl"))
+        with open("kept.pkl", "rb") as file:
+            assert type(pickle.load(file)) is ResourceUsage
+        os.mkdir("elsewhere")
+        os.chdir("elsewhere")
+    os.chdir("..")
+    assert os.listdir() == ["elsewhere"]
+
+
+@pytest.mark.parametrize("end", [
+    "os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)", "ctypes.string_at(0)", "sys.exit(3)"])
+def test_a_job_that_ends_inside_leaves_its_results(python, end):
+    before = samplers()
+    done = python(f"""
+        import ctypes, os, signal, sys, time
+        from gpu_tracker import Tracker
+        tracker = Tracker(resource_usage_file="left.pkl", tracking_file="r.csv", sleep_time=0.02, ram_unit="megabytes",
+                          disable_logs=True)
+        tracker.start()
+        block = bytearray(b"1") * 50_000_000
+        time.sleep(0.2)
+        {end}
+    """, check=False)
+    assert done.returncode != 0
+    wait_until(lambda: set(samplers()) <= set(before))
+    with open("left.pkl", "rb") as file:
+        assert pickle.load(file).max_ram.main.total_rss > 50
+    assert len(open("r.csv").read().splitlines()) > 8
+
+
+def test_a_sampler_that_is_killed(caplog):
+    before = set(samplers())
+    tracker = Tracker(ram_unit="megabytes", sleep_time=0.05)
+    with caplog.at_level(logging.WARNING, "gpu_tracker"):
+        tracker.start()
+        wait_until(lambda: glob.glob(".gpu-tracker_*.pkl"))
+        [pid] = set(samplers()) - before
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not set(samplers()) - before)
+        tracker.stop()
+    assert "killed" in caplog.text
+    assert tracker.max_ram.main.total_rss > 1 and "max_ram" in tracker.to_json() and str(tracker)
+    assert os.listdir() == []
+
+
+def test_a_sampler_that_is_told_to_end_still_reports():
+    before = set(samplers())
+    tracker = Tracker(**QUIET)
+    tracker.start()
+    [pid] = set(samplers()) - before
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not set(samplers()) - before)
+    tracker.stop()
+    assert tracker.to_json()["run"]["complete"] is True
+    assert os.listdir() == []
+
+
+def test_a_fork_leaves_the_tracking_to_the_parent():
+    with Tracker(sleep_time=0.01, **QUIET) as tracker:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                tracker.stop()
+                code = 0 if tracker.resource_usage is None else 2
+            finally:
+                os._exit(code)
+        assert os.waitpid(pid, 0)[1] == 0
+        time.sleep(0.05)
+    assert tracker.max_ram.main.total_rss > 1
+    assert tracker.to_json()["processes"]["started"] >= 2
+
+
+def test_the_sampler_is_nobodys_child():
+    with Tracker(**QUIET):
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing_without_a_main_guard(python, method):
+    python(f"""
+        import multiprocessing, sys
+        from gpu_tracker import Tracker
+        with Tracker(disable_logs=True, sleep_time=0.01) as tracker:
+            if multiprocessing.current_process().name == "MainProcess":
+                context = multiprocessing.get_context("{method}")
+                process = context.Process(target=print, args=("from the child",))
+                process.start()
+                process.join()
+                assert process.exitcode == 0
+        if multiprocessing.current_process().name == "MainProcess":
+            assert tracker.resource_usage.max_ram.descendants.total_rss > 0
+    """)
+
+
+def test_many_at_once():
+    trackers = [Tracker(**QUIET) for _ in range(5)]
+    for tracker in trackers:
+        tracker.start()
+    for tracker in trackers:
+        tracker.stop()
+    assert all(tracker.max_ram.main.total_rss > 1 for tracker in trackers)
+
+
+def test_ctrl_c_reaches_the_job_alone(python):
+    done = python("""
+        import os, signal, time
+        from gpu_tracker import Tracker
+        tracker = Tracker(disable_logs=True, sleep_time=0.05)
+        try:
+            with tracker:
+                os.killpg(os.getpgrp(), signal.SIGINT)
+                time.sleep(5)
+        except KeyboardInterrupt:
+            print(tracker.compute_time.time * 3600)
+    """, start_new_session=True)
+    assert 0 < float(done.stdout) < 4
+
+
+def test_importing_is_light(python):
+    done = python("""
+        import sys
+        import gpu_tracker
+        print(sorted({"pandas", "numpy", "torch", "IPython", "logging", "json", "pickle"} & set(sys.modules)))
+    """)
+    assert done.stdout == "[]\n"
+
+
+def test_version():
+    assert gpu_tracker.__version__ == (pathlib.Path(__file__).parents[2] / "VERSION").read_text().strip()
