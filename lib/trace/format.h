@@ -1,0 +1,144 @@
+/* What a trace format is, and what its reader calls. One file for each format and one line in trace.def. */
+#ifndef GT_TRACE_FORMAT_H
+#define GT_TRACE_FORMAT_H
+
+#include "trace/filter.h"
+#include "trace/keys.h"
+#include "trace/item.h"
+
+struct gt_reading;
+enum { GT_TRACK_CACHES = 64 };
+
+/* What is known of a file before it is read. */
+struct gt_trace_probe {
+    const char *path, *name; /* name: the last part of the path */
+    const char *head;        /* the first bytes, inflated, followed by a NUL */
+    size_t length;
+    uint64_t size; /* of the file on the disk */
+};
+
+struct gt_trace_format {
+    const char *name;
+    const char *help;
+    /* 0: not this format; else how sure, the surest of all wins, the first of equals. */
+    int (*probe)(const struct gt_trace_probe *probe);
+    /* Read the whole file into the calls below. Damage is counted, not returned. */
+    int (*read)(struct gt_reading *reading, const char *path, struct gt_error *error);
+};
+
+enum gt_trace_format_number {
+#define TRACE(entry) GT_TRACE_FORMAT_##entry,
+#include "trace/trace.def"
+#undef TRACE
+    GT_TRACE_FORMAT_COUNT
+};
+extern const struct gt_trace_format *const gt_trace_formats[GT_TRACE_FORMAT_COUNT];
+
+/* An event with its place, as it is handed on. `item` has what it was made from; for PAIRED ones item->args is the
+ * union of both arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own
+ * in a trace. */
+struct gt_trace_event {
+    const struct gt_item *item;
+    uint32_t track, name, category;
+    int64_t start, duration; /* absolute */
+    uint64_t id;
+    int32_t step;
+    char phase;
+    uint8_t flag;
+};
+
+/* Where what passed the filters goes: the columns of a trace, or a merged file. NULL functions take nothing. */
+struct gt_trace_sink {
+    void *context;
+    /* A file begins; also again, when it restarts: what came of it is to be forgotten. */
+    int (*file)(void *context, uint32_t file, struct gt_error *error);
+    int (*event)(void *context, const struct gt_trace_event *event, struct gt_error *error);
+    int (*sample)(void *context, uint32_t series, int64_t time, double value, struct gt_error *error);
+};
+
+/* A reading of all files into one trace. Private to trace/ but for analyse/merge.c. */
+struct gt_reading {
+    struct gt_trace *trace;
+    const struct gt_trace_options *options;
+    const struct gt_trace_sink *sink; /* NULL: only what describes the files: tracks, series, steps, counts */
+    struct gt_filter *filter;
+    struct gt_error *error;
+    const int64_t *shift; /* ns added to the times of each file, or NULL */
+    uint32_t file;        /* the one being read */
+    bool has_begun;       /* events or samples of it were read */
+    bool is_other_node;
+    uint32_t first_step; /* steps of this file begin here */
+    struct gt_buffer scratch;
+    struct gt_keys tracks, processes, steps, series; /* to indices */
+    struct gt_track_cache {
+        struct gt_span pid, tid, real;
+        char text[96];
+        uint32_t track;
+    } cache[GT_TRACK_CACHES];
+};
+
+struct gt_trace_file *gt_reading_file(struct gt_reading *reading);
+/* The file's clock base and node or rank. When events were read without it, -EAGAIN: return it, and read() is called
+ * again with the fact known from the start. */
+int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_clock clock);
+int gt_reading_node(struct gt_reading *reading, const char *node, size_t length);
+void gt_reading_judge_node(struct gt_reading *reading); /* is it the one asked for? */
+int gt_reading_rank(struct gt_reading *reading, int64_t rank);
+/* Indices of what the spans name (raw, escapes undone here); negative errno. */
+int64_t gt_reading_string(struct gt_reading *reading, struct gt_span text);
+int64_t gt_reading_process(struct gt_reading *reading, struct gt_span pid);
+int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct gt_span tid, struct gt_span real_pid);
+/* An event at the file's own times; `label` is its name. Negative errno. */
+int gt_reading_event(struct gt_reading *reading, const struct gt_item *item, struct gt_span label, uint32_t track,
+                     uint8_t flag);
+int64_t gt_reading_series(struct gt_reading *reading, struct gt_span type, struct gt_span name,
+                          struct gt_span dimension, struct gt_span node);
+/* `time` is absolute; a value of NaN is left out. */
+int gt_reading_sample(struct gt_reading *reading, uint32_t series, int64_t time, double value);
+/* Threads for a file of this size. */
+int gt_reading_threads(const struct gt_reading *reading, uint64_t size);
+/* An empty profile of this file, to be filled. NULL without memory. */
+struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading);
+
+/* The readers of timelines share this: metadata, pairing of B and E, and the rest. */
+struct gt_timeline_options {
+    bool labels_rename; /* SMDebug: args.layer_name or args.name is the event's name, args.pid and args.thread_id its
+                           place */
+};
+int gt_timeline_read(struct gt_reading *reading, const char *path, const struct gt_timeline_options *options,
+                     struct gt_error *error);
+
+/* Finds the files below `paths` once and for all, sorted. */
+struct gt_trace_paths {
+    char **path;
+    const struct gt_trace_format **format;
+    size_t count, capacity;
+    uint64_t ignored;
+};
+int gt_trace_paths_find(struct gt_trace_paths *ret, const char *const paths[], size_t count,
+                        const char *const *suffixes, struct gt_error *error);
+void gt_trace_paths_release(struct gt_trace_paths *paths);
+
+/* Files that are read more than once: first to survey them, then through filters into a sink of the caller's. */
+struct gt_trace_source;
+int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[], size_t count,
+                         const struct gt_trace_options *options, struct gt_error *error);
+/* What describes the files: tracks, series, steps, ranges of time. Complete after the first read, then its numbers
+ * stay. */
+struct gt_trace *gt_trace_source_trace(struct gt_trace_source *source);
+/* Without a sink: survey. The files' times are moved by `shift` (ns for each file; may be NULL). */
+int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_sink *sink, const int64_t *shift,
+                         struct gt_error *error);
+void gt_trace_source_close(struct gt_trace_source *source);
+
+/* The sink that fills the columns of `trace`; `columns` lives as long as the sink is used. */
+struct gt_columns_sink {
+    struct gt_trace *trace;
+    const struct gt_trace_options *options;
+    bool has_begun;
+    uint32_t file;
+    size_t events, samples, arguments; /* when the file began */
+};
+struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns);
+
+#endif

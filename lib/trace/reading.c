@@ -1,0 +1,351 @@
+/* What readers call: they name things by spans of text, here these become numbers, and filters apply. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sysinfo.h>
+
+#include "trace/format.h"
+#include "trace/grow.h"
+
+struct gt_trace_file *gt_reading_file(struct gt_reading *reading)
+{
+    return &reading->trace->file[reading->file];
+}
+
+int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_clock clock)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    if (file->clock != GT_CLOCK_UNKNOWN)
+        return 0; /* the first word counts */
+    file->clock = clock;
+    file->base = base;
+    return reading->has_begun && base ? -EAGAIN : 0;
+}
+
+void gt_reading_judge_node(struct gt_reading *reading)
+{
+    const struct gt_trace_file *file = gt_reading_file(reading);
+    const char *wanted = reading->options->node;
+    char rank[16];
+    snprintf(rank, sizeof rank, "%d", (int)file->rank);
+    reading->is_other_node = wanted && strcmp(wanted, gt_trace_text(reading->trace, file->node)) != 0 &&
+                             (file->rank < 0 || strcmp(wanted, rank) != 0);
+}
+
+static int set_node(struct gt_reading *reading, uint32_t node)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    if (file->node != GT_TRACE_NONE)
+        return 0;
+    file->node = node;
+    gt_reading_judge_node(reading);
+    bool matters = reading->options->node || reading->options->by_step;
+    return reading->has_begun && matters ? -EAGAIN : 0;
+}
+
+int gt_reading_node(struct gt_reading *reading, const char *node, size_t length)
+{
+    int64_t number = gt_strings_add(&reading->trace->strings, node, length);
+    return number < 0 ? (int)number : set_node(reading, (uint32_t)number);
+}
+
+int gt_reading_rank(struct gt_reading *reading, int64_t rank)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    if (rank < 0 || rank > INT32_MAX || file->rank >= 0)
+        return 0;
+    file->rank = (int32_t)rank;
+    char name[24];
+    int length = snprintf(name, sizeof name, "rank %d", (int)rank);
+    return gt_reading_node(reading, name, (size_t)length);
+}
+
+int64_t gt_reading_string(struct gt_reading *reading, struct gt_span text)
+{
+    if (!text.text)
+        return gt_strings_add(&reading->trace->strings, "", 0);
+    if (!gt_span_has_escape(text))
+        return gt_strings_add(&reading->trace->strings, text.text, text.length);
+    gt_buffer_clear(&reading->scratch);
+    int status = gt_span_unescape(text, &reading->scratch);
+    return status < 0 ? status
+                      : gt_strings_add(&reading->trace->strings, reading->scratch.data, reading->scratch.length);
+}
+
+int64_t gt_reading_process(struct gt_reading *reading, struct gt_span pid)
+{
+    struct gt_trace *trace = reading->trace;
+    int64_t text = gt_reading_string(reading, pid);
+    if (text < 0)
+        return text;
+    struct gt_key key = {{reading->file, (uint32_t)text, 0, 0}};
+    int64_t number = gt_keys_add(&reading->processes, key, (uint32_t)trace->process_count);
+    if (number != (int64_t)trace->process_count)
+        return number;
+    struct gt_trace_process *process = GT_GROW(trace, process);
+    if (!process)
+        return -ENOMEM;
+    *process = (struct gt_trace_process){reading->file, (uint32_t)text, GT_TRACE_NONE, GT_TRACE_NONE, INT64_MAX};
+    return number;
+}
+
+static int64_t new_track(struct gt_reading *reading, uint32_t process, uint32_t tid, uint32_t real)
+{
+    struct gt_trace *trace = reading->trace;
+    struct gt_trace_file *file = gt_reading_file(reading);
+    if (trace->track_count >= GT_TRACE_NONE)
+        return -EOVERFLOW;
+    struct gt_trace_track *track = GT_GROW(trace, track);
+    if (!track)
+        return -ENOMEM;
+    *track = (struct gt_trace_track){process, tid, GT_TRACE_NONE, real, INT64_MAX, INT64_MIN};
+    if (!file->tracks)
+        file->track = (uint32_t)trace->track_count - 1;
+    file->tracks++;
+    return (int64_t)trace->track_count - 1;
+}
+
+static bool is_cached(const struct gt_track_cache *cache, struct gt_span pid, struct gt_span tid, struct gt_span real)
+{
+    return cache->pid.text && gt_span_same(cache->pid, pid) && gt_span_same(cache->tid, tid) &&
+           gt_span_same(cache->real, real) && !cache->real.text == !real.text;
+}
+
+static void keep(struct gt_track_cache *cache, struct gt_span pid, struct gt_span tid, struct gt_span real,
+                 uint32_t track)
+{
+    struct gt_span *to[] = {&cache->pid, &cache->tid, &cache->real}, from[] = {pid, tid, real};
+    size_t at = 0;
+    cache->pid.text = NULL;
+    if (pid.length + tid.length + real.length > sizeof cache->text)
+        return;
+    for (int i = 0; i < 3; i++) {
+        if (from[i].length)
+            memcpy(cache->text + at, from[i].text, from[i].length);
+        *to[i] = (struct gt_span){i == 2 && !real.text ? NULL : cache->text + at, from[i].length};
+        at += from[i].length;
+    }
+    cache->track = track;
+}
+
+int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct gt_span tid, struct gt_span real_pid)
+{
+    struct gt_trace *trace = reading->trace;
+    size_t slot = (tid.length ? (unsigned char)tid.text[tid.length - 1] : 0U) * 7 + pid.length +
+                  (pid.length ? (unsigned char)pid.text[pid.length - 1] : 0U);
+    struct gt_track_cache *cache = &reading->cache[slot % GT_TRACK_CACHES];
+    if (is_cached(cache, pid, tid, real_pid))
+        return cache->track;
+    int64_t process = gt_reading_process(reading, pid);
+    int64_t text = process < 0 ? process : gt_reading_string(reading, tid);
+    int64_t real = text < 0 ? text : real_pid.text ? gt_reading_string(reading, real_pid) : (int64_t)GT_TRACE_NONE;
+    if (real < 0)
+        return real;
+    struct gt_key key = {{(uint32_t)process, (uint32_t)text, (uint32_t)real, 0}};
+    int64_t track = gt_keys_add(&reading->tracks, key, (uint32_t)trace->track_count);
+    if (track == (int64_t)trace->track_count)
+        track = new_track(reading, (uint32_t)process, (uint32_t)text, (uint32_t)real);
+    if (track >= 0)
+        keep(cache, pid, tid, real_pid, (uint32_t)track);
+    return track;
+}
+
+/* "ProfilerStep#12" of the PyTorch profiler names a step; its copy on the GPU lags behind and is left out. */
+static int32_t profiler_step(const struct gt_item *item, struct gt_span label)
+{
+    static const char prefix[] = "ProfilerStep#";
+    const size_t length = sizeof prefix - 1;
+    int64_t number;
+    if (label.length <= length || memcmp(label.text, prefix, length) != 0 ||
+        gt_span_is(item->category, "gpu_user_annotation"))
+        return GT_TRACE_NO_STEP;
+    struct gt_span digits = {label.text + length, label.length - length};
+    return gt_span_decimal(digits, 0, &number) < 0 || number < 0 || number > INT32_MAX ? GT_TRACE_NO_STEP
+                                                                                       : (int32_t)number;
+}
+
+static int note_step(struct gt_reading *reading, uint32_t mode, int32_t number, int64_t start, int64_t end)
+{
+    struct gt_trace *trace = reading->trace;
+    struct gt_key key = {{reading->file, mode, (uint32_t)number, 0}};
+    int64_t at = gt_keys_add(&reading->steps, key, (uint32_t)trace->step_count);
+    if (at < 0)
+        return (int)at;
+    if (at == (int64_t)trace->step_count) {
+        struct gt_trace_step *added = GT_GROW(trace, step);
+        if (!added)
+            return -ENOMEM;
+        *added = (struct gt_trace_step){reading->file, mode, number, start, end};
+    }
+    struct gt_trace_step *step = &trace->step[at];
+    step->start = start < step->start ? start : step->start;
+    step->end = end > step->end ? end : step->end;
+    return 0;
+}
+
+static int find_step(struct gt_reading *reading, struct gt_trace_event *event, struct gt_span label)
+{
+    const struct gt_trace *trace = reading->trace;
+    event->step = event->item->step;
+    if (event->phase != 'X')
+        return 0;
+    if (event->step != GT_TRACE_NO_STEP) {
+        uint32_t mode = trace->process[trace->track[event->track].process].name;
+        return note_step(reading, mode, event->step, event->start, event->start + event->duration);
+    }
+    event->step = profiler_step(event->item, label);
+    if (event->step == GT_TRACE_NO_STEP)
+        return 0;
+    int64_t mode = gt_strings_add(&reading->trace->strings, "ProfilerStep", 12);
+    return mode < 0 ? (int)mode
+                    : note_step(reading, (uint32_t)mode, event->step, event->start, event->start + event->duration);
+}
+
+static void note_time(struct gt_trace_file *file, int64_t start, int64_t end)
+{
+    file->first = start < file->first ? start : file->first;
+    file->last = end > file->last ? end : file->last;
+}
+
+/* Numbers in decimal or as "0x1a" are the id; other texts stand by their number. */
+static int64_t read_id(struct gt_reading *reading, const struct gt_item *item, struct gt_trace_event *event)
+{
+    struct gt_span text = gt_span_unquoted(item->id);
+    int64_t number;
+    event->id = item->correlation;
+    if (item->phase == 'X' || !text.text)
+        return 0;
+    if (gt_span_decimal(text, 0, &number) >= 0 && number >= 0) {
+        event->id = (uint64_t)number;
+        return 0;
+    }
+    if (text.length > 2 && text.length <= 18 && text.text[0] == '0' && (text.text[1] | 0x20) == 'x') {
+        char digits[20] = {0}, *end;
+        memcpy(digits, text.text + 2, text.length - 2);
+        event->id = strtoull(digits, &end, 16);
+        if (!*end)
+            return 0;
+    }
+    number = gt_reading_string(reading, text);
+    event->id = (uint64_t)number;
+    event->flag |= GT_TRACE_TEXT_ID;
+    return number;
+}
+
+static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, struct gt_span label)
+{
+    int64_t id = read_id(reading, event->item, event);
+    int64_t name = id < 0 ? id : gt_reading_string(reading, label);
+    int64_t category = name;
+    if (name >= 0)
+        category = event->item->category.text ? gt_reading_string(reading, event->item->category)
+                                              : (int64_t)GT_TRACE_NONE;
+    if (category < 0)
+        return (int)category;
+    event->name = (uint32_t)name;
+    event->category = (uint32_t)category;
+    gt_reading_file(reading)->kept++;
+    return reading->sink->event(reading->sink->context, event, reading->error);
+}
+
+int gt_reading_event(struct gt_reading *reading, const struct gt_item *item, struct gt_span label, uint32_t track,
+                     uint8_t flag)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    struct gt_trace_event event = {
+        .item = item, .track = track, .phase = item->phase, .flag = flag, .start = file->base};
+    int64_t end, duration = item->phase == 'X' && item->duration > 0 ? item->duration : 0;
+    event.duration = duration;
+    if (__builtin_add_overflow(item->start, file->base, &event.start) ||
+        __builtin_add_overflow(event.start, reading->shift ? reading->shift[reading->file] : 0, &event.start) ||
+        __builtin_add_overflow(event.start, duration, &end)) {
+        file->damage.bad_events++;
+        return 0;
+    }
+    reading->has_begun = true;
+    file->read++;
+    if (item->has & GT_ITEM_MENDED)
+        file->damage.mended++;
+    if (!(item->has & GT_ITEM_TIME))
+        event.flag |= GT_TRACE_NO_TIME;
+    else
+        note_time(file, event.start, end);
+    int status = find_step(reading, &event, label);
+    if (status < 0 || !reading->sink || !reading->sink->event || reading->is_other_node)
+        return status;
+    uint32_t node = reading->options->by_step ? gt_trace_node_of(reading->trace, reading->file) : 0;
+    if (!gt_filter_event(reading->filter, node, event.step, event.start, end) ||
+        !gt_filter_name(reading->filter, label))
+        return 0;
+    return hand_on(reading, &event, label);
+}
+
+int64_t gt_reading_series(struct gt_reading *reading, struct gt_span type, struct gt_span name,
+                          struct gt_span dimension, struct gt_span node)
+{
+    struct gt_trace *trace = reading->trace;
+    struct gt_span spans[] = {type, name, dimension, node};
+    struct gt_key key;
+    for (int i = 0; i < 4; i++) {
+        int64_t number = spans[i].text ? gt_reading_string(reading, spans[i]) : (int64_t)GT_TRACE_NONE;
+        if (number < 0)
+            return number;
+        key.part[i] = (uint32_t)number;
+    }
+    int64_t number = gt_keys_add(&reading->series, key, (uint32_t)trace->series_count);
+    if (number != (int64_t)trace->series_count)
+        return number;
+    struct gt_trace_series *series = GT_GROW(trace, series);
+    if (!series)
+        return -ENOMEM;
+    *series = (struct gt_trace_series){key.part[0], key.part[1], key.part[2], key.part[3], reading->file};
+    return number;
+}
+
+int gt_reading_sample(struct gt_reading *reading, uint32_t series, int64_t time, double value)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    const struct gt_trace_series *about = &reading->trace->series[series];
+    const char *wanted = reading->options->node;
+    if (__builtin_add_overflow(time, reading->shift ? reading->shift[reading->file] : 0, &time)) {
+        file->damage.bad_samples++;
+        return 0;
+    }
+    reading->has_begun = true;
+    file->samples++;
+    note_time(file, time, time);
+    if (!reading->sink || !reading->sink->sample || value != value || !gt_filter_sample(reading->filter, time))
+        return 0;
+    if (wanted && strcmp(wanted, gt_trace_text(reading->trace, about->node)) != 0)
+        return 0;
+    return reading->sink->sample(reading->sink->context, series, time, value, reading->error);
+}
+
+int gt_reading_threads(const struct gt_reading *reading, uint64_t size)
+{
+    const uint64_t small = 8 << 20; /* starting threads costs more than it saves */
+    if (reading->options->threads)
+        return reading->options->threads;
+    return size < small ? 1 : get_nprocs();
+}
+
+struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading)
+{
+    struct gt_trace_profile *profile = GT_GROW(reading->trace, profile);
+    if (profile)
+        *profile = (struct gt_trace_profile){.file = reading->file,
+                                             .framework = GT_TRACE_NONE,
+                                             .node = gt_reading_file(reading)->node,
+                                             .start_mode = GT_TRACE_NONE,
+                                             .end_mode = GT_TRACE_NONE,
+                                             .start_phase = GT_TRACE_NONE,
+                                             .end_phase = GT_TRACE_NONE,
+                                             .start_step = NAN,
+                                             .end_step = NAN,
+                                             .start = -GT_TRACE_EVER,
+                                             .end = GT_TRACE_EVER,
+                                             .report = GT_TRACE_NONE,
+                                             .duration = NAN};
+    return profile;
+}

@@ -1,0 +1,368 @@
+#include "trace/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { DEFAULT_BLOCK = 1 << 20 };
+/* Text that is looked at again after damage is work without progress: no more than this for one file. */
+#define RESCAN_BUDGET (UINT64_C(4) << 30)
+
+enum place { AT_START, AMONG_MEMBERS, IN_EVENTS, IN_SKIPPED_MEMBER, BEHIND };
+
+struct gt_scan {
+    struct gt_input *input;
+    enum gt_scan_form form;
+    size_t block;
+    enum place place;
+    bool in_object, at_end; /* the events are a member of an object; the input has ended */
+    bool skip_string, skip_escaped;
+    size_t skip_depth;
+    uint64_t bytes, rescanned;
+    char *rest; /* the begin of what was not yet cut */
+    size_t rest_length, rest_capacity;
+};
+
+int gt_scan_open(struct gt_scan **ret, struct gt_input *input, enum gt_scan_form form, size_t block)
+{
+    struct gt_scan *scan = calloc(1, sizeof *scan);
+    if (!scan)
+        return -ENOMEM;
+    scan->input = input;
+    scan->form = form;
+    scan->block = block ? block : DEFAULT_BLOCK;
+    *ret = scan;
+    return 0;
+}
+
+uint64_t gt_scan_bytes(const struct gt_scan *scan)
+{
+    return scan->bytes;
+}
+
+void gt_scan_close(struct gt_scan *scan)
+{
+    if (!scan)
+        return;
+    free(scan->rest);
+    free(scan);
+}
+
+void gt_batch_release(struct gt_batch *batch)
+{
+    free(batch->text);
+    free(batch->entry);
+    *batch = (struct gt_batch){0};
+}
+
+static int add_entry(struct gt_batch *batch, struct gt_scan_entry entry)
+{
+    if (batch->count == batch->entries) {
+        size_t entries = batch->entries ? batch->entries * 2 : 1024;
+        struct gt_scan_entry *grown = realloc(batch->entry, entries * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        batch->entry = grown;
+        batch->entries = entries;
+    }
+    batch->entry[batch->count++] = entry;
+    return 0;
+}
+
+static int reserve(char **text, size_t *capacity, size_t wanted)
+{
+    if (wanted + GT_SCAN_PAD <= *capacity)
+        return 0;
+    char *grown = realloc(*text, wanted + GT_SCAN_PAD);
+    if (!grown)
+        return -ENOMEM;
+    *text = grown;
+    *capacity = wanted + GT_SCAN_PAD;
+    return 0;
+}
+
+/* Bring the batch's text to `wanted` bytes, or to the end of the input. */
+static int fill(struct gt_scan *scan, struct gt_batch *batch, size_t wanted, struct gt_error *error)
+{
+    if (reserve(&batch->text, &batch->capacity, wanted) < 0)
+        return gt_error_system(error, ENOMEM, "reading a trace");
+    if (wanted > batch->length && !scan->at_end) {
+        ssize_t got = gt_input_read(scan->input, batch->text + batch->length, wanted - batch->length, error);
+        if (got < 0)
+            return (int)got;
+        scan->at_end = (size_t)got < wanted - batch->length;
+        batch->length += (size_t)got;
+        scan->bytes += (uint64_t)got;
+    }
+    memset(batch->text + batch->length, 0, GT_SCAN_PAD);
+    return 0;
+}
+
+static size_t skip_blanks(const struct gt_batch *batch, size_t at)
+{
+    const char *text = batch->text;
+    while (at < batch->length &&
+           (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t' || text[at] == ','))
+        at++;
+    return at;
+}
+
+static void lose(struct gt_batch *batch, size_t at, size_t length, bool is_event)
+{
+    batch->damage.lost_bytes += length;
+    batch->damage.bad_events += is_event;
+    gt_damage_note(&batch->damage, batch->offset + at,
+                   is_event ? "an event that does not end" : "text that is no event");
+}
+
+/* How a cutting step ended. */
+enum outcome { WENT_ON, NEEDS_MORE, FAILED };
+
+/* An event without an end: look for the next, or keep what is there while it may still end. */
+static enum outcome endless(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+{
+    size_t left = batch->length - *at;
+    if (!scan->at_end && left < GT_SCAN_EVENT_CEILING)
+        return NEEDS_MORE;
+    size_t next = scan->rescanned < RESCAN_BUDGET ? gt_scan_resume(batch->text, *at + 1, batch->length) : 0;
+    batch->damage.cut_off |= scan->at_end && !next;
+    scan->rescanned += left;
+    if (!next)
+        next = batch->length;
+    lose(batch, *at, next - *at, true);
+    *at = next;
+    return WENT_ON;
+}
+
+/* Behind a string that begins at `at`, 0 when it does not end. */
+static size_t string_end(const struct gt_batch *batch, size_t at)
+{
+    for (at++; at < batch->length; at++) {
+        if (batch->text[at] == '\\')
+            at++;
+        else if (batch->text[at] == '"')
+            return at + 1;
+    }
+    return 0;
+}
+
+static enum outcome cut_event(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+{
+    char c = batch->text[*at];
+    if (c == ']') {
+        scan->place = scan->in_object ? AMONG_MEMBERS : BEHIND;
+        ++*at;
+        return WENT_ON;
+    }
+    if (c == '{') {
+        size_t end = gt_scan_object_end(batch->text, *at, batch->length);
+        if (!end || end - *at > GT_SCAN_EVENT_CEILING)
+            return endless(scan, batch, at);
+        struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = end - *at};
+        *at = end;
+        return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
+    }
+    size_t end = *at + 1;
+    while (end < batch->length && !strchr("{],", batch->text[end]))
+        end++;
+    lose(batch, *at, end - *at, false);
+    *at = end;
+    return WENT_ON;
+}
+
+/* Behind a member's value that begins at `at`; 0 when it does not end here. */
+static size_t value_end(const struct gt_batch *batch, size_t at)
+{
+    size_t depth = 0;
+    for (; at < batch->length; at++) {
+        char c = batch->text[at];
+        if (c == '"') {
+            at = string_end(batch, at);
+            if (!at || !depth)
+                return at;
+            at--;
+        } else if (c == '{' || c == '[') {
+            depth++;
+        } else if (c == '}' || c == ']') {
+            if (!depth)
+                return at;
+            if (!--depth)
+                return at + 1;
+        } else if (!depth && (c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t')) {
+            return at;
+        }
+    }
+    return 0;
+}
+
+static enum outcome cut_value(struct gt_scan *scan, struct gt_batch *batch, size_t *at, struct gt_scan_entry entry)
+{
+    const char *key = batch->text + entry.key;
+    if (batch->text[entry.value] == '[' && entry.key_length == 11 && memcmp(key, "traceEvents", 11) == 0) {
+        scan->place = IN_EVENTS;
+        *at = entry.value + 1;
+        return WENT_ON;
+    }
+    size_t end = value_end(batch, entry.value);
+    if (!end && !scan->at_end && batch->length - *at < GT_SCAN_MEMBER_CEILING)
+        return NEEDS_MORE;
+    if (!end) {
+        scan->place = IN_SKIPPED_MEMBER;
+        scan->skip_depth = 0;
+        scan->skip_string = scan->skip_escaped = false;
+        *at = entry.value;
+        return WENT_ON;
+    }
+    entry.value_length = end - entry.value;
+    *at = end;
+    if (entry.value_length > GT_SCAN_MEMBER_CEILING)
+        return WENT_ON;
+    return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
+}
+
+static enum outcome cut_member(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+{
+    if (batch->text[*at] == '}') {
+        scan->place = BEHIND;
+        ++*at;
+        return WENT_ON;
+    }
+    bool may_grow = !scan->at_end && batch->length - *at < GT_SCAN_MEMBER_CEILING;
+    size_t key_end = batch->text[*at] == '"' ? string_end(batch, *at) : 0;
+    size_t colon = key_end ? skip_blanks(batch, key_end) : 0;
+    size_t value = colon && colon < batch->length && batch->text[colon] == ':' ? skip_blanks(batch, colon + 1) : 0;
+    if (value && value < batch->length) {
+        struct gt_scan_entry entry = {.key = *at + 1, .key_length = key_end - *at - 2, .value = value};
+        return cut_value(scan, batch, at, entry);
+    }
+    if (may_grow && batch->text[*at] == '"' && (!key_end || colon == batch->length || value == batch->length))
+        return NEEDS_MORE;
+    size_t end = *at + 1;
+    while (end < batch->length && !strchr("\"},", batch->text[end]))
+        end++;
+    batch->damage.cut_off |= scan->at_end && end == batch->length;
+    lose(batch, *at, end - *at, false);
+    *at = end;
+    return WENT_ON;
+}
+
+/* A member too long to keep: passed over with a few words of state. */
+static enum outcome skip_member(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+{
+    for (; *at < batch->length; ++*at) {
+        char c = batch->text[*at];
+        if (scan->skip_string) {
+            scan->skip_string = c != '"' || scan->skip_escaped;
+            scan->skip_escaped = c == '\\' && !scan->skip_escaped;
+        } else if (c == '"') {
+            scan->skip_string = true;
+        } else if (c == '{' || c == '[') {
+            scan->skip_depth++;
+        } else if ((c == '}' || c == ']' || c == ',') && !scan->skip_depth) {
+            scan->place = AMONG_MEMBERS;
+            return WENT_ON;
+        } else if (c == '}' || c == ']') {
+            scan->skip_depth--;
+        }
+    }
+    batch->damage.cut_off |= scan->at_end;
+    return WENT_ON;
+}
+
+/* Before the events, and behind them, where a second array may follow. */
+static enum outcome cut_outside(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+{
+    char c = batch->text[*at];
+    if (c == '[' || (c == '{' && scan->place == BEHIND && !scan->in_object)) {
+        scan->place = IN_EVENTS;
+        *at += c == '[';
+    } else if (c == '{') {
+        scan->place = AMONG_MEMBERS;
+        scan->in_object = true;
+        ++*at;
+    } else if (c == '\xef' && batch->offset + *at == 0 && batch->length >= 3) {
+        *at += 3; /* a byte order mark */
+    } else {
+        size_t end = *at + 1;
+        while (end < batch->length && !strchr("[{", batch->text[end]))
+            end++;
+        lose(batch, *at, end - *at, false);
+        *at = end;
+    }
+    return WENT_ON;
+}
+
+static enum outcome cut_line(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+{
+    const char *from = batch->text + *at, *newline = memchr(from, '\n', batch->length - *at);
+    size_t left = batch->length - *at, length = newline ? (size_t)(newline - from) : left;
+    if (!newline && !scan->at_end && left < GT_SCAN_EVENT_CEILING)
+        return NEEDS_MORE;
+    struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = length};
+    *at += length;
+    return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
+}
+
+static enum outcome cut_one(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+{
+    if (scan->place == IN_SKIPPED_MEMBER)
+        return skip_member(scan, batch, at);
+    *at = skip_blanks(batch, *at);
+    if (*at == batch->length)
+        return WENT_ON;
+    if (scan->form == GT_SCAN_LINES)
+        return cut_line(scan, batch, at);
+    switch (scan->place) {
+    case IN_EVENTS: return cut_event(scan, batch, at);
+    case AMONG_MEMBERS: return cut_member(scan, batch, at);
+    default: return cut_outside(scan, batch, at);
+    }
+}
+
+static int keep_rest(struct gt_scan *scan, const struct gt_batch *batch, size_t at)
+{
+    size_t left = batch->length - at;
+    if (!left) {
+        scan->rest_length = 0;
+        return 0;
+    }
+    if (reserve(&scan->rest, &scan->rest_capacity, left) < 0)
+        return -ENOMEM;
+    memcpy(scan->rest, batch->text + at, left);
+    scan->rest_length = left;
+    return 0;
+}
+
+int gt_scan_next(struct gt_scan *scan, struct gt_batch *batch, struct gt_error *error)
+{
+    size_t at = 0, wanted = scan->rest_length + scan->block;
+    enum outcome outcome = WENT_ON;
+    batch->count = batch->length = 0;
+    batch->damage = (struct gt_trace_damage){0};
+    batch->offset = scan->bytes - scan->rest_length;
+    if (reserve(&batch->text, &batch->capacity, wanted) < 0)
+        return gt_error_system(error, ENOMEM, "reading a trace");
+    if (scan->rest_length)
+        memcpy(batch->text, scan->rest, scan->rest_length);
+    batch->length = scan->rest_length;
+    while (!batch->count) {
+        int status = fill(scan, batch, wanted, error);
+        if (status < 0)
+            return status;
+        while (at < batch->length && (outcome = cut_one(scan, batch, &at)) == WENT_ON)
+            ;
+        if (outcome == FAILED)
+            return gt_error_system(error, ENOMEM, "reading a trace");
+        if (scan->at_end || batch->count)
+            break;
+        if (at == batch->length) { /* nothing worth keeping */
+            batch->offset += at;
+            batch->length = at = 0;
+        }
+        wanted = batch->length + (batch->length > scan->block ? batch->length : scan->block);
+    }
+    if (keep_rest(scan, batch, at) < 0)
+        return gt_error_system(error, ENOMEM, "reading a trace");
+    if (scan->at_end && !batch->count && (scan->place == IN_EVENTS || scan->place == AMONG_MEMBERS))
+        batch->damage.cut_off |= scan->in_object; /* the Trace Event Format allows an array without its end */
+    return batch->count ? 1 : 0;
+}

@@ -1,0 +1,58 @@
+/* Cutting JSON text into events, in place.
+ *
+ * A scan reads blocks and finds where events begin and end, by braces outside of strings; it does not look into them.
+ * Texts are arrays of events, objects with an array "traceEvents" among other members, or lines of one object each.
+ * Damage is passed over: an event that never ends (cut off, or a quote too many) is left out and the search goes on at
+ * the next text that looks like the border of two events. */
+#ifndef GT_TRACE_SCAN_H
+#define GT_TRACE_SCAN_H
+
+#include "trace/input.h"
+#include "trace/trace.h"
+#include "trace/walk.h"
+
+#define GT_SCAN_PAD 64                    /* readable bytes behind the text of a batch */
+#define GT_SCAN_EVENT_CEILING (64u << 20) /* a longer event is damage */
+#define GT_SCAN_MEMBER_CEILING (1u << 20) /* longer members beside the events are passed over */
+
+enum gt_scan_form { GT_SCAN_EVENTS, GT_SCAN_LINES };
+
+struct gt_scan_entry {
+    size_t key, key_length;     /* a member beside the events: its key, else 0 and SIZE_MAX */
+    size_t value, value_length; /* the event from brace to brace, the line, or the member's value */
+};
+
+/* Some text with the entries found in it. */
+struct gt_batch {
+    char *text;
+    size_t length, capacity;
+    struct gt_scan_entry *entry;
+    size_t count, entries;
+    uint64_t offset; /* of the text in the file */
+    struct gt_trace_damage damage;
+};
+
+struct gt_scan;
+
+/* `input` stays the caller's. `block` bytes at a time, 0: 1 MiB. */
+int gt_scan_open(struct gt_scan **ret, struct gt_input *input, enum gt_scan_form form, size_t block);
+/* 1 a batch, filled anew, with what was lost on the way; 0 the end, where `damage` may still tell something; negative
+ * errors of the input. */
+int gt_scan_next(struct gt_scan *scan, struct gt_batch *batch, struct gt_error *error);
+uint64_t gt_scan_bytes(const struct gt_scan *scan); /* read so far */
+void gt_scan_close(struct gt_scan *scan);
+void gt_batch_release(struct gt_batch *batch);
+
+/* The end of the object that begins at `from` ('{'), behind its last brace; 0 when it does not end before `length`.
+ * Reads up to GT_SCAN_PAD bytes past `length`. gt_scan_object_end_plain is the same, a byte at a time. */
+size_t gt_scan_object_end(const char *text, size_t from, size_t length);
+size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length);
+/* Behind `from`, the first '{' that looks like the begin of an event: "}, {"" with any blanks; 0 when there is none. */
+size_t gt_scan_resume(const char *text, size_t from, size_t length);
+
+/* Keep the sentence if nothing is noted for an earlier place. */
+void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage *more);
+
+#endif

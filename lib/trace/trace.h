@@ -1,0 +1,233 @@
+/* Traces: events, system samples and Python profiles of other tools' files, and of our recordings, in columns.
+ *
+ * gt_trace_load reads files and folders of every format in trace.def into one struct gt_trace. Nothing is kept as
+ * objects: an event is at most 64 bytes and its names are numbers of `strings`. Times are ns since 1970-01-01 UTC where
+ * the file tells (gt_trace_file.clock), whole and exact; durations are ns. Filters apply while files are read, so
+ * memory is for what is kept. What a file lost is counted in gt_trace_file.damage and never an error, unless nothing of
+ * it could be read.
+ *
+ * The result depends on the files alone: not on their order on the command line, on threads or on block sizes. Files
+ * are sorted by path; events stand in file order, paired B/E events at the place of their E. */
+#ifndef GT_TRACE_TRACE_H
+#define GT_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "trace/strings.h"
+
+#define GT_TRACE_NO_ID UINT64_MAX /* no correlation, flow or external id */
+#define GT_TRACE_NONE UINT32_MAX  /* no string, no index */
+#define GT_TRACE_NO_STEP (-1)     /* the event lies in no step */
+#define GT_TRACE_EVER INT64_MAX   /* no upper bound; the lower one is -INT64_MAX */
+
+/* Bits of gt_trace_events.flag. */
+enum gt_trace_flag {
+    GT_TRACE_UNCLOSED = 1, /* a B without E: lasts to the last time seen on its track */
+    GT_TRACE_PAIRED = 2,   /* made of B and E */
+    GT_TRACE_TEXT_ID = 4,  /* `id` was not a number in the file: it is the string's number */
+    GT_TRACE_NO_TIME = 8,  /* the file gave no time: start is that of the file's clock base */
+};
+
+/* One event is one index into these columns. */
+struct gt_trace_events {
+    size_t count, capacity;
+    int64_t *start;     /* ns */
+    int64_t *duration;  /* ns; 0 for all but X */
+    uint64_t *id;       /* X: args.correlation; others: the event's id (flow, async, counter) */
+    uint64_t *external; /* args."External id": joins a GPU or runtime event with the operator that caused it */
+    int64_t *bytes;     /* args.bytes_fetched, bytes or Bytes; -1 none */
+    uint32_t *name;     /* args.layer_name or args.name of SMDebug win over the event's own name */
+    uint32_t *category; /* "kernel", "cuda_runtime", ...; GT_TRACE_NONE */
+    uint32_t *track;    /* index into gt_trace.track */
+    int32_t *step;      /* args.step_num, or the step whose window on the same node holds the start; GT_TRACE_NO_STEP */
+    uint32_t *argument; /* first of its kept arguments; they end where the next event's begin */
+    char *phase;        /* letter of the Trace Event Format: X i C s t f b n e P ... Never B, E or M */
+    uint8_t *flag;
+};
+
+/* An argument that options.arguments asked for. */
+struct gt_trace_argument {
+    uint32_t key;  /* index into options.arguments */
+    uint32_t text; /* GT_TRACE_NONE for numbers; else the string, or the raw JSON of an array or object */
+    double number; /* NaN for texts; true 1, false 0 */
+};
+
+/* A lane of events: a thread, a CUDA stream, a named phase of SMDebug. */
+struct gt_trace_track {
+    uint32_t process;      /* index into gt_trace.process */
+    uint32_t tid;          /* as text: "17", "stream 7", "" when the file gave none */
+    uint32_t name;         /* thread_name, or GT_TRACE_NONE */
+    uint32_t real_process; /* SMDebug's args.pid as text, or GT_TRACE_NONE */
+    int64_t sort;          /* thread_sort_index, or INT64_MAX */
+    int64_t last;          /* latest time seen on it, ns */
+};
+
+/* A process of one file. In SMDebug's timelines it is a phase ("Step:ModeKeys.TRAIN"), in Horovod's a tensor. */
+struct gt_trace_process {
+    uint32_t file;  /* index into gt_trace.file */
+    uint32_t pid;   /* as text */
+    uint32_t name;  /* process_name, or GT_TRACE_NONE */
+    uint32_t label; /* process_labels ("CPU", "GPU 0"), or GT_TRACE_NONE */
+    int64_t sort;   /* process_sort_index, or INT64_MAX */
+};
+
+/* Where the times of a file come from. */
+enum gt_trace_clock {
+    GT_CLOCK_UNKNOWN, /* no base: times count from an unknown moment (raw Horovod, a trace without base) */
+    GT_CLOCK_RECORD,  /* the file says so itself: base record, baseTimeNanoseconds, seconds since the epoch */
+    GT_CLOCK_NAME,    /* the base is in a name: TensorFlow's .metadata, python stats' folder */
+};
+
+struct gt_trace_damage {
+    uint64_t bad_events;  /* objects that were no event, or no JSON */
+    uint64_t lost_bytes;  /* bytes that belonged to nothing that could be read */
+    uint64_t mended;      /* events read although strings held control characters, or numbers were NaN or Infinity */
+    uint64_t unclosed;    /* B without E */
+    uint64_t unopened;    /* E without B: left out */
+    uint64_t bad_samples; /* lines of system metrics, rows of recordings */
+    bool cut_off;         /* the file ends in the middle */
+    char first[160];      /* what the first of them was, with its place; "" when nothing is damaged */
+    uint64_t first_place; /* its byte in the text */
+};
+
+struct gt_trace_file {
+    char *path;
+    const char *format; /* name in trace.def */
+    uint32_t node;      /* string; GT_TRACE_NONE when nothing tells */
+    int32_t rank;       /* distributedInfo.rank, or from the file's name; -1 */
+    enum gt_trace_clock clock;
+    int64_t base;        /* ns added to the file's own times */
+    int64_t first, last; /* time range of events and samples read, before filters; INT64_MAX, INT64_MIN when none */
+    uint64_t read;       /* events read, before filters */
+    uint64_t kept;
+    uint64_t samples;       /* samples read, before filters */
+    uint64_t bytes;         /* of text, inflated */
+    uint32_t track, tracks; /* its first track, and how many follow one another */
+    struct gt_trace_damage damage;
+};
+
+/* What is sampled over time: one device and dimension of one node. */
+struct gt_trace_series {
+    uint32_t type; /* "cpu", "gpu", "memory", "i/o", "network"; of our recordings the scope: "main", ... */
+    uint32_t name; /* "gpu0", "cpu3", "MemoryUsedPercent"; of our recordings the metric: "ram" */
+    uint32_t
+        dimension; /* "GPUUtilization", "GPUMemoryUtilization", "CPUUtilization"; of our recordings the unit: "bytes" */
+    uint32_t node;
+    uint32_t file; /* the first that had it; series of SMDebug go on from file to file */
+};
+
+struct gt_trace_samples {
+    size_t count, capacity;
+    int64_t *time;    /* ns */
+    double *value;    /* in the file's unit (percent 0..100 in SMDebug), in base units from our recordings; not NaN */
+    uint32_t *series; /* index into gt_trace.series */
+};
+
+/* The window of one step on one node: hull of the events that bear its number. */
+struct gt_trace_step {
+    uint32_t node; /* string of the node, or of the file when nothing tells the node */
+    uint32_t mode; /* process name ("Step:ModeKeys.TRAIN"), or the event's name without its number ("ProfilerStep") */
+    int32_t step;
+    int64_t start, end; /* ns */
+};
+
+enum gt_trace_profiler { GT_PROFILER_CPROFILE, GT_PROFILER_PYINSTRUMENT };
+
+/* One function of a Python profile. */
+struct gt_trace_function {
+    uint32_t file, function; /* strings; "~" is the file of built-in functions */
+    int64_t line;
+    int64_t primitive_calls, total_calls; /* -1: the profiler does not count calls */
+    double total_time, cumulative_time;   /* seconds, in the function alone and with what it called */
+    uint32_t caller, callers;             /* first and number of its callers in gt_trace_profile.caller */
+};
+
+struct gt_trace_caller {
+    uint32_t function; /* index into gt_trace_profile.function; GT_TRACE_NONE when the caller itself is not listed */
+    int64_t primitive_calls, total_calls;
+    double total_time, cumulative_time;
+};
+
+/* A frame of pyinstrument's call tree; parents stand before their children. */
+struct gt_trace_frame {
+    uint32_t parent;   /* index, GT_TRACE_NONE for the root */
+    uint32_t function; /* index into gt_trace_profile.function */
+    double time;       /* seconds, with its children */
+};
+
+/* One dump. Step and time come from the folder's name in SMDebug's grammar, else they are not known. */
+struct gt_trace_profile {
+    uint32_t file;
+    enum gt_trace_profiler profiler;
+    uint32_t framework, node;        /* strings, GT_TRACE_NONE outside of SMDebug's folders */
+    uint32_t start_mode, end_mode;   /* "train", "eval", "global", "prestepzero", "posthookclose"...; GT_TRACE_NONE */
+    uint32_t start_phase, end_phase; /* "start", "stepstart", "forwardpassend", "stepend", "end"; GT_TRACE_NONE */
+    double start_step, end_step;     /* -1 before step 0, INFINITY after the last; NaN unknown */
+    int64_t start, end;              /* ns; -GT_TRACE_EVER and GT_TRACE_EVER when not known */
+    uint32_t report;                 /* path of pyinstrument's .html beside it, or GT_TRACE_NONE */
+    double duration;                 /* seconds profiled as the dump says, NaN when it does not */
+    size_t function_count, caller_count, frame_count;
+    struct gt_trace_function *function; /* ordered by file, line, name */
+    struct gt_trace_caller *caller;
+    struct gt_trace_frame *frame;
+};
+
+struct gt_trace {
+    struct gt_strings strings;
+    struct gt_trace_events events;
+    struct gt_trace_samples samples;
+    struct gt_trace_file *file;
+    struct gt_trace_process *process;
+    struct gt_trace_track *track;
+    struct gt_trace_series *series;
+    struct gt_trace_step *step; /* sorted by node, start; all steps, filters or not */
+    struct gt_trace_profile *profile;
+    struct gt_trace_argument *argument;
+    size_t file_count, process_count, track_count, series_count, step_count, profile_count, argument_count;
+    size_t file_capacity, process_capacity, track_capacity, series_capacity, step_capacity, profile_capacity,
+        argument_capacity;
+    uint64_t ignored; /* files of folders that are no trace */
+};
+
+/* What to read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them, samples between them.
+ */
+struct gt_trace_options {
+    int64_t start, end; /* ns since the epoch */
+    bool from_first;    /* start and end count from the first event or sample of all files */
+    bool by_step;       /* instead keep what overlaps the windows of steps start_step..end_step, node by node */
+    int32_t start_step, end_step;
+    const char *select;                      /* extended regular expression on the names of events; NULL all */
+    const char *node;                        /* one node by name, or a rank by number; NULL all */
+    const char *const *suffixes;             /* NULL-terminated: only files whose names end so; NULL all */
+    const char *const *arguments;            /* NULL-terminated: arguments of events to keep; NULL none */
+    bool no_events, no_samples, no_profiles; /* count them, do not keep them */
+    int threads;                             /* 0: one for each core */
+    size_t block;                            /* bytes read at a time; 0: 1 MiB */
+    uint64_t ceiling;                        /* bytes of text that one file may inflate to; 0: 1 TiB */
+};
+#define GT_TRACE_OPTIONS ((struct gt_trace_options){.start = -GT_TRACE_EVER, .end = GT_TRACE_EVER})
+
+/* Read files, and the traces in folders. -ENOENT, -EACCES name the path; -EINVAL: a file that was named is no trace, or
+ * an option is wrong; -EFBIG: a file inflates without end. */
+int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count,
+                  const struct gt_trace_options *options, struct gt_error *error);
+void gt_trace_close(struct gt_trace *trace);
+
+/* "" for GT_TRACE_NONE. */
+const char *gt_trace_text(const struct gt_trace *trace, uint32_t string);
+/* The number of a text, GT_TRACE_NONE when no event has it. */
+uint32_t gt_trace_find(const struct gt_trace *trace, const char *text);
+/* Where an event belongs. */
+const struct gt_trace_process *gt_trace_process_of(const struct gt_trace *trace, size_t event);
+const struct gt_trace_file *gt_trace_file_of(const struct gt_trace *trace, size_t event);
+/* The node of a file, or its path when nothing tells the node: what tells ranks and hosts apart. */
+uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
+/* Indices of all events by start, longer ones first, then in file order; to be freed. NULL without memory. */
+uint32_t *gt_trace_order(const struct gt_trace *trace);
+/* The kept argument number `key` of an event, or NULL. */
+const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, size_t event, uint32_t key);
+
+#endif

@@ -1,0 +1,323 @@
+/* Timelines of the Trace Event Format: what is read, paired, filtered, and what damage leaves. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/trace_file.h"
+#include "trace/scan.h"
+
+#define BASE INT64_C(1700000000000000000)
+
+/* Laid out as PyTorch's profiler does. */
+static const char kineto[] =
+    "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [{\"id\": 0, \"name\": \"A {GPU}\"}],\n"
+    "  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8},\n"
+    "  \"baseTimeNanoseconds\": 1700000000000000000,\n  \"traceEvents\": [\n"
+    "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#4\", \"pid\": 9, \"tid\": 9, \"ts\": 1000, \"dur\": 500},\n"
+    "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 9, \"tid\": 9, \"ts\": 1100.123, \"dur\": 7.5,"
+    " \"args\": {\"External id\": 41, \"Input Dims\": [[2, 3], [\"}\"]]}},\n"
+    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm<4>\", \"pid\": 0, \"tid\": 7, \"ts\": 1200, \"dur\": 0.001,"
+    " \"args\": {\"External id\": 41, \"correlation\": 77, \"stream\": 7}},\n"
+    "{\"ph\": \"s\", \"id\": 77, \"pid\": 9, \"tid\": 9, \"ts\": 1101, \"cat\": \"ac2g\", \"name\": \"ac2g\"},\n"
+    "{\"ph\": \"i\", \"s\": \"t\", \"name\": \"[memory]\", \"pid\": 9, \"tid\": 9, \"ts\": 1700, \"args\": {\"Bytes\": 4096, \"Total Allocated\": 8192}},\n"
+    "{\"name\": \"process_name\", \"ph\": \"M\", \"ts\": 0, \"pid\": 9, \"tid\": 0, \"args\": {\"name\": \"python\"}},\n"
+    "{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 0, \"tid\": 7, \"args\": {\"name\": \"stream 7\"}}\n"
+    "],\n \"traceName\": \"x.json\"\n}\n";
+
+static void kineto_is_read(void **state)
+{
+    static const char *const wanted[] = {"Total Allocated", "Input Dims", NULL};
+    struct gt_trace_options options = GT_TRACE_OPTIONS;
+    options.arguments = wanted;
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", kineto), &options);
+    const struct gt_trace_events *events = &trace->events;
+    assert_int_equal(events->count, 5);
+    assert_string_equal(trace->file[0].format, "chrome");
+    assert_int_equal(trace->file[0].rank, 3);
+    assert_string_equal(gt_trace_text(trace, trace->file[0].node), "rank 3");
+    size_t mm = trace_event(trace, "aten::mm"), kernel = trace_event(trace, "gemm<4>");
+    assert_int_equal(events->start[mm], BASE + 1100123);
+    assert_int_equal(events->duration[mm], 7500);
+    assert_int_equal(events->duration[kernel], 1);
+    assert_int_equal(events->external[mm], events->external[kernel]);
+    assert_int_equal(events->id[kernel], 77);
+    assert_int_equal(events->id[mm], GT_TRACE_NO_ID);
+    assert_int_equal(events->step[mm], 4);
+    assert_int_equal(events->step[trace_event(trace, "[memory]")], GT_TRACE_NO_STEP);
+    assert_int_equal(events->bytes[trace_event(trace, "[memory]")], 4096);
+    assert_true(gt_trace_argument(trace, trace_event(trace, "[memory]"), 0)->number == 8192);
+    assert_string_equal(gt_trace_text(trace, gt_trace_argument(trace, mm, 1)->text), "[[2, 3], [\"}\"]]");
+    assert_null(gt_trace_argument(trace, mm, 0));
+    assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, mm)->name), "python");
+    assert_string_equal(gt_trace_text(trace, trace->track[events->track[kernel]].name), "stream 7");
+    assert_int_equal(trace->step_count, 1);
+    assert_int_equal(trace->step[0].end, BASE + 1500000);
+    gt_trace_close(trace);
+}
+
+static void a_base_behind_the_events_counts(void **state)
+{
+    const char *text = "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"ts\": 5, \"dur\": 1}],"
+                       " \"baseTimeNanoseconds\": 1700000000000000000}";
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
+    assert_int_equal(trace->events.count, 1);
+    assert_int_equal(trace->events.start[0], BASE + 5000);
+    assert_int_equal(trace->file[0].read, 1);
+    assert_int_equal(trace->file[0].clock, GT_CLOCK_RECORD);
+    gt_trace_close(trace);
+}
+
+static void times_are_exact(void **state)
+{
+    const char *text = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1700000000000001.234,\"dur\":7007199254740993},"
+                       "{\"ph\":\"X\",\"name\":\"b\",\"ts\":\"1.7e15\",\"dur\":0.0015},"
+                       "{\"ph\":\"X\",\"name\":\"c\",\"ts\":-3.0004,\"dur\":-1},"
+                       "{\"ph\":\"X\",\"name\":\"d\",\"ts\":1e300},"
+                       "{\"ph\":\"X\",\"name\":\"e\",\"ts\":9223372036854775}]";
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
+    assert_int_equal(trace->events.count, 4);
+    assert_int_equal(trace->events.start[0], INT64_C(1700000000000001234));
+    assert_int_equal(trace->events.duration[0], INT64_C(7007199254740993000));
+    assert_int_equal(trace->events.duration[1], 2);
+    assert_int_equal(trace->events.start[1], INT64_C(1700000000000000000));
+    assert_int_equal(trace->events.start[2], -3000);
+    assert_int_equal(trace->events.duration[2], 0);
+    assert_int_equal(trace->events.start[3], INT64_C(9223372036854775000));
+    assert_int_equal(trace->file[0].damage.bad_events, 1);
+    gt_trace_close(trace);
+}
+
+/* Two threads interleaved: pairs are per thread, and both arguments count. */
+static void pairs_are_by_process_and_thread(void **state)
+{
+    const char *text = "[{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"args\":{\"x\":1,\"y\":2}},"
+                       "{\"ph\":\"B\",\"name\":\"b\",\"pid\":1,\"tid\":2,\"ts\":5},"
+                       "{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":10,\"args\":{\"y\":3}},"
+                       "{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":20,\"args\":{\"bytes\":8}},"
+                       "{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":21},"
+                       "{\"ph\":\"B\",\"name\":\"open\",\"pid\":1,\"tid\":2,\"ts\":22},"
+                       "{\"ph\":\"X\",\"name\":\"last\",\"pid\":1,\"tid\":2,\"ts\":23,\"dur\":7}]";
+    static const char *const wanted[] = {"x", "y", NULL};
+    struct gt_trace_options options = GT_TRACE_OPTIONS;
+    options.arguments = wanted;
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), &options);
+    const struct gt_trace_events *events = &trace->events;
+    size_t a = trace_event(trace, "a"), b = trace_event(trace, "b"), open = trace_event(trace, "open");
+    assert_int_equal(events->count, 4);
+    assert_int_equal(events->start[a], 0);
+    assert_int_equal(events->duration[a], 10000);
+    assert_int_equal(events->start[b], 5000);
+    assert_int_equal(events->duration[b], 15000);
+    assert_int_equal(events->bytes[b], 8);
+    assert_int_equal(events->phase[a], 'X');
+    assert_true(gt_trace_argument(trace, a, 0)->number == 1);
+    assert_true(gt_trace_argument(trace, a, 1)->number == 3);
+    assert_int_equal(events->flag[open], GT_TRACE_PAIRED | GT_TRACE_UNCLOSED);
+    assert_int_equal(events->duration[open], 8000);
+    assert_int_equal(trace->file[0].damage.unopened, 1);
+    assert_int_equal(trace->file[0].damage.unclosed, 1);
+    gt_trace_close(trace);
+}
+
+static void an_end_without_thread_closes_the_latest(void **state)
+{
+    const char *text = "[{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":4,\"ts\":0},{\"ph\":\"E\",\"pid\":1,\"ts\":9}]";
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
+    assert_int_equal(trace->events.count, 1);
+    assert_int_equal(trace->events.duration[0], 9000);
+    gt_trace_close(trace);
+}
+
+static void every_phase_is_kept(void **state)
+{
+    const char *text =
+        "[{\"ph\":\"C\",\"name\":\"c\",\"pid\":1,\"ts\":1,\"id\":\"0x1f\",\"args\":{\"v\":1}},{\"ph\":\"b\",\"name\":\"n\",\"cat\":\"k\","
+        "\"id\":\"txt\",\"pid\":1,\"ts\":1},{\"ph\":\"f\",\"bp\":\"e\",\"id\":3,\"name\":\"f\",\"pid\":\"Spans\",\"tid\":\"x\",\"ts\":2},"
+        "{\"ph\":\"i\",\"name\":\"i\",\"ts\":2,\"s\":\"g\"},{\"ph\":\"X\",\"name\":\"no time\"},{\"ph\":\"P\",\"name\":\"p\",\"ts\":1},{},]";
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
+    char phases[16] = {0};
+    assert_int_equal(trace->events.count, 6);
+    memcpy(phases, trace->events.phase, 6);
+    assert_string_equal(phases, "CbfiXP");
+    assert_int_equal(trace->events.id[0], 0x1f);
+    assert_int_equal(trace->events.flag[1], GT_TRACE_TEXT_ID);
+    assert_string_equal(gt_trace_text(trace, (uint32_t)trace->events.id[1]), "txt");
+    assert_int_equal(trace->events.id[2], 3);
+    assert_int_equal(trace->events.flag[4], GT_TRACE_NO_TIME);
+    assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, 2)->pid), "Spans");
+    assert_int_equal(trace->file[0].damage.bad_events, 0);
+    gt_trace_close(trace);
+}
+
+/* What is cut off at any byte gives the events that are whole, for every size of block, on one thread and on several.
+ */
+static void whole_events_of_a_cut_file_are_kept(void **state)
+{
+    for (size_t length = strlen(kineto); length > 400; length -= 7) {
+        const char *path = trace_write(*state, "t.json", kineto, length), *at = kineto;
+        size_t whole = 0;
+        for (const char *end; (end = strstr(at, "},\n{\"ph\"")) && (size_t)(end - kineto) < length; at = end + 1)
+            whole++;
+        struct gt_trace *first = NULL;
+        for (int i = 0; i < 4; i++) {
+            struct gt_trace_options options = GT_TRACE_OPTIONS;
+            options.block = (size_t[]){0, 64, 101, 333}[i];
+            options.threads = i % 2 ? 3 : 1;
+            struct gt_trace *trace = trace_load(path, &options);
+            assert_in_range(trace->events.count, whole, 5);
+            if (first) {
+                assert_int_equal(trace->events.count, first->events.count);
+                assert_memory_equal(&trace->file[0].damage, &first->file[0].damage, sizeof first->file[0].damage);
+                assert_memory_equal(trace->events.start, first->events.start, first->events.count * sizeof(int64_t));
+                gt_trace_close(trace);
+            } else {
+                first = trace;
+            }
+        }
+        gt_trace_close(first);
+    }
+}
+
+static void damage_is_passed_over_and_counted(void **state)
+{
+    const char *text =
+        "[{\"ph\":\"X\",\"name\":\"one\",\"ts\":1},\n{\"ph\":\"X\",\"name\":\"qu\"ote\",\"ts\":2},\n"
+        "{\"ph\":\"X\",\"name\":\"two\",\"ts\":3},\n{\"ph\":\"X\",\"name\":\"con\ttrol\x01\",\"ts\":4},\n"
+        "garbage,{\"name\":\"no phase\"},{\"ph\":\"X\",\"name\":\"nan\",\"ts\":6,\"args\":{\"o\":NaN}},\n"
+        "{\"ph\":\"X\",\"name\":\"three\",\"ts\":5}]";
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
+    const struct gt_trace_damage *damage = &trace->file[0].damage;
+    trace_event(trace, "one");
+    trace_event(trace, "two");
+    trace_event(trace, "con\ttrol\x01");
+    trace_event(trace, "nan");
+    trace_event(trace, "three");
+    assert_int_equal(trace->events.count, 5);
+    assert_int_equal(damage->mended, 2);
+    assert_int_equal(damage->bad_events, 2);
+    assert_true(damage->lost_bytes > 0);
+    assert_true(damage->first[0]);
+    assert_false(damage->cut_off);
+    gt_trace_close(trace);
+}
+
+static void gzip_is_read_member_after_member(void **state)
+{
+    struct gt_trace *trace = trace_load(trace_write_gzip(*state, "t.json.gz", kineto, 5), NULL);
+    assert_int_equal(trace->events.count, 5);
+    assert_false(trace->file[0].damage.cut_off);
+    assert_int_equal(trace->file[0].bytes, strlen(kineto));
+    gt_trace_close(trace);
+}
+
+static void cut_gzip_says_so(void **state)
+{
+    char bytes[4096];
+    FILE *file = fopen(trace_write_gzip(*state, "whole.json.gz", kineto, 1), "rb");
+    size_t length = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    struct gt_trace *trace = trace_load(trace_write(*state, "cut.json.gz", bytes, length - 60), NULL);
+    assert_true(trace->file[0].damage.cut_off);
+    assert_in_range(trace->events.count, 1, 5);
+    gt_trace_close(trace);
+}
+
+static void filters_keep_what_they_say(void **state)
+{
+    const char *path = trace_write_text(*state, "t.json", kineto);
+    struct gt_trace_options options = GT_TRACE_OPTIONS;
+    options.start = BASE + 1107622; /* one nanosecond before aten::mm ends */
+    options.end = BASE + 1200000;
+    struct gt_trace *trace = trace_load(path, &options);
+    assert_int_equal(trace->events.count, 3); /* the step, mm and gemm */
+    assert_int_equal(trace->file[0].read, 5);
+    assert_int_equal(trace->file[0].kept, 3);
+    gt_trace_close(trace);
+    options = GT_TRACE_OPTIONS;
+    options.select = "^aten::|^ac2g$";
+    trace = trace_load(path, &options);
+    assert_int_equal(trace->events.count, 2);
+    gt_trace_close(trace);
+    options = GT_TRACE_OPTIONS;
+    options.by_step = true;
+    options.start_step = options.end_step = 4;
+    trace = trace_load(path, &options);
+    assert_int_equal(trace->events.count, 4); /* all but [memory], which lies behind the step */
+    gt_trace_close(trace);
+    options = GT_TRACE_OPTIONS;
+    options.from_first = true;
+    options.start = 500001;
+    trace = trace_load(path, &options);
+    assert_int_equal(trace->events.count, 1);
+    gt_trace_close(trace);
+    options = GT_TRACE_OPTIONS;
+    options.node = "3";
+    trace = trace_load(path, &options);
+    assert_int_equal(trace->events.count, 5);
+    gt_trace_close(trace);
+    options.node = "2";
+    trace = trace_load(path, &options);
+    assert_int_equal(trace->events.count, 0);
+    gt_trace_close(trace);
+}
+
+static void what_is_no_trace_is_refused(void **state)
+{
+    struct gt_trace *trace = NULL;
+    struct gt_trace_options options = GT_TRACE_OPTIONS;
+    struct gt_error error = {0};
+    const char *path = trace_write_text(*state, "t.txt", "hello");
+    assert_int_equal(gt_trace_load(&trace, &path, 1, &options, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "t.txt"));
+    path = "/nowhere/at/all.json";
+    error = (struct gt_error){0};
+    assert_int_equal(gt_trace_load(&trace, &path, 1, &options, &error), -ENOENT);
+    path = trace_write_text(*state, "t.json", kineto);
+    options.select = "(";
+    error = (struct gt_error){0};
+    assert_int_equal(gt_trace_load(&trace, &path, 1, &options, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "regular expression"));
+}
+
+static void braces_end_where_a_plain_reading_says(void **state)
+{
+    (void)state;
+    static const char letters[] = "{}\"\\ab{}\"[],: \n";
+    char text[400 + GT_SCAN_PAD];
+    unsigned seed = 7;
+    for (int round = 0; round < 20000; round++) {
+        size_t length = 1 + (size_t)(rand_r(&seed) % 399);
+        text[0] = '{';
+        for (size_t i = 1; i < length; i++)
+            text[i] = round % 3 ? (rand_r(&seed) % 9 ? 'x' : letters[rand_r(&seed) % 15]) : letters[rand_r(&seed) % 15];
+        memset(text + length, 0, GT_SCAN_PAD);
+        assert_int_equal(gt_scan_object_end(text, 0, length), gt_scan_object_end_plain(text, 0, length));
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, trace_folder_make, trace_folder_remove)
+    const struct CMUnitTest tests[] = {
+        TEST(kineto_is_read),
+        TEST(a_base_behind_the_events_counts),
+        TEST(times_are_exact),
+        TEST(pairs_are_by_process_and_thread),
+        TEST(an_end_without_thread_closes_the_latest),
+        TEST(every_phase_is_kept),
+        TEST(whole_events_of_a_cut_file_are_kept),
+        TEST(damage_is_passed_over_and_counted),
+        TEST(gzip_is_read_member_after_member),
+        TEST(cut_gzip_says_so),
+        TEST(filters_keep_what_they_say),
+        TEST(what_is_no_trace_is_refused),
+        TEST(braces_end_where_a_plain_reading_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
