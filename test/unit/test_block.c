@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/valgrind.h"
 #include "base/csv.h"
 #include "base/number.h"
 #include "sample/block.h"
@@ -139,6 +140,7 @@ static void test_nested(void **state)
     assert_int_equal(row[0].call, row[3].call);
     assert_int_equal(row[1].call, row[2].call);
     assert_int_not_equal(row[0].call, row[1].call);
+    SKIP_UNDER_VALGRIND();
     double cpu_time = row[2].cpu_time - row[1].cpu_time;
     assert_true(cpu_time > 0.03 && cpu_time < 0.06);
 }

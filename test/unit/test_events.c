@@ -137,6 +137,7 @@ static void resize_queue(struct gt_events *events, enum gt_event_source source, 
 static void loss_is_told(void **state)
 {
     (void)state;
+    SKIP_UNDER_VALGRIND();
     struct gt_events *events = open_or_skip(FORKS);
     resize_queue(events, GT_EVENTS_FORKS, 16384);
     struct seen stalled = {0}, after = {0};
