@@ -33,7 +33,7 @@ class Contestant:
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "recording.csv"
             with open(pathlib.Path(folder) / "output", "w+") as output:
-                process = subprocess.Popen(self.command(pid, file), stdout=output, stderr=subprocess.STDOUT)
+                process = subprocess.Popen(self.command(pid, file), stdout=output, stderr=subprocess.STDOUT, cwd=folder)
                 time.sleep(self.settle)
                 begin, used = time.time(), sum(map(cpu_seconds, descendants(process.pid)))
                 time.sleep(seconds)
