@@ -47,3 +47,12 @@ int command_number(const struct command *command)
         number++;
     return number;
 }
+
+bool command_is_group(const char *word)
+{
+    size_t length = strlen(word);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (!strncmp(commands[i]->name, word, length) && commands[i]->name[length] == ' ')
+            return true;
+    return false;
+}

@@ -67,17 +67,34 @@ static void print_usage(FILE *out, const struct command *command)
         fputs("Usage: gpu-tracker --execute=COMMAND [options]\n       gpu-tracker NAME [options] [arguments]\n", out);
 }
 
+static void print_command(FILE *out, const struct command *command)
+{
+    int printed = fprintf(out, "  %-*s", COMMAND_INDENT - 2, command->name);
+    if (printed > COMMAND_INDENT)
+        fprintf(out, "\n%*s", COMMAND_INDENT, "");
+    wrap(out, command->summary, COMMAND_INDENT, COMMAND_INDENT);
+}
+
 static void print_commands(FILE *out)
 {
     fputs("\nCommands (gpu-tracker NAME --help explains each):\n", out);
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (!*commands[i]->name)
             continue;
-        int printed = fprintf(out, "  %-*s", COMMAND_INDENT - 2, commands[i]->name);
-        if (printed > COMMAND_INDENT)
-            fprintf(out, "\n%*s", COMMAND_INDENT, "");
-        wrap(out, commands[i]->summary, COMMAND_INDENT, COMMAND_INDENT);
+        print_command(out, commands[i]);
     }
+}
+
+void help_print_group(FILE *out, const char *word)
+{
+    size_t length = strlen(word);
+    fprintf(
+        out,
+        "Usage: gpu-tracker %s NAME [options] [arguments]\n\nCommands (gpu-tracker %s NAME --help explains each):\n",
+        word, word);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (!strncmp(commands[i]->name, word, length) && commands[i]->name[length] == ' ')
+            print_command(out, commands[i]);
 }
 
 void help_print(FILE *out, const struct command *command)

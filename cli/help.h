@@ -7,6 +7,8 @@
 #include "option.h"
 
 void help_print(FILE *out, const struct command *command);
+/* The commands whose names begin with `word`. */
+void help_print_group(FILE *out, const char *word);
 /* "-o, --output=FILE" */
 enum { HELP_TERM_SIZE = 80 };
 const char *help_term(const struct option *option, char text[HELP_TERM_SIZE]);

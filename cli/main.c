@@ -25,6 +25,17 @@ static void occupy_standard_streams(void)
     }
 }
 
+/* "sub-track" alone, or with something that is none of its commands. */
+static int incomplete_command(const char *group, const char *word)
+{
+    if (word && (!strcmp(word, "--help") || !strcmp(word, "-h"))) {
+        help_print_group(stdout, group);
+        return 0;
+    }
+    return say_usage("%s: %s%s%s (see gpu-tracker %s --help)", group, word ? "there is no command '" : "which command",
+                     word ? word : "", word ? "'" : "?", group);
+}
+
 static int unknown_command(const char *word)
 {
     struct suggestion suggestion = {.word = word};
@@ -85,6 +96,8 @@ int main(int count, char **words)
         return agent_main(count - 1, words + 1);
     if (count && words[0][0] != '-') {
         command = command_find(count, words, &used);
+        if (!command && command_is_group(words[0]))
+            return incomplete_command(words[0], count > 1 ? words[1] : NULL);
         if (!command)
             return unknown_command(words[0]);
     }

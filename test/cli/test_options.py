@@ -133,6 +133,8 @@ def test_output_to_what_is_no_file(cli):
     ("FILE", ["report"]),
     ("'ksh'", ["completion", "ksh"]),
     ("unknown command 'reprot': did you mean 'report'", ["reprot"]),
+    ("sub-track: which command?", ["sub-track"]),
+    ("sub-track: there is no command 'analyse'", ["sub-track", "analyse"]),
     ("gpu-tracker run -- ls", ["ls"]),
     ("'nosuch'", ["help", "nosuch"]),
     ("unexpected argument 'x'", ["schema", "x"]),
