@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const int64_t SYSTEM_INTERVAL_NS = GT_SECOND / 20 - GT_SECOND / 200;
+
 struct gt_process_rate {
     pid_t pid;
     uint64_t start;
@@ -13,7 +15,7 @@ struct gt_process_rate {
 
 void gt_combine_init(struct gt_combiner *combine, bool detail, int core_count, double period)
 {
-    *combine = (struct gt_combiner){.detail = detail, .core_count = core_count};
+    *combine = (struct gt_combiner){.detail = detail, .core_count = core_count, .system_utilization = NAN};
     combine->shortest_ns = (int64_t)(period * 0.1e9);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         gt_values_clear(combine->peak[scope]);
@@ -155,6 +157,18 @@ static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
     row[GT_SCOPE_COMBINED].value[GT_SWAP] = sum_of_scope(sampler, GT_SWAP, GT_SCOPE_COMBINED);
 }
 
+/* The machine's CPU time comes in clock ticks: below some of them an interval tells nothing, and the last one stands. */
+static double system_utilization(struct gt_combiner *combine, const struct gt_sampler *sampler,
+                                 const struct gt_row *row)
+{
+    int64_t shortest = combine->shortest_ns > SYSTEM_INTERVAL_NS ? combine->shortest_ns : SYSTEM_INTERVAL_NS;
+    double utilization = gt_rate_next(&combine->cpu[GT_SCOPE_SYSTEM], row[GT_SCOPE_SYSTEM].value[GT_CPU_TIME],
+                                      sampler->frame.monotonic_ns, shortest, combine->core_count);
+    if (!isnan(utilization))
+        combine->system_utilization = utilization;
+    return combine->system_utilization;
+}
+
 static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
 {
     double job[GT_METRIC_COUNT];
@@ -165,7 +179,8 @@ static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sa
     double main = sampler->account.main_own_cpu;
     row[GT_SCOPE_MAIN].value[GT_CPU_TIME] = main;
     row[GT_SCOPE_DESCENDANTS].value[GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+    row[GT_SCOPE_SYSTEM].value[GT_CPU_UTILIZATION] = system_utilization(combine, sampler, row);
+    for (int scope = GT_SCOPE_MAIN; scope < GT_FIXED_ROWS; scope++)
         row[scope].value[GT_CPU_UTILIZATION] = gt_rate_next(&combine->cpu[scope], row[scope].value[GT_CPU_TIME],
                                                             sampler->frame.monotonic_ns, combine->shortest_ns,
                                                             combine->core_count);

@@ -9,7 +9,8 @@
 struct gt_combiner {
     bool detail;
     int core_count;
-    int64_t shortest_ns; /* an interval of utilisation is at least this long */
+    int64_t shortest_ns;       /* an interval of utilisation is at least this long */
+    double system_utilization; /* of the last interval long enough to tell */
     struct gt_rate cpu[GT_FIXED_ROWS];
     double peak[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* running values of the metrics of kind PEAK */
     double main_gone_cpu;                        /* CPU time of the main process after it ended */

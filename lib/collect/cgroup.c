@@ -311,10 +311,15 @@ static double read_figure(int fd, const struct source *source)
     return end == at || errno ? NAN : (double)value * source->scale;
 }
 
+double gt_cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
+{
+    return read_figure(cgroup->figure[figure], cgroup->source[figure]);
+}
+
 void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES])
 {
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
-        ret[i] = read_figure(cgroup->figure[i], cgroup->source[i]);
+        ret[i] = gt_cgroup_read_one(cgroup, (enum gt_cgroup_figure)i);
 }
 
 const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)

@@ -29,11 +29,9 @@ static int open_group(void **ret, const struct gt_collect_options *options, stru
 
 static int collect(void *state, struct gt_frame *frame, struct gt_error *error)
 {
-    double figure[GT_CGROUP_FIGURES];
     (void)error;
-    gt_cgroup_read(state, figure);
-    frame->job[GT_CGROUP_RAM] = figure[GT_CGROUP_FIGURE_MEMORY];
-    frame->job[GT_CGROUP_RAM_PEAK] = figure[GT_CGROUP_FIGURE_MEMORY_PEAK];
+    frame->job[GT_CGROUP_RAM] = gt_cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY);
+    frame->job[GT_CGROUP_RAM_PEAK] = gt_cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
     return 0;
 }
 
