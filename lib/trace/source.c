@@ -77,6 +77,25 @@ static void begin_file(struct gt_reading *reading)
     memset(reading->cache, 0, sizeof reading->cache);
 }
 
+/* Profiles that lie outside of what was asked for are taken away again. */
+static void filter_profiles(struct gt_reading *reading)
+{
+    struct gt_trace *trace = reading->trace;
+    size_t kept = trace->profile_count;
+    while (kept && trace->profile[kept - 1].file == reading->file)
+        kept--;
+    for (size_t i = kept; i < trace->profile_count; i++) {
+        struct gt_trace_profile *profile = &trace->profile[i];
+        bool wanted = !reading->options->no_profiles && !reading->is_other_node &&
+                      profile->start <= reading->filter->end && profile->end >= reading->filter->start;
+        if (wanted)
+            trace->profile[kept++] = *profile;
+        else
+            gt_trace_profile_release(profile);
+    }
+    trace->profile_count = kept;
+}
+
 static int read_file(struct gt_reading *reading, const struct gt_trace_format *format, const char *path,
                      struct gt_error *error)
 {
@@ -92,6 +111,8 @@ static int read_file(struct gt_reading *reading, const struct gt_trace_format *f
         if (status >= 0)
             status = format->read(reading, path, error);
     }
+    if (status >= 0 && reading->sink)
+        filter_profiles(reading);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 

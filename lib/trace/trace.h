@@ -109,12 +109,11 @@ struct gt_trace_file {
     struct gt_trace_damage damage;
 };
 
-/* What is sampled over time: one device and dimension of one node. */
+/* What is sampled over time: one dimension of one device of one node. */
 struct gt_trace_series {
-    uint32_t type; /* "cpu", "gpu", "memory", "i/o", "network"; of our recordings the scope: "main", ... */
-    uint32_t name; /* "gpu0", "cpu3", "MemoryUsedPercent"; of our recordings the metric: "ram" */
-    uint32_t
-        dimension; /* "GPUUtilization", "GPUMemoryUtilization", "CPUUtilization"; of our recordings the unit: "bytes" */
+    uint32_t type;      /* "cpu", "gpu", "memory", "i/o", "network"; of our recordings the scope: "main", "gpu", ... */
+    uint32_t name;      /* "gpu0", "cpu3", "MemoryUsedPercent"; of our recordings "gpu0", a pid, or the scope again */
+    uint32_t dimension; /* "GPUUtilization", "GPUMemoryUtilization", ...; of our recordings the metric: "ram" */
     uint32_t node;
     uint32_t file; /* the first that had it; series of SMDebug go on from file to file */
 };
@@ -136,7 +135,7 @@ struct gt_trace_step {
 
 enum gt_trace_profiler { GT_PROFILER_CPROFILE, GT_PROFILER_PYINSTRUMENT };
 
-/* One function of a Python profile. */
+/* One function of a Python profile. One that is only named as a caller has calls of -1 and times of NaN. */
 struct gt_trace_function {
     uint32_t file, function; /* strings; "~" is the file of built-in functions */
     int64_t line;
@@ -146,7 +145,7 @@ struct gt_trace_function {
 };
 
 struct gt_trace_caller {
-    uint32_t function; /* index into gt_trace_profile.function; GT_TRACE_NONE when the caller itself is not listed */
+    uint32_t function; /* index into gt_trace_profile.function */
     int64_t primitive_calls, total_calls;
     double total_time, cumulative_time;
 };

@@ -1,0 +1,217 @@
+/* SMDebug's folders, Horovod's and TensorFlow's timelines, Python profiles and our own files, as small files that imitate
+ * what the tools write. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/trace_file.h"
+
+static void system_metrics_are_samples(void **state)
+{
+    /* Blanks or none, no name, a bad line in the middle, a last line that is cut off. */
+    const char *path = trace_write_text(
+        *state, "system/incremental/2020081805/1597730460.algo-1.json",
+        "{\"Type\": \"cpu\", \"Name\": \"cpu0\", \"Dimension\": \"CPUUtilization\", \"Value\": 12.5, \"NodeId\": \"algo-1\", "
+        "\"Timestamp\": 1597730460.1234567}\n"
+        "{\"Type\":\"gpu\",\"Name\":\"gpu0\",\"Dimension\":\"GPUMemoryUtilization\",\"Value\":3,\"NodeId\":\"algo-1\",\"Timestamp\":1597730461.0}\n"
+        "{\"Type\": \"gpu\", \"Na\n"
+        "{\"Type\":\"gpu\",\"Name\":\"gpu0\",\"Dimension\":\"GPUUtilization\",\"Value\":90,\"NodeId\":\"algo-1\",\"Timestamp\":1597730461.0}\n"
+        "{\"Type\":\"gpu\",\"Name\":\"gpu0\",\"Dimension\":\"GPUUtil");
+    struct gt_trace *trace = trace_load(path, NULL);
+    assert_string_equal(trace->file[0].format, "smdebug-system");
+    assert_int_equal(trace->samples.count, 3);
+    assert_int_equal(trace->series_count, 3);
+    assert_int_equal(trace->samples.time[0], INT64_C(1597730460123456700));
+    assert_true(trace->samples.value[0] == 12.5);
+    assert_string_equal(gt_trace_text(trace, trace->series[trace->samples.series[2]].dimension), "GPUUtilization");
+    assert_string_equal(gt_trace_text(trace, trace->series[0].node), "algo-1");
+    assert_int_equal(trace->file[0].damage.bad_samples, 2);
+    gt_trace_close(trace);
+}
+
+#define RECORD(base) \
+    "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":" base "}},\n"
+#define PHASE(pid, name) "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" pid ",\"args\":{\"name\":\"" name "\"}},\n"
+
+/* A pid's meaning and the base are a file's own: the second file has no base and other phases. */
+static void each_smdebug_file_stands_for_itself(void **state)
+{
+    trace_write_text(
+        *state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
+        "[\n" RECORD("1597730460000000")
+            PHASE("0", "Step:ModeKeys.TRAIN") "{\"name\":\"TRAIN\",\"ph\":\"X\",\"pid\":0,\"ts\":10,\"dur\":100,\"args\":{\"step_num\":\"3\",\"pid\":77,\"thread_id\":5}},\n" PHASE(
+                "1",
+                "DataIterator") "{\"name\":\"it\",\"ph\":\"X\",\"pid\":1,\"ts\":20,\"dur\":5,\"args\":{\"layer_name\":\"GetNext\",\"bytes_fetched\":64}},\n");
+    trace_write_text(
+        *state, "framework/pevents/2020081805/1597730466000000_1-algo-1_pythontimeline.json",
+        "[\n" PHASE(
+            "1",
+            "Step:ModeKeys.EVAL") "{\"name\":\"EVAL\",\"ph\":\"X\",\"pid\":1,\"ts\":7,\"dur\":1,\"args\":{\"step_num\":3}}]");
+    trace_write_text(*state, "framework/0-algo-1_model_timeline.json.tmp", "[");
+    struct gt_trace *trace = trace_load(*state, NULL);
+    const struct gt_trace_events *events = &trace->events;
+    assert_int_equal(trace->file_count, 2);
+    assert_string_equal(gt_trace_text(trace, trace->file[0].node), "algo-1-0");
+    assert_int_equal(trace->file[0].clock, GT_CLOCK_RECORD);
+    assert_int_equal(trace->file[1].clock, GT_CLOCK_UNKNOWN);
+    size_t train = trace_event(trace, "TRAIN"), get = trace_event(trace, "GetNext"), eval = trace_event(trace, "EVAL");
+    assert_int_equal(events->start[train], INT64_C(1597730460000010000));
+    assert_int_equal(events->start[eval], 7000);
+    assert_int_equal(events->step[get], 3); /* it lies in step 3 of its node */
+    assert_int_equal(events->bytes[get], 64);
+    assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, eval)->name), "Step:ModeKeys.EVAL");
+    assert_string_equal(gt_trace_text(trace, trace->track[events->track[train]].tid), "5");
+    assert_string_equal(gt_trace_text(trace, trace->track[events->track[train]].real_process), "77");
+    assert_int_equal(trace->step_count, 2); /* TRAIN 3 and EVAL 3 on two nodes are two steps */
+    assert_false(trace->file[0].damage.cut_off);
+    gt_trace_close(trace);
+}
+
+static void horovod_is_paired_and_keeps_instants(void **state)
+{
+    const char *text = "[\n" PHASE(
+        "1",
+        "tensor.a") "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"pid\":1,\"ts\":5},\n"
+                    "{\"ph\":\"X\",\"name\":\"0\",\"ts\":6,\"pid\":1,\"dur\":0},\n{\"ph\":\"X\",\"name\":\"1\",\"ts\":7,\"pid\":1},\n"
+                    "{\"ph\":\"i\",\"name\":\"CYCLE_START\",\"ts\":8,\"s\":\"g\"},\n{\"ph\":\"E\",\"ts\":9,\"pid\":1},\n{\"ph\":\"E\",\"ts\":9,\"pid\":1},\n";
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "timeline.json", text), NULL);
+    assert_string_equal(trace->file[0].format, "horovod");
+    assert_int_equal(trace->events.count, 4);
+    assert_int_equal(trace->events.duration[trace_event(trace, "NEGOTIATE_ALLREDUCE")], 4000);
+    assert_int_equal(trace->events.duration[trace_event(trace, "1")], 0);
+    assert_int_equal(trace->events.phase[trace_event(trace, "CYCLE_START")], 'i');
+    assert_int_equal(trace->file[0].damage.unopened, 1);
+    gt_trace_close(trace);
+}
+
+static void tensorflow_takes_its_base_from_a_name(void **state)
+{
+    trace_write_text(
+        *state,
+        "framework/tensorflow/detailed_profiling/2020081805/000000010/0-algo-1_1597730460000000_1597730461000000.metadata",
+        "");
+    trace_write_gzip(
+        *state,
+        "framework/tensorflow/detailed_profiling/2020081805/000000010/plugins/profile/2020_08_18/ip-10-0.trace.json.gz",
+        "{\"displayTimeUnit\":\"ns\",\"metadata\":{\"highres-ticks\":true},\"traceEvents\":[{\"ph\":\"X\",\"name\":\"op\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":2},{}]}",
+        1);
+    struct gt_trace *trace = trace_load(*state, NULL);
+    assert_int_equal(trace->file_count, 1);
+    assert_string_equal(trace->file[0].format, "tensorflow");
+    assert_string_equal(gt_trace_text(trace, trace->file[0].node), "ip-10-0");
+    assert_int_equal(trace->file[0].clock, GT_CLOCK_NAME);
+    assert_int_equal(trace->events.start[0], INT64_C(1597730460000001500));
+    assert_int_equal(trace->file[0].damage.bad_events, 0);
+    gt_trace_close(trace);
+}
+
+/* marshal.dumps({("a.py", 3, "f"): (1, 2, 0.5, 1.5, {("~", 0, "<built-in x>"): (1, 1, 0.25, 0.5)})}) */
+static const unsigned char dump[] =
+    "\xfb\xa9\x03\xfa\x04"
+    "a.py\xe9\x03\x00\x00\x00\xda\x01"
+    "f\xa9\x05\xe9\x01\x00\x00\x00\xe9\x02\x00\x00\x00"
+    "\xe7\x00\x00\x00\x00\x00\x00\xe0?\xe7\x00\x00\x00\x00\x00\x00\xf8?\xfb\xa9\x03\xda\x01~\xe9\x00\x00\x00\x00"
+    "\xfa\x0c<built-in x>\xa9\x04"
+    "r\x06\x00\x00\x00r\x06\x00\x00\x00\xe7\x00\x00\x00\x00\x00\x00\xd0?\xe7\x00\x00\x00\x00\x00\x00\xe0?"
+    "00";
+
+static void profiles_are_read(void **state)
+{
+    trace_write(*state,
+                "framework/pytorch/cprofile/0-algo-1/train-2-stepstart-1000000.5_train-*-end-2000000/python_stats",
+                dump, sizeof dump - 1);
+    struct gt_trace *trace = trace_load(*state, NULL);
+    assert_int_equal(trace->profile_count, 1);
+    const struct gt_trace_profile *profile = &trace->profile[0];
+    assert_string_equal(gt_trace_text(trace, profile->framework), "pytorch");
+    assert_string_equal(gt_trace_text(trace, profile->node), "algo-1-0");
+    assert_string_equal(gt_trace_text(trace, profile->start_mode), "train");
+    assert_string_equal(gt_trace_text(trace, profile->start_phase), "stepstart");
+    assert_true(profile->start_step == 2 && isinf(profile->end_step));
+    assert_int_equal(profile->start, 1000000500);
+    assert_int_equal(profile->end, 2000000000);
+    assert_int_equal(profile->function_count, 2);
+    const struct gt_trace_function *f = &profile->function[0];
+    assert_string_equal(gt_trace_text(trace, f->file), "a.py");
+    assert_int_equal(f->line, 3);
+    assert_int_equal(f->primitive_calls, 1);
+    assert_int_equal(f->total_calls, 2);
+    assert_true(f->total_time == 0.5 && f->cumulative_time == 1.5);
+    assert_int_equal(f->callers, 1);
+    assert_int_equal(profile->caller[f->caller].function, 1);
+    assert_true(profile->caller[f->caller].cumulative_time == 0.5);
+    assert_string_equal(gt_trace_text(trace, profile->function[1].function), "<built-in x>");
+    gt_trace_close(trace);
+}
+
+static void hostile_profiles_are_bounded(void **state)
+{
+    static const char *const bytes[] = {"{)\xff", "{(\xff\xff\xff\x7f", "{\xa9\x03r\x09\x00\x00\x00",
+                                        "{){{{{{{{{{{{{{{{{{{{{{{{{{{{"};
+    static const size_t lengths[] = {3, 6, 8, 29};
+    for (size_t i = 0; i < 4; i++) {
+        struct gt_trace *trace = trace_load(trace_write(*state, "x.prof", bytes[i], lengths[i]), NULL);
+        assert_true(trace->file[0].damage.cut_off);
+        assert_int_equal(trace->profile[0].function_count, 0);
+        gt_trace_close(trace);
+    }
+    for (size_t length = 2; length < sizeof dump - 1; length++)
+        gt_trace_close(trace_load(trace_write(*state, "x.prof", dump, length), NULL));
+}
+
+/* A profile that contains what is asked for is wanted, too. */
+static void profiles_are_chosen_by_time(void **state)
+{
+    trace_write(*state, "cprofile/0-algo-1/train-1-start-1000000_train-1-end-2000000/python_stats", dump,
+                sizeof dump - 1);
+    struct gt_trace_options options = GT_TRACE_OPTIONS;
+    options.start = 1200000000;
+    options.end = 1400000000;
+    struct gt_trace *trace = trace_load(*state, &options);
+    assert_int_equal(trace->profile_count, 1);
+    gt_trace_close(trace);
+    options.start = 2100000000;
+    options.end = 2400000000;
+    trace = trace_load(*state, &options);
+    assert_int_equal(trace->profile_count, 0);
+    gt_trace_close(trace);
+}
+
+static void blocks_are_slices(void **state)
+{
+    const char *path = trace_write_text(
+        *state, "blocks.csv",
+        "process_id,code_block_name,position,timestamp\r\n"
+        "12,load \\n,0,1700000000.25\r\n12,train,0,1700000001.0\r\n12,load \\n,1,1700000001.5\r\n");
+    struct gt_trace *trace = trace_load(path, NULL);
+    assert_string_equal(trace->file[0].format, "gpu-tracker");
+    assert_int_equal(trace->events.count, 2);
+    size_t load = trace_event(trace, "load \\n");
+    assert_int_equal(trace->events.start[load], INT64_C(1700000000250000000));
+    assert_int_equal(trace->events.duration[load], 1250000000);
+    assert_int_equal(trace->events.flag[trace_event(trace, "train")] & GT_TRACE_UNCLOSED, GT_TRACE_UNCLOSED);
+    gt_trace_close(trace);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, trace_folder_make, trace_folder_remove)
+    const struct CMUnitTest tests[] = {
+        TEST(system_metrics_are_samples),
+        TEST(each_smdebug_file_stands_for_itself),
+        TEST(horovod_is_paired_and_keeps_instants),
+        TEST(tensorflow_takes_its_base_from_a_name),
+        TEST(profiles_are_read),
+        TEST(hostile_profiles_are_bounded),
+        TEST(profiles_are_chosen_by_time),
+        TEST(blocks_are_slices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
