@@ -23,14 +23,14 @@ MEGABYTE = 10**6
 
 
 def samplers():
-    """Pids of samplers that live, by their command line."""
+    """Pids of this installation's samplers that live, by their command line."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if len(words) > 1 and words[0].endswith(b"gpu-tracker") and words[1] == b"agent":
+        if words[:2] == [os.fsencode(os.path.join(sys.prefix, "bin", "gpu-tracker")), b"agent"]:
             found.append(int(path.parent.name))
     return found
 
