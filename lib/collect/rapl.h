@@ -1,0 +1,60 @@
+/* Energy counters of processors: RAPL (Running Average Power Limit), of Intel and AMD.
+ *
+ * A zone is one counter. Zones contain each other, so a domain is summed over zones of one kind only: packages, DRAM, or the
+ * whole platform (psys, which contains the packages). Core and uncore are part of the package and left out. Copies of a counter
+ * count once: the MMIO copy of an MSR zone, and dies of one package whose counters advance alike.
+ *
+ * Sources: Documentation/power/powercap/powercap.rst and arch/x86/events/rapl.c in the kernel's sources. */
+#ifndef GT_COLLECT_RAPL_H
+#define GT_COLLECT_RAPL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/collector.h"
+
+enum gt_rapl_domain { GT_RAPL_PACKAGE, GT_RAPL_DRAM, GT_RAPL_PLATFORM, GT_RAPL_DOMAINS };
+enum gt_rapl_interface { GT_RAPL_PERF, GT_RAPL_POWERCAP, GT_RAPL_INTERFACES }; /* the earlier is preferred */
+
+struct gt_rapl_zone {
+    char name[64]; /* "package-0", "package-0/dram", "psys" */
+    enum gt_rapl_domain domain;
+    enum gt_rapl_interface interface;
+    int fd;             /* negative errno: it is there and may not be read */
+    double unit;        /* joules for each count */
+    uint64_t range;     /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
+    uint64_t last;      /* counts at the last reading */
+    int64_t last_ns;
+    bool is_begun;      /* there was a reading */
+    double joules;      /* since the first reading */
+    int package;        /* number in "package-0-die-1", else -1 */
+    int mirror;         /* zone of which this one is a copy as far as was seen, else -1 */
+    bool is_unread;     /* the last reading failed */
+    uint32_t wraps, resets;
+};
+
+enum { GT_RAPL_ZONES = 128 };
+
+struct gt_rapl_zones {
+    struct gt_rapl_zone zone[GT_RAPL_ZONES];
+    int count;
+};
+
+/* The next zone, cleared; NULL when there are too many. */
+struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
+                                 enum gt_rapl_domain domain, const char *name);
+/* Take in one reading. A lower one than the last is a wrap where that could be at any believable power; else the counter was
+ * set back, and what it drew up to then is lost. */
+void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns);
+/* Read every zone. One that fails has no reading this time: its next covers the gap. */
+void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns);
+/* Joules of a domain since the first reading, as one interface has them; NaN without, or when one of its zones has no reading. */
+double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
+/* Look for dies that show one and the same counter, after the first reading. */
+void gt_rapl_find_mirrors(struct gt_rapl_zones *zones);
+
+/* Append the zones of an interface; those that may not be read, too. */
+void gt_rapl_find_powercap(struct gt_rapl_zones *zones, const struct gt_root *root);
+void gt_rapl_find_perf(struct gt_rapl_zones *zones, const struct gt_root *root);
+
+#endif

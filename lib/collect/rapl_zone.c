@@ -1,0 +1,115 @@
+#include "collect/rapl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* More than any processor package, with its memory, can draw for long. */
+static const double MOST_WATTS = 2000;
+
+/* Two counters that are one differ by what was drawn between reading the one and the other. */
+static const double SAME_JOULES = 1;
+
+struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
+                                 enum gt_rapl_domain domain, const char *name)
+{
+    if (zones->count == GT_RAPL_ZONES)
+        return NULL;
+    struct gt_rapl_zone *zone = &zones->zone[zones->count++];
+    *zone = (struct gt_rapl_zone){.interface = interface, .domain = domain, .fd = -ENOENT, .package = -1, .mirror = -1};
+    snprintf(zone->name, sizeof zone->name, "%s", name);
+    int package, die;
+    if (sscanf(name, "package-%d-die-%d", &package, &die) == 2)
+        zone->package = package;
+    return zone;
+}
+
+void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
+{
+    double seconds = (double)(now_ns - zone->last_ns) / 1e9;
+    uint64_t growth = counts - zone->last;
+    if (!zone->is_begun) {
+        growth = 0;
+    } else if (counts < zone->last) {
+        uint64_t around = zone->range > zone->last ? zone->range - zone->last + counts : 0;
+        bool is_wrap = around && (double)around * zone->unit <= MOST_WATTS * seconds;
+        growth = is_wrap ? around : counts;
+        zone->wraps += is_wrap;
+        zone->resets += !is_wrap;
+    }
+    zone->joules += (double)growth * zone->unit;
+    zone->last = counts;
+    zone->last_ns = now_ns;
+    zone->is_begun = true;
+}
+
+/* A die that parts from the one it seemed to be a copy of is a counter of its own, and was from the first. */
+static void part(struct gt_rapl_zones *zones)
+{
+    for (int i = 0; i < zones->count; i++) {
+        struct gt_rapl_zone *zone = &zones->zone[i];
+        if (zone->mirror < 0 || zone->is_unread || zones->zone[zone->mirror].is_unread)
+            continue;
+        if (fabs(zone->joules - zones->zone[zone->mirror].joules) > SAME_JOULES)
+            zone->mirror = -1;
+    }
+}
+
+/* perf events answer in binary, files of powercap as text. */
+static int read_counts(const struct gt_rapl_zone *zone, uint64_t *ret)
+{
+    char text[32], *end;
+    if (zone->fd < 0)
+        return zone->fd;
+    if (zone->interface == GT_RAPL_PERF)
+        return read(zone->fd, ret, sizeof *ret) == sizeof *ret ? 0 : -EIO;
+    ssize_t length = gt_root_reread(zone->fd, text, sizeof text);
+    if (length <= 0)
+        return length < 0 ? (int)length : -EIO;
+    *ret = strtoull(text, &end, 10);
+    return end == text ? -EINVAL : 0;
+}
+
+void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns)
+{
+    for (int i = 0; i < zones->count; i++) {
+        struct gt_rapl_zone *zone = &zones->zone[i];
+        uint64_t counts;
+        zone->is_unread = read_counts(zone, &counts) < 0;
+        if (!zone->is_unread)
+            gt_rapl_advance(zone, counts, now_ns);
+    }
+    part(zones);
+}
+
+static bool are_dies_of_one_package(const struct gt_rapl_zone *a, const struct gt_rapl_zone *b)
+{
+    return a->package >= 0 && a->package == b->package && a->domain == b->domain && a->interface == b->interface;
+}
+
+void gt_rapl_find_mirrors(struct gt_rapl_zones *zones)
+{
+    for (int i = 0; i < zones->count; i++)
+        for (int j = 0; j < i && zones->zone[i].mirror < 0; j++) {
+            const struct gt_rapl_zone *a = &zones->zone[i], *b = &zones->zone[j];
+            double apart = ((double)a->last - (double)b->last) * a->unit;
+            if (are_dies_of_one_package(a, b) && !a->is_unread && !b->is_unread && fabs(apart) <= SAME_JOULES)
+                zones->zone[i].mirror = j;
+        }
+}
+
+double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
+{
+    double total = NAN;
+    for (int i = 0; i < zones->count; i++) {
+        const struct gt_rapl_zone *zone = &zones->zone[i];
+        if (zone->interface != interface || zone->domain != domain)
+            continue;
+        if (zone->is_unread)
+            return NAN;
+        total = (isnan(total) ? 0 : total) + (zone->mirror < 0 ? zone->joules : 0);
+    }
+    return total;
+}
