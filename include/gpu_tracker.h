@@ -213,6 +213,7 @@ struct gt_blocks_options {
         *sub_tracking_files; /* files and folders, NULL-terminated; NULL or none: what the run collected */
     int skip_bad_rows;       /* count malformed rows and warn of them; 0: the first one is an error */
     int calls;               /* add tables of every call and of every process */
+    int blocks_optional;     /* without any blocks, the overall figures alone instead of an error */
     void (*warn)(void *context, const char *sentence);           /* may be NULL */
     void (*progress)(void *context, unsigned long long samples); /* may be NULL; now and then while reading */
     void *context;
@@ -245,6 +246,41 @@ int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report
 int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error);
 int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
                       void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
+
+/* ---- Frames: tables of columns, for whoever computes with the data themselves ---------------------------------- */
+
+struct gt_frame;
+
+enum gt_frame_kind { GT_FRAME_NUMBER, GT_FRAME_INTEGER, GT_FRAME_TEXT };
+
+/* One of the three is set; the row's text i is the bytes from text_end[i - 1] (0 for the first) to text_end[i]. */
+struct gt_frame_column {
+    const char *name;
+    enum gt_frame_kind kind;
+    const double *number; /* NaN: missing */
+    const int64_t *integer;
+    const char *text;
+    const int64_t *text_end;
+};
+
+struct gt_time_span {
+    double start, stop; /* seconds since the epoch; both ends belong to it */
+};
+
+/* The samples of a recording, with the columns and in the units of its file; those inside any of the spans (NULL: all). */
+int gt_recording_frame(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_frame **ret,
+                       struct gt_error *error);
+/* What a recording says of its machine and units: one row. */
+int gt_recording_static_frame(const char *path, struct gt_frame **ret, struct gt_error *error);
+/* Every call of every block in sub-tracking files and folders of them, by start: code_block_name, process_id, thread_id,
+ * call, start, stop (seconds since the epoch; missing when it never ended), elapsed and self (seconds). */
+int gt_blocks_frame(const char *const *files, struct gt_frame **ret, struct gt_error *error);
+
+size_t gt_frame_rows(const struct gt_frame *frame);
+size_t gt_frame_columns(const struct gt_frame *frame);
+/* Borrowed from the frame; 0 or -ENOENT. */
+int gt_frame_column(const struct gt_frame *frame, size_t column, struct gt_frame_column *ret);
+void gt_frame_free(struct gt_frame *frame);
 
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
 

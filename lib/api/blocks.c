@@ -14,7 +14,7 @@
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
 {
-    return gt_blocks_report(ret, options, false, error);
+    return gt_blocks_report(ret, options, options->blocks_optional, error);
 }
 
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error)

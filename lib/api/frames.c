@@ -1,0 +1,209 @@
+/* The frames there are: what recordings and sub-tracking files hold. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/interval.h"
+#include "api/frame.h"
+#include "store/border.h"
+#include "store/fact.h"
+#include "store/store.h"
+
+enum { ORIGINAL_FACTS = 9 };
+
+/* ---- recordings ---- */
+
+/* Spans in order of their start, each with the latest stop of all up to it. */
+struct spans {
+    struct gt_time_span *span;
+    size_t count;
+};
+
+static int by_start(const void *a, const void *b)
+{
+    double one = ((const struct gt_time_span *)a)->start, other = ((const struct gt_time_span *)b)->start;
+    return (one > other) - (one < other);
+}
+
+static int prepare_spans(struct spans *ret, const struct gt_time_span *spans, size_t count)
+{
+    ret->count = count;
+    ret->span = malloc((count + 1) * sizeof *ret->span);
+    if (!ret->span)
+        return -ENOMEM;
+    if (count)
+        memcpy(ret->span, spans, count * sizeof *spans);
+    qsort(ret->span, count, sizeof *ret->span, by_start);
+    for (size_t i = 1; i < count; i++)
+        ret->span[i].stop = fmax(ret->span[i].stop, ret->span[i - 1].stop);
+    return 0;
+}
+
+static bool is_inside(const struct spans *spans, double time)
+{
+    size_t low = 0, high = spans->count; /* the spans before `low` have started by then */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spans->span[middle].start <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && time <= spans->span[low - 1].stop;
+}
+
+/* Those columns that the file has, in its order of importance: the original's, then ours. */
+static size_t choose_columns(const struct gt_columns *all, const struct gt_recording *recording,
+                             const struct gt_column **chosen, struct gt_frame *frame)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct gt_column *column = &all->column[i];
+        if (!gt_recording_has(recording, column->name))
+            continue;
+        chosen[count++] = column;
+        gt_frame_add_column(frame, column->name, GT_FRAME_NUMBER);
+    }
+    return count;
+}
+
+static int read_samples(struct gt_frame *frame, struct gt_recording *recording, const struct spans *spans,
+                        struct gt_error *error)
+{
+    struct gt_columns columns;
+    const struct gt_column *chosen[sizeof columns.column / sizeof *columns.column];
+    const struct gt_sample *sample;
+    int status;
+    gt_store_columns(&columns, gt_recording_machine(recording));
+    const struct gt_column *timestamp = &columns.column[gt_store_column_find(&columns, "timestamp")];
+    size_t count = choose_columns(&columns, recording, chosen, frame);
+    while ((status = gt_recording_next(recording, &sample, error)) > 0) {
+        if (spans && !is_inside(spans, gt_store_column_value(timestamp, sample)))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            gt_frame_number(frame, gt_store_column_value(chosen[i], sample));
+    }
+    for (size_t i = 0; i < count; i++)
+        if (chosen[i]->is_integer)
+            gt_frame_make_integer(frame, i);
+    return status;
+}
+
+int gt_recording_frame(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_frame **ret,
+                       struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    struct spans prepared = {0};
+    struct gt_frame *frame = gt_frame_new();
+    int status = gt_recording_open(&recording, path, error);
+    if (status >= 0 && spans && prepare_spans(&prepared, spans, span_count) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", path);
+    if (status >= 0)
+        status = read_samples(frame, recording, spans ? &prepared : NULL, error);
+    gt_recording_close(recording);
+    free(prepared.span);
+    if (status >= 0)
+        return gt_frame_finish(ret, frame, path, error);
+    gt_frame_free(frame);
+    return status;
+}
+
+int gt_recording_static_frame(const char *path, struct gt_frame **ret, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    int status = gt_recording_open(&recording, path, error);
+    if (status < 0)
+        return status;
+    const struct gt_machine *machine = gt_recording_machine(recording);
+    struct gt_frame *frame = gt_frame_new();
+    for (int i = 0; i < ORIGINAL_FACTS; i++) {
+        enum gt_fact_kind kind = gt_machine_facts[i].kind;
+        gt_frame_add_column(frame, gt_machine_facts[i].name,
+                            kind == GT_FACT_TEXT      ? GT_FRAME_TEXT
+                            : kind == GT_FACT_INTEGER ? GT_FRAME_INTEGER
+                                                      : GT_FRAME_NUMBER);
+    }
+    for (int i = 0; i < ORIGINAL_FACTS; i++) {
+        const struct gt_fact *fact = &gt_machine_facts[i];
+        if (fact->kind == GT_FACT_TEXT)
+            gt_frame_text(frame, gt_fact_text(fact, machine));
+        else if (fact->kind == GT_FACT_INTEGER)
+            gt_frame_integer(frame, (int64_t)gt_fact_number(fact, machine));
+        else
+            gt_frame_number(frame, gt_fact_number(fact, machine));
+    }
+    gt_recording_close(recording);
+    return gt_frame_finish(ret, frame, path, error);
+}
+
+/* ---- sub-tracking files ---- */
+
+enum { THREAD_COLUMN = 2, CALL_COLUMN = 3 };
+
+static int by_time(const void *a, const void *b)
+{
+    const struct gt_interval *one = a, *other = b;
+    return (one->start > other->start) - (one->start < other->start);
+}
+
+static struct gt_frame *frame_of_calls(const struct gt_intervals *intervals, const struct gt_names *names)
+{
+    struct gt_frame *frame = gt_frame_new();
+    gt_frame_add_column(frame, "code_block_name", GT_FRAME_TEXT);
+    gt_frame_add_column(frame, "process_id", GT_FRAME_INTEGER);
+    gt_frame_add_column(frame, "thread_id", GT_FRAME_NUMBER);
+    gt_frame_add_column(frame, "call", GT_FRAME_NUMBER);
+    gt_frame_add_column(frame, "start", GT_FRAME_NUMBER);
+    gt_frame_add_column(frame, "stop", GT_FRAME_NUMBER);
+    gt_frame_add_column(frame, "elapsed", GT_FRAME_NUMBER);
+    gt_frame_add_column(frame, "self", GT_FRAME_NUMBER);
+    for (size_t i = 0; i < intervals->count; i++) {
+        const struct gt_interval *call = &intervals->interval[i];
+        gt_frame_text(frame, names->text[call->name]);
+        gt_frame_integer(frame, call->process);
+        gt_frame_number(frame, call->thread < 0 ? NAN : (double)call->thread);
+        gt_frame_number(frame, call->call < 0 ? NAN : (double)call->call);
+        gt_frame_number(frame, call->start);
+        gt_frame_number(frame, call->unfinished ? NAN : call->stop);
+        gt_frame_number(frame, call->unfinished ? NAN : call->elapsed);
+        gt_frame_number(frame, call->unfinished ? NAN : call->self);
+    }
+    return frame;
+}
+
+/* Where what never ended is cut off: only its own row shows it, as missing. */
+static double last_time(const struct gt_border_list *list, bool monotonic)
+{
+    double last = -INFINITY;
+    for (size_t i = 0; i < list->count; i++)
+        last = fmax(last, monotonic ? list->border[i].monotonic : list->border[i].timestamp);
+    return last;
+}
+
+int gt_blocks_frame(const char *const *files, struct gt_frame **ret, struct gt_error *error)
+{
+    struct gt_border_list list = {0};
+    struct gt_intervals intervals = {0};
+    int status = 0;
+    for (; status >= 0 && *files; files++)
+        status = gt_border_list_add(&list, *files, error);
+    if (status >= 0) {
+        double end = last_time(&list, false), clock_end = last_time(&list, true);
+        status = gt_intervals_pair(&intervals, list.border, list.count);
+        if (status >= 0)
+            status = gt_intervals_close(&intervals, end, clock_end);
+        if (status < 0)
+            gt_error_system(error, -status, "code blocks");
+    }
+    if (status >= 0) {
+        qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_time);
+        struct gt_frame *frame = frame_of_calls(&intervals, &list.names);
+        gt_frame_make_integer(frame, THREAD_COLUMN);
+        gt_frame_make_integer(frame, CALL_COLUMN);
+        status = gt_frame_finish(ret, frame, "code blocks", error);
+    }
+    gt_intervals_release(&intervals);
+    gt_border_list_release(&list);
+    return status;
+}
