@@ -9,7 +9,7 @@
 PyObject *core_raise(int status, const struct gt_error *error)
 {
     const char *text = error && error->text[0] ? error->text : strerror(-status);
-    if (status == -EINVAL || status == -ERANGE || status == -ENODEV || status == -E2BIG)
+    if (status == -EINVAL || status == -ERANGE || status == -ENODEV || status == -E2BIG || status == -EBADMSG)
         return PyErr_Format(PyExc_ValueError, "%s", text);
     if (status == -ENOMEM)
         return PyErr_NoMemory();
@@ -210,7 +210,11 @@ static int add_type(PyObject *module, PyType_Spec *spec)
 
 static int fill(PyObject *module)
 {
-    return add_type(module, &core_sampler_spec) < 0 ? -1 : add_type(module, &core_sub_tracker_spec);
+    static PyType_Spec *const types[] = {&core_sampler_spec, &core_sub_tracker_spec, &core_table_spec};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (add_type(module, types[i]) < 0)
+            return -1;
+    return PyModule_AddFunctions(module, core_report_methods);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -3,9 +3,19 @@
 `Tracker` measures this process and all below it; `SubTracker` and `sub_track` mark stretches of code, and
 `SubTrackingAnalyzer` tells what each of them used.
 """
+from ._core import Table
 from ._core import version as _version
-from .sub_tracker import SubTracker, sub_track
+from .sub_tracker import (
+    CodeBlockResults,
+    ComparisonResults,
+    SubTracker,
+    SubTrackingAnalyzer,
+    SubTrackingResults,
+    TrackingComparison,
+    sub_track,
+)
 from .tracker import Tracker
 
 __version__ = _version()
-__all__ = ["SubTracker", "Tracker", "__version__", "sub_track"]
+__all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults", "Table",
+           "Tracker", "TrackingComparison", "__version__", "sub_track"]

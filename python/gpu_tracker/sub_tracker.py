@@ -1,10 +1,17 @@
 """Blocks of code: marking them, and what each of them used."""
-from collections.abc import Callable
-from typing import Any, TypeVar
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._core import SubTracker
+from . import _core
+from ._core import SubTracker, Table
+from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
 
-__all__ = ["SubTracker", "sub_track"]
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+__all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults",
+           "TrackingComparison", "sub_track"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -25,8 +32,6 @@ def sub_track(code_block_name: str | None = None, code_block_attribute: str | No
     """
 
     def decorate(function: _Function) -> _Function:
-        import os
-
         from ._wrap import wrap
 
         name = code_block_name
@@ -44,3 +49,194 @@ def sub_track(code_block_name: str | None = None, code_block_attribute: str | No
         return wrap(function, enter)
 
     return decorate
+
+
+def _warn(sentences: list[str]) -> None:
+    if sentences:
+        import logging
+
+        for sentence in sentences:
+            logging.getLogger("gpu_tracker").warning("%s", sentence)
+
+
+class SubTrackingAnalyzer:
+    """Tell what blocks of code used, from the tracking file of a `Tracker` and the marks of `SubTracker`.
+
+    The methods that return pandas objects need pandas (pip install gpu-tracker[pandas]); those that return a `Table` do
+    not. Files of the original gpu_tracker are read too.
+
+    Args:
+        tracking_file: The tracking file; None when only the sub-tracking file is of interest.
+        sub_tracking_file: The sub-tracking file.
+
+    Raises:
+        ValueError: A file is neither .csv nor .sqlite.
+    """
+
+    def __init__(self, tracking_file: str | None, sub_tracking_file: str) -> None:
+        for file in (tracking_file, sub_tracking_file):
+            if file is not None and not os.fspath(file).endswith((".csv", ".sqlite")):
+                raise ValueError(f"{file}: the name of a tracking file ends in .csv or .sqlite")
+        self._tracking_file = tracking_file
+        self._sub_tracking_file = sub_tracking_file
+
+    def _recording(self) -> str:
+        if self._tracking_file is None:
+            raise ValueError("the analyzer was made without a tracking file")
+        return self._tracking_file
+
+    def read_static_data(self) -> "Series":
+        """Units, capacities and counts of the tracking file."""
+        from . import _frames
+
+        table = self.static_data_table()
+        return _frames.series({name: table[name][0] for name in table.column_names})
+
+    def static_data_table(self) -> Table:
+        """`read_static_data` as a `Table` of one row."""
+        return _core.static_data(self._recording())
+
+    def load_code_block_names(self) -> list[str]:
+        """The names of the blocks, sorted."""
+        return sorted(set(self.calls_table()["code_block_name"]))
+
+    def combine_sub_tracking_files(self, files: list[str]) -> None:
+        """Make the analyzer's sub-tracking file of those that several processes have written.
+
+        Args:
+            files: .csv and .sqlite files, and folders of them.
+
+        Raises:
+            ValueError: The analyzer's file exists, or one of the files is given twice.
+        """
+        try:
+            _core.combine(self._sub_tracking_file, [os.fspath(file) for file in files])
+        except FileExistsError as error:
+            raise ValueError(error.strerror) from None
+
+    def load_timestamp_pairs(self, code_block_name: str) -> list[tuple[float, float]]:
+        """When the calls of a block began and ended, in seconds since the epoch; calls that never ended are left out.
+
+        Args:
+            code_block_name: The name of the block.
+        """
+        table = self.calls_table()
+        return [(start, stop)
+                for name, start, stop in zip(table["code_block_name"], table["start"], table["stop"])
+                if name == code_block_name and stop is not None]
+
+    def calls_table(self) -> Table:
+        """Every call of every block by its start: name, process, thread, call number, start, stop, elapsed, self.
+
+        Times are in seconds; self is the elapsed time without the blocks called inside.
+        """
+        return _core.calls([os.fspath(self._sub_tracking_file)])
+
+    def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> "DataFrame":
+        """The samples inside any of some spans of time, their ends included.
+
+        Args:
+            timestamp_pairs: The spans, in seconds since the epoch.
+        """
+        from . import _frames
+
+        return _frames.frame(self.timepoints_table(timestamp_pairs))
+
+    def timepoints_table(self, timestamp_pairs: Sequence[tuple[float, float]] | None = None) -> Table:
+        """`load_timepoints` as a `Table`; all samples when None."""
+        pairs = None if timestamp_pairs is None else list(timestamp_pairs)
+        return _core.timepoints(self._recording(), pairs)
+
+    def overall_timepoint_results(self) -> "DataFrame":
+        """Statistics over all samples: a row for each measurement, with min, max, mean, std, and further ones."""
+        overall: "DataFrame" = self._analyze([], True).overall
+        return overall
+
+    def sub_tracking_results(self) -> SubTrackingResults:
+        """Statistics over all samples and over those inside each block."""
+        return self._analyze([os.fspath(self._sub_tracking_file)], False)
+
+    def _analyze(self, files: list[str], blocks_optional: bool) -> SubTrackingResults:
+        import json
+
+        from . import _results
+
+        tree, text, warnings = _core.analyze(self._recording(), files, blocks_optional)
+        _warn(warnings)
+        results: SubTrackingResults = _results.from_tree("sub_tracking_results", json.loads(tree), text)
+        return results
+
+
+class TrackingComparison:
+    """Put the results of several sessions side by side.
+
+    Blocks match by name; those of one file whose names differ only in the line number match in order.
+
+    Args:
+        file_path_map: For each session's name the file of its `SubTrackingResults`: a pickle, or the JSON or pickle
+            that ``gpu-tracker sub-track analyze`` writes.
+
+    Raises:
+        ValueError: The sessions have different blocks, or there are none.
+
+    Attributes:
+        results_map: For each session's name its `SubTrackingResults`.
+    """
+
+    def __init__(self, file_path_map: dict[str, str]) -> None:
+        if not file_path_map:
+            raise ValueError("there is no session to compare")
+        if any("=" in name for name in file_path_map):
+            raise ValueError("the name of a session must not contain an equals sign")
+        self.results_map = {name: _load(path) for name, path in file_path_map.items()}
+        _, _, warnings = self._compare("mean")
+        _warn(warnings)
+
+    def compare(self, statistic: str = "mean") -> ComparisonResults:
+        """The sessions' values of a statistic, overall and for each block.
+
+        Args:
+            statistic: 'min', 'max', 'mean' or 'std'; also 'p50', 'p95' and 'p99' when all results have them.
+
+        Raises:
+            ValueError: There is no such statistic.
+        """
+        import json
+
+        from . import _results
+
+        tree, text, _ = self._compare(statistic)
+        results: ComparisonResults = _results.from_tree("comparison_results", json.loads(tree), text)
+        return results
+
+    def _compare(self, statistic: str) -> tuple[str, str, list[str]]:
+        import json
+        import tempfile
+
+        sessions = []
+        with tempfile.TemporaryDirectory() as folder:
+            for number, (name, results) in enumerate(self.results_map.items()):
+                path = os.path.join(folder, f"{number}.json")
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump(results.to_json(), file)
+                sessions.append(f"{name}={path}")
+            return _core.compare(sessions, statistic, True)
+
+
+def _load(path: str) -> SubTrackingResults:
+    """Results from a pickle or from JSON."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if data.lstrip()[:1] == b"{":
+        import json
+
+        from . import _results
+
+        results = _results.from_tree("sub_tracking_results", json.loads(data))
+    else:
+        import pickle
+
+        results = pickle.loads(data)
+    if not isinstance(results, SubTrackingResults):
+        raise ValueError(f"{path} holds no sub-tracking results")
+    return results

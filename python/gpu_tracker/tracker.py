@@ -334,29 +334,34 @@ class Tracker:
     # ---- results ----
 
     @property
-    def max_ram(self) -> MaxRAM | None:
-        """`ResourceUsage.max_ram` of the results; None before `stop`."""
-        return self.resource_usage and self.resource_usage.max_ram
+    def max_ram(self) -> MaxRAM:
+        """`ResourceUsage.max_ram` of the results."""
+        return self._results().max_ram
 
     @property
-    def max_gpu_ram(self) -> MaxGPURAM | None:
-        """`ResourceUsage.max_gpu_ram` of the results; None before `stop`."""
-        return self.resource_usage and self.resource_usage.max_gpu_ram
+    def max_gpu_ram(self) -> MaxGPURAM:
+        """`ResourceUsage.max_gpu_ram` of the results."""
+        return self._results().max_gpu_ram
 
     @property
-    def cpu_utilization(self) -> CPUUtilization | None:
-        """`ResourceUsage.cpu_utilization` of the results; None before `stop`."""
-        return self.resource_usage and self.resource_usage.cpu_utilization
+    def cpu_utilization(self) -> CPUUtilization:
+        """`ResourceUsage.cpu_utilization` of the results."""
+        return self._results().cpu_utilization
 
     @property
-    def gpu_utilization(self) -> GPUUtilization | None:
-        """`ResourceUsage.gpu_utilization` of the results; None before `stop`."""
-        return self.resource_usage and self.resource_usage.gpu_utilization
+    def gpu_utilization(self) -> GPUUtilization:
+        """`ResourceUsage.gpu_utilization` of the results."""
+        return self._results().gpu_utilization
 
     @property
-    def compute_time(self) -> ComputeTime | None:
-        """`ResourceUsage.compute_time` of the results; None before `stop`."""
-        return self.resource_usage and self.resource_usage.compute_time
+    def compute_time(self) -> ComputeTime:
+        """`ResourceUsage.compute_time` of the results."""
+        return self._results().compute_time
+
+    def _results(self) -> ResourceUsage:
+        if self.resource_usage is None:
+            raise RuntimeError("there are no results: they come when the tracking has stopped")
+        return self.resource_usage
 
     def to_json(self) -> dict[str, dict[str, Any]]:
         """The results as `json` takes them: the sections of `ResourceUsage`, then what else was measured.
@@ -366,14 +371,12 @@ class Tracker:
         Raises:
             RuntimeError: There are no results yet.
         """
-        if self.resource_usage is None:
-            raise RuntimeError("there are no results: they come when the tracking has stopped")
-        import json
-
+        tree: dict[str, dict[str, Any]] = _tree.with_null(dataclasses.asdict(self._results()))
         if self._json:
-            tree: dict[str, dict[str, Any]] = json.loads(self._json)
-            return tree
-        return _tree.with_null(dataclasses.asdict(self.resource_usage))
+            import json
+
+            tree = json.loads(self._json)
+        return tree
 
     def __str__(self) -> str:
         """The results for people.
@@ -381,8 +384,7 @@ class Tracker:
         Raises:
             RuntimeError: There are no results yet.
         """
-        self.to_json()
-        return self._text.rstrip("\n") or str(self.resource_usage)
+        return self._text.rstrip("\n") or str(self._results())
 
     def __repr__(self) -> str:
         return f"<gpu_tracker.Tracker: {self.state.name}>"

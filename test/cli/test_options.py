@@ -165,14 +165,13 @@ def test_an_existing_tracking_file_is_kept(refused, cli, tmp_path):
 
 
 @pytest.fixture
-def locked_folder(gpu_tracker):
+def locked_folder():
     """A folder that the command's user may read and not write, and how to become that user."""
     folder = pathlib.Path(tempfile.mkdtemp())
-    program = shutil.copy(gpu_tracker, folder)  # that user may not reach the original
     (folder / "out.txt").write_text("precious")
     (folder / "out.txt").chmod(0o444)
     folder.chmod(0o555)
-    yield folder, {"user": 65534, "executable": program} if os.geteuid() == 0 else {}
+    yield folder, {"user": 65534} if os.geteuid() == 0 else {}
     folder.chmod(0o755)
     shutil.rmtree(folder)
 

@@ -1,0 +1,196 @@
+"""Results of analyses. Figures and texts come from the library; pandas objects are made when they are asked for."""
+import copyreg
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from . import _frames, _tree
+from ._core import Table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+
+class _FromTree:
+    """What results of the library have in common: fields that are computed from its tree at first use."""
+
+    _kind: ClassVar[str]
+
+    def _set_tree(self, tree: dict[str, Any], text: str = "") -> Any:
+        self.__dict__.update(_report=tree, _text=text)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        tree = self.__dict__.get("_report")
+        if tree is None or name not in {field.name for field in dataclasses.fields(self)}:  # type: ignore[arg-type]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        value = self.__dict__[name] = self._compute(name, tree[name])
+        return value
+
+    @staticmethod
+    def _compute(name: str, value: Any) -> Any:
+        raise NotImplementedError(name)
+
+    def _to_tree(self) -> dict[str, Any]:
+        """The fields' values without pandas, for objects that did not come from the library."""
+        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}  # type: ignore
+
+    def to_json(self) -> dict[str, Any]:
+        """The results as `json` takes them. Numbers that are missing are None."""
+        tree = self.__dict__.get("_report")
+        return _tree.with_null(tree if tree is not None else self._to_tree())
+
+    def __str__(self) -> str:
+        """The results for people."""
+        if self.__dict__.get("_text"):
+            return str(self.__dict__["_text"]).rstrip("\n")
+        import json
+
+        return json.dumps(self.to_json(), indent=1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tree = self.__dict__.get("_report")
+        if tree is None:
+            return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]
+        return from_tree, (self._kind, tree, self.__dict__.get("_text", ""))
+
+
+def _plain(value: Any) -> Any:
+    """A pandas object, or a list or dict of them, as dicts."""
+    if isinstance(value, _FromTree):
+        return value.to_json()
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if hasattr(value, "iterrows"):
+        return {index: _plain(row) for index, row in value.iterrows()}
+    if hasattr(value, "to_dict"):
+        return {key: item.item() if hasattr(item, "item") else item for key, item in value.to_dict().items()}
+    return value
+
+
+def _nan(tree: Any) -> Any:
+    """Missing numbers as pandas has them."""
+    if isinstance(tree, dict):
+        return {key: _nan(value) for key, value in tree.items()}
+    return math.nan if tree is None else tree
+
+
+@dataclasses.dataclass(eq=False)
+class CodeBlockResults(_FromTree):
+    """What one block of code used.
+
+    Attributes:
+        name: The name of the block.
+        num_timepoints: Samples inside any of its calls.
+        num_calls: How often it was called.
+        num_non_empty_calls: Calls with a sample inside.
+        compute_time: Length of the calls in seconds: min, max, mean, std, total, and further statistics.
+        resource_usage: A row for each measurement, with min, max, mean, std, and further statistics.
+    """
+
+    name: str
+    num_timepoints: int
+    num_calls: int
+    num_non_empty_calls: int
+    compute_time: "Series"
+    resource_usage: "DataFrame"
+
+    _kind = "code_block_results"
+
+    @staticmethod
+    def _compute(name: str, value: Any) -> Any:
+        if name == "compute_time":
+            return _frames.series(_nan(value))
+        return _frames.statistics(_nan(value)) if name == "resource_usage" else value
+
+    def resource_usage_table(self) -> Table:
+        """`resource_usage` as a `Table`, which needs no pandas; the first column is "measurement"."""
+        return _frames.statistics_table(self.to_json()["resource_usage"])
+
+
+@dataclasses.dataclass(eq=False)
+class SubTrackingResults(_FromTree):
+    """What a run used, as a whole and in each block of code.
+
+    Attributes:
+        overall: A row for each measurement over all samples, with min, max, mean, std, and further statistics.
+        static_data: Units, capacities and counts of the tracking file.
+        code_block_results: One for each block.
+    """
+
+    overall: "DataFrame"
+    static_data: "Series"
+    code_block_results: list[CodeBlockResults]
+
+    _kind = "sub_tracking_results"
+
+    @staticmethod
+    def _compute(name: str, value: Any) -> Any:
+        if name == "code_block_results":
+            return [from_tree(CodeBlockResults._kind, block) for block in value]
+        return _frames.statistics(_nan(value)) if name == "overall" else _frames.series(_nan(value))
+
+    def overall_table(self) -> Table:
+        """`overall` as a `Table`, which needs no pandas; the first column is "measurement"."""
+        return _frames.statistics_table(self.to_json()["overall"])
+
+    def code_block_table(self) -> Table:
+        """A row for each block: its calls and their length in seconds."""
+        blocks = self.to_json()["code_block_results"]
+        columns = {key: [block[key] for block in blocks]
+                   for key in ("name", "num_timepoints", "num_calls", "num_non_empty_calls")}
+        for key in blocks[0]["compute_time"] if blocks else ():
+            columns[f"compute_time_{key}"] = [block["compute_time"][key] for block in blocks]
+        return Table(columns)
+
+
+@dataclasses.dataclass(eq=False)
+class ComparisonResults(_FromTree):
+    """Several sessions side by side; sessions come in ascending order of the value.
+
+    Attributes:
+        overall_resource_usage: For each measurement, its value in each session.
+        code_block_resource_usage: For each measurement and block, its value in each session.
+        code_block_compute_time: For each block, the length of its calls in each session.
+    """
+
+    overall_resource_usage: "dict[str, Series]"
+    code_block_resource_usage: "dict[str, dict[str, Series]]"
+    code_block_compute_time: "dict[str, Series]"
+
+    _kind = "comparison_results"
+
+    @staticmethod
+    def _compute(name: str, value: Any) -> Any:
+        if name == "code_block_resource_usage":
+            return {key: ComparisonResults._compute("", blocks) for key, blocks in value.items()}
+        return {key: _frames.series(_nan(sessions)) for key, sessions in value.items()}
+
+    def overall_resource_usage_table(self) -> Table:
+        """`overall_resource_usage` as a `Table`, which needs no pandas; the first column is "measurement"."""
+        return _frames.statistics_table(self.to_json()["overall_resource_usage"])
+
+    def code_block_compute_time_table(self) -> Table:
+        """`code_block_compute_time` as a `Table`, which needs no pandas; the first column is "name"."""
+        return _frames.statistics_table(self.to_json()["code_block_compute_time"], "name")
+
+
+_CLASSES: dict[str, type[_FromTree]] = {
+    cls._kind: cls for cls in (CodeBlockResults, SubTrackingResults, ComparisonResults)}
+
+
+def from_tree(kind: str, tree: dict[str, Any], text: str = "") -> Any:
+    """Results of the library, as pickles have them: an object where there is a class for it, else the tree itself."""
+    cls = _CLASSES.get(kind)
+    return tree if cls is None else cls.__new__(cls)._set_tree(tree, text)
+
+
+for _class in _CLASSES.values():
+    _class.__module__ = "gpu_tracker.sub_tracker"  # where the original has them, and pickles look for them

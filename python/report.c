@@ -1,0 +1,252 @@
+/* Analyses of files: the library's reports as texts, its frames as tables. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+/* ---- warnings ---- */
+
+/* Warnings are kept while the library works without the interpreter's lock, and handed over with the result. */
+struct warnings {
+    char **text;
+    size_t count;
+};
+
+static void keep_warning(void *context, const char *sentence)
+{
+    struct warnings *warnings = context;
+    char **grown = realloc(warnings->text, (warnings->count + 1) * sizeof *grown);
+    if (!grown)
+        return;
+    warnings->text = grown;
+    grown[warnings->count] = strdup(sentence);
+    warnings->count += grown[warnings->count] != NULL;
+}
+
+static PyObject *take_warnings(struct warnings *warnings)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < warnings->count; i++) {
+        PyObject *text = PyUnicode_DecodeUTF8(warnings->text[i], (Py_ssize_t)strlen(warnings->text[i]), "replace");
+        if (list && (!text || PyList_Append(list, text) < 0))
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+        free(warnings->text[i]);
+    }
+    free(warnings->text);
+    return list;
+}
+
+/* ---- lists of paths ---- */
+
+static void free_texts(char **texts)
+{
+    for (size_t i = 0; texts && texts[i]; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+/* A list of str or paths as a NULL-terminated array; NULL with an exception. */
+static char **texts_of(PyObject *list)
+{
+    Py_ssize_t count = PyList_Size(list);
+    char **texts = count < 0 ? NULL : calloc((size_t)count + 1, sizeof *texts);
+    for (Py_ssize_t i = 0; texts && i < count; i++) {
+        PyObject *bytes = NULL;
+        if (PyUnicode_FSConverter(PyList_GetItem(list, i), &bytes))
+            texts[i] = strdup(PyBytes_AsString(bytes));
+        Py_XDECREF(bytes);
+        if (!texts[i]) {
+            free_texts(texts);
+            texts = NULL;
+        }
+    }
+    if (!texts && !PyErr_Occurred())
+        PyErr_NoMemory();
+    return texts;
+}
+
+/* ---- reports ---- */
+
+static PyObject *render(const struct gt_report *report, const char *format)
+{
+    struct gt_error error = {0};
+    char *text = NULL;
+    size_t length = 0;
+    int status = gt_report_render(report, format, &text, &length, &error);
+    PyObject *ret = status < 0 ? core_raise(status, &error)
+                               : PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "surrogateescape");
+    free(text);
+    return ret;
+}
+
+/* (JSON, text, warnings) of a report, which is freed. */
+static PyObject *take_report(int status, struct gt_report *report, struct warnings *warnings,
+                             const struct gt_error *error)
+{
+    PyObject *list = take_warnings(warnings);
+    PyObject *json = status < 0 ? core_raise(status, error) : render(report, "json");
+    PyObject *text = json ? render(report, "text") : NULL;
+    gt_report_free(report);
+    if (list && text)
+        return Py_BuildValue("(NNN)", json, text, list);
+    Py_XDECREF(list);
+    Py_XDECREF(json);
+    return NULL;
+}
+
+static PyObject *analyze(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    PyObject *path = NULL, *list;
+    struct warnings warnings = {0};
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_blocks_options options = GT_INIT(struct gt_blocks_options);
+    int status;
+    if (!PyArg_ParseTuple(arguments, "O&O!p:analyze", PyUnicode_FSConverter, &path, &PyList_Type, &list,
+                          &options.blocks_optional))
+        return NULL;
+    char **files = texts_of(list);
+    if (!files) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    options.tracking_file = PyBytes_AsString(path);
+    options.sub_tracking_files = (const char *const *)files;
+    options.warn = keep_warning;
+    options.context = &warnings;
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_analyze(&options, &report, &error);
+    Py_END_ALLOW_THREADS free_texts(files);
+    Py_DECREF(path);
+    return take_report(status, report, &warnings, &error);
+}
+
+static PyObject *compare(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    PyObject *list;
+    struct warnings warnings = {0};
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_compare_options options = GT_INIT(struct gt_compare_options);
+    int status;
+    if (!PyArg_ParseTuple(arguments, "O!sp:compare", &PyList_Type, &list, &options.statistic, &options.strict))
+        return NULL;
+    char **sessions = texts_of(list);
+    if (!sessions)
+        return NULL;
+    options.sessions = (const char *const *)sessions;
+    options.warn = keep_warning;
+    options.context = &warnings;
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_compare(&options, &report, &error);
+    Py_END_ALLOW_THREADS free_texts(sessions);
+    return take_report(status, report, &warnings, &error);
+}
+
+static PyObject *combine(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    PyObject *path = NULL, *list;
+    struct gt_error error = {0};
+    int status;
+    if (!PyArg_ParseTuple(arguments, "O&O!:combine", PyUnicode_FSConverter, &path, &PyList_Type, &list))
+        return NULL;
+    char **files = texts_of(list);
+    if (files) {
+        Py_BEGIN_ALLOW_THREADS status = gt_blocks_combine(PyBytes_AsString(path), (const char *const *)files, 0, 0,
+                                                          &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_DECREF(path);
+    free_texts(files);
+    if (!files)
+        return NULL;
+    return status < 0 ? core_raise(status, &error) : Py_NewRef(Py_None);
+}
+
+/* ---- frames ---- */
+
+static PyObject *take_frame(PyObject *module, int status, struct gt_frame *frame, const struct gt_error *error)
+{
+    return status < 0 ? core_raise(status, error) : core_table_of_frame(module, frame);
+}
+
+static PyObject *static_data(PyObject *module, PyObject *object)
+{
+    PyObject *path = NULL;
+    struct gt_error error = {0};
+    struct gt_frame *frame = NULL;
+    if (!PyUnicode_FSConverter(object, &path))
+        return NULL;
+    int status = gt_recording_static_frame(PyBytes_AsString(path), &frame, &error);
+    Py_DECREF(path);
+    return take_frame(module, status, frame, &error);
+}
+
+static struct gt_time_span *spans_of(PyObject *list)
+{
+    Py_ssize_t count = PyList_Size(list);
+    struct gt_time_span *spans = calloc((size_t)count + 1, sizeof *spans);
+    for (Py_ssize_t i = 0; spans && i < count; i++) {
+        PyObject *pair = PySequence_Tuple(PyList_GetItem(list, i));
+        int good = pair && PyArg_ParseTuple(pair, "dd", &spans[i].start, &spans[i].stop);
+        Py_XDECREF(pair);
+        if (!good) {
+            free(spans);
+            return NULL;
+        }
+    }
+    if (!spans)
+        PyErr_NoMemory();
+    return spans;
+}
+
+static PyObject *timepoints(PyObject *module, PyObject *arguments)
+{
+    PyObject *path = NULL, *list;
+    struct gt_error error = {0};
+    struct gt_frame *frame = NULL;
+    struct gt_time_span *spans = NULL;
+    int status = -ENOMEM;
+    if (!PyArg_ParseTuple(arguments, "O&O:timepoints", PyUnicode_FSConverter, &path, &list))
+        return NULL;
+    size_t count = list == Py_None ? 0 : (size_t)PyList_Size(list);
+    if (!PyErr_Occurred() && list != Py_None)
+        spans = spans_of(list);
+    if (!PyErr_Occurred()) {
+        Py_BEGIN_ALLOW_THREADS status = gt_recording_frame(PyBytes_AsString(path), spans, count, &frame, &error);
+        Py_END_ALLOW_THREADS
+    }
+    free(spans);
+    Py_DECREF(path);
+    return PyErr_Occurred() ? NULL : take_frame(module, status, frame, &error);
+}
+
+static PyObject *calls(PyObject *module, PyObject *list)
+{
+    struct gt_error error = {0};
+    struct gt_frame *frame = NULL;
+    int status;
+    char **files = PyList_Check(list) ? texts_of(list) : NULL;
+    if (!files)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "a list of files is wanted");
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_frame((const char *const *)files, &frame, &error);
+    Py_END_ALLOW_THREADS free_texts(files);
+    return take_frame(module, status, frame, &error);
+}
+
+PyMethodDef core_report_methods[] = {
+    {"analyze", analyze, METH_VARARGS,
+     "analyze(tracking_file, sub_tracking_files, blocks_optional, /)\n--\n\n(JSON, text, warnings) of an analysis."},
+    {"compare", compare, METH_VARARGS,
+     "compare(sessions, statistic, strict, /)\n--\n\n(JSON, text, warnings) of a comparison of \"NAME=PATH\" sessions."},
+    {"combine", combine, METH_VARARGS, "combine(path, files, /)\n--\n\nMake one sub-tracking file of several."},
+    {"static_data", static_data, METH_O,
+     "static_data(tracking_file, /)\n--\n\nA table of one row: units, capacities, counts."},
+    {"timepoints", timepoints, METH_VARARGS,
+     "timepoints(tracking_file, spans, /)\n--\n\nThe samples of a recording inside spans of time, or all for None."},
+    {"calls", calls, METH_O, "calls(sub_tracking_files, /)\n--\n\nA table of every call of every block."},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,285 @@
+"""SubTrackingAnalyzer, TrackingComparison and the classes of their results."""
+import json
+import math
+import pathlib
+import pickle
+import random
+import subprocess
+import time
+
+import gpu_tracker
+import pandas
+import pyarrow
+import pytest
+from gpu_tracker import SubTracker, SubTrackingAnalyzer, SubTrackingResults, Table, Tracker, TrackingComparison
+from gpu_tracker.sub_tracker import CodeBlockResults, ComparisonResults
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+FIXTURE = pathlib.Path(__file__).parents[1] / "fixture" / "python"
+BLOCKS = ["lost", "script.py:9", "work"]
+
+
+@pytest.fixture
+def analyzer():
+    """Of four samples at 1001.5, 1002.5, 1003.5, 1004.5 with 0.25, 0.5, 0.75, 1 GB."""
+    return SubTrackingAnalyzer(str(FIXTURE / "recording.csv"), str(FIXTURE / "blocks.csv"))
+
+
+def test_static_data(analyzer):
+    data = analyzer.read_static_data()
+    assert isinstance(data, pandas.Series)
+    assert data.to_dict() == {
+        "ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours", "ram_system_capacity": 25.5,
+        "gpu_ram_system_capacity": 0.0, "system_core_count": 2, "n_expected_cores": 2, "system_gpu_count": 0,
+        "n_expected_gpus": 0}
+
+
+def test_names_and_pairs(analyzer):
+    assert analyzer.load_code_block_names() == BLOCKS
+    assert analyzer.load_timestamp_pairs("work") == [(1001.0, 1003.0), (1004.0, 1004.25)]
+    assert analyzer.load_timestamp_pairs("unheard of") == []
+
+
+def test_timepoints(analyzer):
+    points = analyzer.load_timepoints([(1003.5, 1003.5), (1001.0, 1003.0), (1002.0, 1002.6)])
+    assert isinstance(points, pandas.DataFrame)
+    assert points["timestamp"].tolist() == [1001.5, 1002.5, 1003.5]
+    assert points["main_ram"].tolist() == [0.25, 0.5, 0.75]
+    assert points["main_n_threads"].dtype == "int64"
+    assert list(points.columns)[:3] == ["main_ram", "descendants_ram", "combined_ram"]
+    assert len(analyzer.load_timepoints([])) == 0
+    assert len(analyzer.timepoints_table()) == 4
+
+
+def test_overall(analyzer):
+    overall = analyzer.overall_timepoint_results()
+    assert list(overall.columns)[:4] == ["min", "max", "mean", "std"]
+    assert overall.loc["main_ram", "mean"] == 0.625
+    assert overall.loc["main_ram", "std"] == pytest.approx(math.sqrt(0.078125))
+    missing = SubTrackingAnalyzer(str(FIXTURE / "recording.csv"), "not-there.csv")
+    assert missing.overall_timepoint_results().equals(overall)
+
+
+def test_results(analyzer):
+    results = analyzer.sub_tracking_results()
+    assert isinstance(results, SubTrackingResults)
+    assert [block.name for block in results.code_block_results] == BLOCKS
+    work = results.code_block_results[2]
+    assert isinstance(work, CodeBlockResults)
+    assert (work.num_timepoints, work.num_calls, work.num_non_empty_calls) == (2, 2, 1)
+    assert work.compute_time[["min", "max", "mean", "total"]].to_list() == pytest.approx([0.25, 2, 1.125, 2.25])
+    assert work.resource_usage.loc["main_ram", ["min", "max"]].to_list() == [0.25, 0.5]
+    assert math.isnan(results.code_block_results[0].resource_usage.loc["main_ram", "max"])
+    assert results.static_data["n_expected_cores"] == 2
+    with pytest.raises(AttributeError, match="nonsense"):
+        results.nonsense  # noqa: B018
+
+
+def test_results_are_those_of_the_program(analyzer, gpu_tracker):
+    def printed(style):
+        command = [gpu_tracker, "sub-track", "analyze", "--tf", str(FIXTURE / "recording.csv"), "-f", style,
+                   "--stf", str(FIXTURE / "blocks.csv")]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    results = analyzer.sub_tracking_results()
+    assert str(results) == printed("text").rstrip("\n")
+    assert results.to_json() == json.loads(printed("json"))
+    json.dumps(results.to_json(), allow_nan=False)
+
+
+def test_results_of_the_original_load(analyzer):
+    with open(FIXTURE / "results.pkl", "rb") as file:
+        original = pickle.load(file)
+    assert type(original) is SubTrackingResults and type(original.code_block_results[0]) is CodeBlockResults
+    ours = analyzer.sub_tracking_results()
+    for one, other in [(original, ours), *zip(original.code_block_results, ours.code_block_results)]:
+        frame, wider = (getattr(item, "overall", None) for item in (one, other))
+        if frame is None:
+            frame, wider = one.resource_usage, other.resource_usage
+            assert one.compute_time.to_list() == pytest.approx(other.compute_time[one.compute_time.index].to_list())
+            assert (one.num_timepoints, one.num_calls, one.num_non_empty_calls) == (
+                other.num_timepoints, other.num_calls, other.num_non_empty_calls)
+        assert list(frame.index) == list(wider.index)[:len(frame)]
+        assert frame.to_numpy() == pytest.approx(wider.loc[frame.index, frame.columns].to_numpy(), nan_ok=True)
+    assert original.to_json()["overall"]["main_ram"]["mean"] == 0.625
+    assert json.loads(str(original)) == original.to_json()
+    assert pickle.loads(pickle.dumps(original)) == original
+    with open(FIXTURE / "usage.pkl", "rb") as file:
+        assert pickle.load(file).max_ram.main.private_rss == 0.75
+
+
+def test_results_pickle(analyzer):
+    results = analyzer.sub_tracking_results()
+    copy = pickle.loads(pickle.dumps(results))
+    assert copy == results and str(copy) == str(results)
+    assert copy.overall.equals(results.overall)
+    assert copy != SubTrackingResults(results.overall, results.static_data, [])
+
+
+def test_combining(tmp_path):
+    for number in (1, 2):
+        with SubTracker("x", sub_tracking_file=f"{number}.csv"):
+            pass
+    together = SubTrackingAnalyzer(None, "all.csv")
+    together.combine_sub_tracking_files(["1.csv", "2.csv"])
+    assert len(together.load_timestamp_pairs("x")) == 2
+    with pytest.raises(ValueError, match="already exists"):
+        together.combine_sub_tracking_files(["1.csv", "2.csv"])
+    with pytest.raises(ValueError, match="twice"):
+        SubTrackingAnalyzer(None, "more.csv").combine_sub_tracking_files(["1.csv", "1.csv"])
+    assert not (tmp_path / "more.csv").exists()
+
+
+def test_wrong_files():
+    with pytest.raises(ValueError, match="x.txt"):
+        SubTrackingAnalyzer("x.txt", "y.csv")
+    with pytest.raises(ValueError, match="without a tracking file"):
+        SubTrackingAnalyzer(None, "y.csv").read_static_data()
+    for call in ("load_code_block_names", "sub_tracking_results", "read_static_data"):
+        with pytest.raises(FileNotFoundError):
+            getattr(SubTrackingAnalyzer("x.sqlite", "y.sqlite"), call)()
+    assert not list(pathlib.Path().iterdir())
+
+
+@pytest.fixture
+def sessions(analyzer, tmp_path):
+    with open("ours.pkl", "wb") as file:
+        pickle.dump(analyzer.sub_tracking_results(), file)
+    (tmp_path / "ours.json").write_text(json.dumps(analyzer.sub_tracking_results().to_json()))
+    return {"ours": "ours.pkl", "json": "ours.json", "original": str(FIXTURE / "results.pkl")}
+
+
+def test_comparing(sessions):
+    comparison = TrackingComparison(sessions)
+    assert list(comparison.results_map) == list(sessions)
+    assert all(type(results) is SubTrackingResults for results in comparison.results_map.values())
+    results = comparison.compare("max")
+    assert isinstance(results, ComparisonResults)
+    assert results.overall_resource_usage["main_ram"].to_dict() == {"ours": 1, "json": 1, "original": 1}
+    assert results.code_block_resource_usage["main_ram"]["work"]["original"] == 0.5
+    assert sorted(results.code_block_compute_time) == BLOCKS
+    assert isinstance(results.code_block_compute_time["work"], pandas.Series)
+    assert pickle.loads(pickle.dumps(results)) == results
+    assert str(results).startswith("Overall Resource Usage:")
+    assert comparison.compare().overall_resource_usage["main_ram"]["ours"] == 0.625
+
+
+def test_what_cannot_be_compared(sessions, tmp_path):
+    with pytest.raises(ValueError, match="median"):
+        TrackingComparison(sessions).compare("median")
+    with pytest.raises(ValueError, match="no session"):
+        TrackingComparison({})
+    tree = json.loads((tmp_path / "ours.json").read_text())
+    tree["code_block_results"].pop()
+    (tmp_path / "fewer.json").write_text(json.dumps(tree))
+    with pytest.raises(ValueError, match="same number of code blocks"):
+        TrackingComparison({"ours": "ours.pkl", "fewer": "fewer.json"})
+    with pytest.raises(ValueError, match="no sub-tracking results"):
+        TrackingComparison({"x": str(FIXTURE / "usage.pkl")})
+
+
+def test_a_whole_run():
+    with Tracker(sleep_time=0.01, tracking_file="run.sqlite", disable_logs=True):
+        for _ in range(3):
+            with SubTracker("sleep", sub_tracking_file="marks.sqlite"):
+                time.sleep(0.05)
+    results = SubTrackingAnalyzer("run.sqlite", "marks.sqlite").sub_tracking_results()
+    [block] = results.code_block_results
+    assert block.num_calls == 3 and block.num_non_empty_calls == 3
+    assert block.compute_time["mean"] == pytest.approx(0.05, abs=0.02)
+
+
+def test_without_pandas(python):
+    done = python(f"""
+        import sys
+        sys.modules["pandas"] = None
+        from gpu_tracker import SubTrackingAnalyzer
+        analyzer = SubTrackingAnalyzer({str(FIXTURE / "recording.csv")!r}, {str(FIXTURE / "blocks.csv")!r})
+        results = analyzer.sub_tracking_results()
+        print(results.overall_table()["max"][0], results.code_block_table()["num_calls"], len(analyzer.calls_table()))
+        print(results.to_json()["overall"]["main_ram"]["max"], str(results)[:8])
+        try:
+            results.overall
+        except ImportError as error:
+            print(error)
+    """)
+    assert done.stdout.splitlines()[:2] == ["1.0 [1, 1, 2] 4", "1.0 Overall:"]
+    assert "pip install gpu-tracker[pandas]" in done.stdout.splitlines()[2]
+
+
+# ---- tables ----
+
+
+def test_tables_for_arrow(analyzer):
+    table = pyarrow.table(analyzer.calls_table())
+    assert table.column("code_block_name").to_pylist() == ["work", "script.py:9", "work", "lost"]
+    assert table.column("thread_id").null_count == 4  # the original records none
+    assert table.schema.field("process_id").type == pyarrow.int64()
+    assert table.schema.field("start").type == pyarrow.float64()
+    assert pyarrow.schema(analyzer.calls_table()).names == table.schema.names
+    points = analyzer.timepoints_table()
+    stream = points.__arrow_c_stream__()
+    del points  # a stream outlives its table
+    assert pyarrow.RecordBatchReader._import_from_c_capsule(stream).read_all().num_rows == 4
+
+
+CELLS = st.one_of(
+    st.lists(st.none() | st.floats(allow_nan=False), max_size=20),
+    st.lists(st.integers(-2**63, 2**63 - 1), max_size=20),
+    st.lists(st.none() | st.text(st.characters(codec="utf-8")), max_size=20))
+
+
+@settings(deadline=None)
+@given(cells=CELLS)
+def test_tables_keep_what_they_are_given(cells):
+    table = Table({"x": cells})
+    assert len(table) == len(cells) and table.column_names == ["x"]
+    assert pyarrow.table(table).column("x").to_pylist() == table["x"]
+    if any(isinstance(cell, str) for cell in cells) or all(isinstance(cell, int) for cell in cells):
+        assert table["x"] == cells
+    else:
+        assert table["x"] == [None if cell is None else float(cell) for cell in cells]
+
+
+def test_tables_refuse_what_is_none():
+    for columns in ({"x": [1], "y": []}, {"x": (1,)}, {1: [1]}, {"x": ["a", 1]}, {"x": [2**70]}, {"x": [object()]}):
+        with pytest.raises((TypeError, OverflowError)):
+            Table(columns)
+    with pytest.raises(KeyError):
+        Table({})["x"]
+
+
+# ---- properties ----
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**32))
+def test_pairs_come_back_whatever_the_nesting(seed, tmp_path_factory):
+    """Random properly nested calls of three blocks come back as the same intervals."""
+    chance = random.Random(seed)
+    rows, expected, clock, open_calls = [], [], 1000.0, []
+    for _ in range(chance.randrange(60)):
+        clock += chance.choice([0.125, 0.25, 1.5])
+        if open_calls and chance.random() < 0.5:
+            name, begin = open_calls.pop()
+            expected.append((name, begin, clock))
+            rows.append((name, 1, clock))
+        else:
+            open_calls.append((chance.choice("abc"), clock))
+            rows.append((open_calls[-1][0], 0, clock))
+    file = tmp_path_factory.mktemp("pairs") / "blocks.csv"
+    lines = ["process_id,code_block_name,position,timestamp", *(f"1,{name},{side},{time}" for name, side, time in rows)]
+    file.write_text("\r\n".join(lines) + "\r\n", newline="")
+    analyzer = SubTrackingAnalyzer(None, str(file))
+    for name in "abc":
+        pairs = sorted((begin, end) for block, begin, end in expected if block == name)
+        assert sorted(analyzer.load_timestamp_pairs(name)) == pairs
+
+
+def test_names_are_importable():
+    from gpu_tracker import sub_tracker, tracker
+
+    for module in (tracker, sub_tracker, gpu_tracker):
+        for name in module.__all__:
+            assert getattr(module, name) is not None
