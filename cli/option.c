@@ -25,13 +25,20 @@ static const char *choice_statistic(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+static const char *choice_unit(size_t index)
+{
+    static const char *const names[] = {"time", "step"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
 enum command_set {
 #define COMMAND(bit, entry) bit = 1ul << COMMAND_##bit,
 #include "command.def"
 #undef COMMAND
     LAUNCHING = EXECUTE | RUN,
     TRACKING = LAUNCHING | ATTACH,
-    REPORTING = TRACKING | REPORT | DOCTOR | SCHEMA | ANALYZE | COMPARE,
+    TRACES = MERGE | INFO,
+    REPORTING = TRACKING | REPORT | DOCTOR | SCHEMA | ANALYZE | COMPARE | INFO,
     EVERY = (1ul << COMMAND_COUNT) - 1,
 };
 

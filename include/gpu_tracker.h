@@ -58,7 +58,8 @@ size_t gt_metric_count(void);
 int gt_metric_info(size_t metric, struct gt_metric_info *ret);
 int gt_metric_find(const char *name);
 
-/* The units that options take: number `index` of "bytes" .. "terabytes" and of "seconds" .. "days"; NULL past the end. */
+/* The units that options take: number `index` of "bytes" .. "terabytes" and of "seconds" .. "days"; NULL past the end.
+ */
 const char *gt_memory_unit(size_t index);
 const char *gt_time_unit(size_t index);
 
@@ -97,8 +98,8 @@ struct gt_tracker_options {
 /* Check every option, the tracking file's place included, and change nothing. -EINVAL and the like name the option. */
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error);
 
-/* A control group of the job's own, so that the kernel adds up its memory, page cache included. *ret is NULL where none can be
- * made, which is not an error. Groups that killed trackers left empty are removed. */
+/* A control group of the job's own, so that the kernel adds up its memory, page cache included. *ret is NULL where none
+ * can be made, which is not an error. Groups that killed trackers left empty are removed. */
 int gt_group_create(struct gt_group **ret, struct gt_error *error);
 /* fork(), with the child in the group from its first moment where that can be done (NULL: plain fork). The child calls
  * gt_group_enter before exec for the rest, and calls nothing else of the library. */
@@ -108,21 +109,21 @@ int gt_group_enter(const struct gt_group *group);
 /* Remove it once the job has ended; a group with processes in it stays. Accepts NULL. */
 void gt_group_close(struct gt_group *group);
 
-/* Follow process `pid` (0: the calling process) and its descendants from now on. The tracking file is created at the first
- * sample. -ESRCH: no such process; -EPERM: it may not be read. */
+/* Follow process `pid` (0: the calling process) and its descendants from now on. The tracking file is created at the
+ * first sample. -ESRCH: no such process; -EPERM: it may not be read. */
 int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
                     struct gt_error *error);
 
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */
 int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error);
-/* CLOCK_MONOTONIC time, ns, at which gt_tracker_tick is due next: a sample of the schedule, or a look between two samples that
- * are far apart, so that short-lived processes and peaks are seen. */
+/* CLOCK_MONOTONIC time, ns, at which gt_tracker_tick is due next: a sample of the schedule, or a look between two
+ * samples that are far apart, so that short-lived processes and peaks are seen. */
 int64_t gt_tracker_due(const struct gt_tracker *tracker);
 /* Do what is due. Also to be called when the main process has ended and was not yet waited for (waitid with WNOWAIT).
  * Results as gt_tracker_sample. Ticks that were missed are counted, not made up for. */
 int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error);
-/* Readable when the kernel's short queue of process events should be emptied by gt_tracker_drain before the next tick (leave it
- * out of the poll for 5 ms after that); negative when there is no need. */
+/* Readable when the kernel's short queue of process events should be emptied by gt_tracker_drain before the next tick
+ * (leave it out of the poll for 5 ms after that); negative when there is no need. */
 int gt_tracker_events_fd(const struct gt_tracker *tracker);
 int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error);
 /* A descriptor that becomes readable when the main process ends (a pidfd; the tracker's own), or negative. */
@@ -133,7 +134,8 @@ int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error);
 int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error);
 
 struct rusage;
-/* The caller has launched the main process and is a subreaper: tell what wait4 said of a child, so that totals are exact. */
+/* The caller has launched the main process and is a subreaper: tell what wait4 said of a child, so that totals are
+ * exact. */
 void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, const struct rusage *usage);
 
 /* The latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
@@ -224,9 +226,9 @@ int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error);
 
-/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or this project's pickle), or a
- * tracking file. A name given again is another run of that session, and runs are compared as distributions. The first
- * session is what the others are measured against. */
+/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or this project's pickle),
+ * or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
+ * first session is what the others are measured against. */
 struct gt_compare_options {
     size_t size;
     const char *const *sessions; /* NULL-terminated */
@@ -240,9 +242,9 @@ struct gt_compare_options {
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error);
 
 /* For whoever tracks a command: make the folder in which the command's processes leave their blocks (set
- * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is that of
- * the tracker's options; `pid` is the tracked process, for its placeholder. What an earlier run left in the folder is
- * -EEXIST, or removed with `overwrite`. gt_blocks_collect returns how many rows there were. */
+ * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is
+ * that of the tracker's options; `pid` is the tracked process, for its placeholder. What an earlier run left in the
+ * folder is -EEXIST, or removed with `overwrite`. gt_blocks_collect returns how many rows there were. */
 int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error);
 int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
                       void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
@@ -282,9 +284,40 @@ size_t gt_frame_columns(const struct gt_frame *frame);
 int gt_frame_column(const struct gt_frame *frame, size_t column, struct gt_frame_column *ret);
 void gt_frame_free(struct gt_frame *frame);
 
+/* ---- Traces ------------------------------------------------------------------------------------------------- */
+
+/* Timelines, system metrics, Python profiles and recordings as files and folders; which part of them. */
+struct gt_trace_request {
+    size_t size;
+    /* "123" microseconds since the epoch; "+1.5" seconds after the begin of all; with steps a number. NULL: no bound */
+    const char *start, *end;
+    int by_step;
+    const char *const *suffixes; /* NULL-terminated: only files whose names end so; NULL: all */
+    const char *select;          /* extended regular expression on the names of events; NULL: all */
+    const char *node;            /* one node by name, or a rank by number; NULL: all */
+    int threads;                 /* 0: one for each core */
+};
+
+struct gt_merge_request {
+    size_t size;
+    double low_gpu;      /* percent of utilisation below which a GPU is marked; 0: no marks */
+    const char *metrics; /* extended regular expression on NAME_DIMENSION_NODE of samples; NULL: all */
+    const char *align;   /* an event that happened at one moment everywhere; NULL: clocks as the files tell them */
+    const char *output;  /* .json or .json.gz */
+    int overwrite;
+};
+
+/* What files and folders hold. */
+int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                     struct gt_report **ret, struct gt_error *error);
+/* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report says what went into it. */
+int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                      const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error);
+
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
 
-/* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the file's. */
+/* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the
+ * file's. */
 int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
                         struct gt_report **ret, struct gt_error *error);
 /* Every metric, where it comes from here, and what would enable the rest. */

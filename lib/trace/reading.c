@@ -99,7 +99,7 @@ static int64_t new_track(struct gt_reading *reading, uint32_t process, uint32_t 
     struct gt_trace_track *track = GT_GROW(trace, track);
     if (!track)
         return -ENOMEM;
-    *track = (struct gt_trace_track){process, tid, GT_TRACE_NONE, real, INT64_MAX, INT64_MIN};
+    *track = (struct gt_trace_track){process, tid, GT_TRACE_NONE, real, INT64_MAX, 0};
     if (!file->tracks)
         file->track = (uint32_t)trace->track_count - 1;
     file->tracks++;
@@ -265,6 +265,7 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_item *item, str
     }
     reading->has_begun = true;
     file->read++;
+    reading->trace->track[track].read++;
     if (item->has & GT_ITEM_MENDED)
         file->damage.mended++;
     if (!(item->has & GT_ITEM_TIME))

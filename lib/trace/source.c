@@ -67,6 +67,8 @@ static void begin_file(struct gt_reading *reading)
     file->last = INT64_MIN;
     file->read = file->kept = file->samples = file->bytes = 0;
     file->damage = (struct gt_trace_damage){0};
+    for (uint32_t i = 0; i < file->tracks; i++)
+        trace->track[file->track + i].read = 0;
     for (size_t i = reading->first_step; i < trace->step_count; i++) {
         trace->step[i].start = INT64_MAX;
         trace->step[i].end = INT64_MIN;
@@ -144,6 +146,12 @@ int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_s
     source->is_surveyed = true;
     gt_filter_release(&filter);
     return status;
+}
+
+void gt_trace_source_window(struct gt_trace_source *source, int64_t start, int64_t end)
+{
+    source->options.start = start;
+    source->options.end = end;
 }
 
 static void release_tables(struct gt_trace_source *source)

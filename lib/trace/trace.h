@@ -62,7 +62,7 @@ struct gt_trace_track {
     uint32_t name;         /* thread_name, or GT_TRACE_NONE */
     uint32_t real_process; /* SMDebug's args.pid as text, or GT_TRACE_NONE */
     int64_t sort;          /* thread_sort_index, or INT64_MAX */
-    int64_t last;          /* latest time seen on it, ns */
+    uint64_t read;         /* events on it, before filters */
 };
 
 /* A process of one file. In SMDebug's timelines it is a phase ("Step:ModeKeys.TRAIN"), in Horovod's a tensor. */

@@ -1,0 +1,83 @@
+/* timeline merge and info. */
+#include "gpu_tracker.h"
+#include "message.h"
+#include "option.h"
+#include "output.h"
+#include "request.h"
+
+#define DEFAULT_LOW_GPU 85
+
+static int merge(const struct options *options, int count, char **operands)
+{
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_trace_request request = request_of(options);
+    struct gt_merge_request what = GT_INIT(struct gt_merge_request);
+    if (!options->merged)
+        return say_usage("timeline merge: -o FILE is missing (see gpu-tracker timeline merge --help)");
+    int status = output_prepare(&output, options);
+    if (status)
+        return status;
+    what.low_gpu = options->given[OPTION_NUMBER_low_gpu] ? options->low_gpu : DEFAULT_LOW_GPU;
+    what.metrics = options->metrics;
+    what.align = options->align;
+    what.output = options->merged;
+    what.overwrite = options->overwrite;
+    status = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
+    if (status < 0)
+        say("%s", error.text);
+    status = status < 0 ? exit_status_of(status) : output_report(&output, report);
+    gt_report_free(report);
+    return status;
+}
+
+static int info(const struct options *options, int count, char **operands)
+{
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_trace_request request = request_of(options);
+    int status = output_prepare(&output, options);
+    if (status)
+        return status;
+    status = gt_timeline_info((const char *const *)operands, (size_t)count, &request, &report, &error);
+    if (status < 0)
+        say("%s", error.text);
+    status = status < 0 ? exit_status_of(status) : output_report(&output, report);
+    gt_report_free(report);
+    return status;
+}
+
+const struct command command_timeline_merge = {
+    .name = "timeline merge",
+    .synopsis = "-o FILE PATH...",
+    .summary = "Merge timelines, metrics and recordings into one Chrome trace",
+    .description =
+        "Reads files and folders of every format that timeline info names, and writes one trace for ui.perfetto.dev or "
+        "chrome://tracing: all events on one clock, samples as counters, code blocks as slices, and a mark wherever a GPU "
+        "was used less than --low-gpu percent.\n\n"
+        "Files that do not say when they began are laid at the begin of the others, unless --align names an event that "
+        "happened everywhere at one moment. The first event of the result says how each clock was found.\n\n"
+        "With --unit step, the events from the begin of step --start up to the begin of step --end are kept. Merging nothing "
+        "writes an empty list.",
+    .operand = OPERAND_FILE,
+    .least = 1,
+    .most = -1,
+    .run = merge,
+};
+
+const struct command command_timeline_info = {
+    .name = "timeline info",
+    .synopsis = "PATH...",
+    .summary = "Tell what traces, profiles and recordings hold",
+    .description =
+        "Sources, formats, nodes, ranks, steps, phases, range of time, and what of damaged files could not be read. Formats: "
+        "PyTorch profiler (Kineto) and any other Chrome trace, TensorFlow, Horovod, SMDebug's folders, cProfile dumps, "
+        "pyinstrument, Nsight Systems' SQLite exports, and the tracking and sub-tracking files of gpu-tracker; plain or gzip. "
+        "They are known by what they hold, not by their names.",
+    .operand = OPERAND_FILE,
+    .least = 1,
+    .most = -1,
+    .run = info,
+};

@@ -1,0 +1,25 @@
+/* Merging timelines, system samples and recordings into one Chrome trace. */
+#ifndef GT_ANALYSE_MERGE_H
+#define GT_ANALYSE_MERGE_H
+
+#include "report/report.h"
+#include "trace/trace.h"
+
+struct gt_merge_options {
+    struct gt_trace_options
+        trace;           /* by_step: from the first event of start_step up to that of end_step, which is left out */
+    double low_gpu;      /* percent of utilisation below which a GPU is marked; 0: no marks */
+    const char *metrics; /* extended regular expression on NAME_DIMENSION_NODE; NULL: all */
+    const char *align;   /* name of an event that happened everywhere at one moment; NULL: none */
+    const char *output;  /* .json or .json.gz */
+    bool overwrite;
+};
+
+/* Writes the file and reports what went into it. Merging nothing writes an empty list. */
+int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_merge_options *options,
+             struct gt_error *error);
+/* What files there are and what they hold: formats, nodes, ranks, steps, phases, time range, damage. */
+int gt_trace_info(struct gt_report **ret, const char *const paths[], size_t count,
+                  const struct gt_trace_options *options, struct gt_error *error);
+
+#endif

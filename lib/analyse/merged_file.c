@@ -1,0 +1,142 @@
+#include "analyse/merged_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { BLOCK = 1 << 20 };
+
+struct gt_merged_file {
+    int fd;
+    char *path, *beside;
+    struct gt_buffer text;
+    bool is_gzip, overwrite;
+    z_stream stream;
+    unsigned char *packed;
+};
+
+static int start_gzip(struct gt_merged_file *file)
+{
+    file->packed = malloc(BLOCK);
+    if (!file->packed || deflateInit2(&file->stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return -ENOMEM;
+    file->is_gzip = true;
+    return 0;
+}
+
+static void release(struct gt_merged_file *file)
+{
+    if (file->is_gzip)
+        deflateEnd(&file->stream);
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->packed);
+    free(file->path);
+    free(file->beside);
+    gt_buffer_release(&file->text);
+    free(file);
+}
+
+int gt_merged_file_open(struct gt_merged_file **ret, const char *path, bool overwrite, struct gt_error *error)
+{
+    if (!overwrite && access(path, F_OK) == 0)
+        return gt_error_system(error, EEXIST, "%s", path);
+    struct gt_merged_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    file->fd = -1;
+    file->overwrite = overwrite;
+    file->path = strdup(path);
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    size_t length = strlen(path);
+    if (!file->path || asprintf(&file->beside, "%.*s.%s.%ld.tmp", (int)(name - path), path, name, (long)getpid()) < 0) {
+        file->beside = NULL;
+        release(file);
+        return gt_error_system(error, ENOMEM, "%s", path);
+    }
+    int status = 0;
+    if (length > 3 && strcmp(path + length - 3, ".gz") == 0)
+        status = start_gzip(file);
+    if (!status)
+        file->fd = open(file->beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (!status && file->fd < 0)
+        status = -errno;
+    if (status < 0) {
+        release(file);
+        return gt_error_system(error, -status, "%s", path);
+    }
+    *ret = file;
+    return 0;
+}
+
+struct gt_buffer *gt_merged_file_text(struct gt_merged_file *file)
+{
+    return &file->text;
+}
+
+static int write_all(struct gt_merged_file *file, const void *bytes, size_t length, struct gt_error *error)
+{
+    const char *at = bytes;
+    while (length) {
+        ssize_t written = write(file->fd, at, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return gt_error_system(error, errno, "%s", file->path);
+        at += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+static int pack(struct gt_merged_file *file, int mode, struct gt_error *error)
+{
+    file->stream.next_in = (Bytef *)file->text.data;
+    file->stream.avail_in = (uInt)file->text.length;
+    do {
+        file->stream.next_out = file->packed;
+        file->stream.avail_out = BLOCK;
+        deflate(&file->stream, mode);
+        int status = write_all(file, file->packed, BLOCK - file->stream.avail_out, error);
+        if (status < 0)
+            return status;
+    } while (!file->stream.avail_out);
+    return 0;
+}
+
+static int write_text(struct gt_merged_file *file, int mode, struct gt_error *error)
+{
+    if (file->text.failed)
+        return gt_error_system(error, -file->text.failed, "%s", file->path);
+    int status = file->is_gzip ? pack(file, mode, error) : write_all(file, file->text.data, file->text.length, error);
+    gt_buffer_clear(&file->text);
+    return status;
+}
+
+int gt_merged_file_flush(struct gt_merged_file *file, struct gt_error *error)
+{
+    return file->text.length < BLOCK && !file->text.failed ? 0 : write_text(file, Z_NO_FLUSH, error);
+}
+
+int gt_merged_file_close(struct gt_merged_file *file, bool whole, struct gt_error *error)
+{
+    if (!file)
+        return 0;
+    int status = whole ? write_text(file, Z_FINISH, error) : 0;
+    if (close(file->fd) < 0 && status >= 0 && whole)
+        status = gt_error_system(error, errno, "%s", file->path);
+    file->fd = -1;
+    if (whole && status >= 0 && !file->overwrite && access(file->path, F_OK) == 0)
+        status = gt_error_system(error, EEXIST, "%s", file->path);
+    if (whole && status >= 0 && rename(file->beside, file->path) < 0)
+        status = gt_error_system(error, errno, "%s", file->path);
+    if (!whole || status < 0)
+        unlink(file->beside);
+    release(file);
+    return status;
+}

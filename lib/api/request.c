@@ -1,0 +1,64 @@
+#include "api/request.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "trace/walk.h"
+
+static int read_step(const char *name, const char *text, int32_t *ret, struct gt_error *error)
+{
+    int64_t number;
+    if (gt_number_i64(text, &number) < 0 || number < -1 || number > INT32_MAX)
+        return gt_error_set(error, EINVAL, "%s: \"%s\" is no number of a step", name, text);
+    *ret = (int32_t)number;
+    return 0;
+}
+
+static int read_time(const char *name, const char *text, bool *from_first, int64_t *ret, struct gt_error *error)
+{
+    *from_first = *text == '+';
+    const char *digits = text + *from_first;
+    if (*digits == '+' || *digits == '"' ||
+        gt_span_decimal((struct gt_span){digits, strlen(digits)}, *from_first ? 9 : 3, ret) < 0)
+        return gt_error_set(error, EINVAL,
+                            "%s: \"%s\" is neither microseconds since the epoch nor +SECONDS after the begin", name,
+                            text);
+    return 0;
+}
+
+static int read_times(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error)
+{
+    bool start_from_first = false, end_from_first = false;
+    int status = 0;
+    if (request->start)
+        status = read_time("start", request->start, &start_from_first, &ret->start, error);
+    if (status >= 0 && request->end)
+        status = read_time("end", request->end, &end_from_first, &ret->end, error);
+    if (status >= 0 && request->start && request->end && start_from_first != end_from_first)
+        return gt_error_set(error, EINVAL,
+                            "start and end: both count from the epoch, or both from the begin (+SECONDS)");
+    ret->from_first = start_from_first || end_from_first;
+    return status;
+}
+
+static int read_steps(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error)
+{
+    ret->by_step = request->start || request->end;
+    ret->start_step = -1;
+    ret->end_step = INT32_MAX;
+    int status = request->start ? read_step("start", request->start, &ret->start_step, error) : 0;
+    return status >= 0 && request->end ? read_step("end", request->end, &ret->end_step, error) : status;
+}
+
+int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error)
+{
+    *ret = GT_TRACE_OPTIONS;
+    if (!request)
+        return 0;
+    ret->select = request->select;
+    ret->node = request->node;
+    ret->suffixes = request->suffixes;
+    ret->threads = request->threads;
+    return request->by_step ? read_steps(request, ret, error) : read_times(request, ret, error);
+}

@@ -1,0 +1,23 @@
+/* Timelines, for those who see only the public header. */
+#include "analyse/merge.h"
+#include "api/request.h"
+
+int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                     struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_trace_options options;
+    int status = gt_trace_request_read(request, &options, error);
+    return status < 0 ? status : gt_trace_info(ret, paths, count, &options, error);
+}
+
+int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                      const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_merge_options options = {.low_gpu = merge->low_gpu,
+                                       .metrics = merge->metrics,
+                                       .align = merge->align,
+                                       .output = merge->output,
+                                       .overwrite = merge->overwrite};
+    int status = gt_trace_request_read(request, &options.trace, error);
+    return status < 0 ? status : gt_merge(ret, paths, count, &options, error);
+}

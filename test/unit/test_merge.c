@@ -1,0 +1,287 @@
+/* Merged timelines: nothing is lost, and the same files give the same bytes. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "analyse/merge.h"
+#include "support/trace_file.h"
+
+#define RECORD(base) \
+    "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":" base "}},\n"
+#define PHASE(pid, name) "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" pid ",\"args\":{\"name\":\"" name "\"}},\n"
+#define STEP(pid, number, ts, dur)                                                                                   \
+    "{\"name\":\"step\",\"ph\":\"X\",\"pid\":" pid ",\"ts\":" ts ",\"dur\":" dur ",\"args\":{\"step_num\":\"" number \
+    "\"}},\n"
+#define SAMPLE(name, dimension, value, time)                                                   \
+    "{\"Type\":\"gpu\",\"Name\":\"" name "\",\"Dimension\":\"" dimension "\",\"Value\":" value \
+    ",\"NodeId\":\"algo-1\",\"Timestamp\":" time "}\n"
+
+struct merged {
+    struct gt_report *report;
+    json_t *events;
+    char path[600];
+};
+
+static struct merged merge(const char *folder, const char *path, struct gt_merge_options options)
+{
+    struct merged merged = {0};
+    struct gt_error error = {0};
+    json_error_t problem;
+    snprintf(merged.path, sizeof merged.path, "%s.merged.json", folder);
+    options.output = merged.path;
+    options.overwrite = true;
+    if (gt_merge(&merged.report, &path, 1, &options, &error) < 0)
+        fail_msg("%s", error.text);
+    merged.events = json_load_file(merged.path, JSON_REJECT_DUPLICATES, &problem);
+    if (!merged.events)
+        fail_msg("%s:%d: %s", merged.path, problem.line, problem.text);
+    return merged;
+}
+
+static void release(struct merged *merged)
+{
+    json_decref(merged->events);
+    gt_report_free(merged->report);
+    unlink(merged->path);
+}
+
+static size_t count(const struct merged *merged, const char *key, const char *value)
+{
+    size_t found = 0, i;
+    json_t *event;
+    json_array_foreach (merged->events, i, event) {
+        const char *text = json_string_value(json_object_get(event, key));
+        found += text && strcmp(text, value) == 0;
+    }
+    return found;
+}
+
+static json_t *first(const struct merged *merged, const char *name, const char *phase)
+{
+    size_t i;
+    json_t *event;
+    json_array_foreach (merged->events, i, event) {
+        if (strcmp(json_string_value(json_object_get(event, "name")), name) == 0 &&
+            strcmp(json_string_value(json_object_get(event, "ph")), phase) == 0)
+            return event;
+    }
+    fail_msg("no %s of phase %s", name, phase);
+    return NULL;
+}
+
+#define EVERYTHING ((struct gt_merge_options){.trace = GT_TRACE_OPTIONS, .low_gpu = 85})
+
+static void write_smdebug(const char *folder)
+{
+    trace_write_text(
+        folder, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
+        "[\n" RECORD("1597730460000000") PHASE("0", "Step:ModeKeys.TRAIN") STEP("0", "1", "1000", "500")
+            STEP("0", "2", "2000", "500") STEP("0", "3", "3000", "500") PHASE(
+                "1",
+                "DataIterator") "{\"name\":\"next\",\"ph\":\"X\",\"pid\":1,\"ts\":2600.25,\"dur\":5,\"tid\":139898234123456},\n"
+                                "{\"name\":\"flow\",\"ph\":\"s\",\"id\":7,\"pid\":1,\"ts\":2601,\"tid\":1}]");
+    trace_write_text(folder, "framework/pevents/2020081805/1597730466000000_0-algo-1_model_timeline.json",
+                     "[\n" RECORD("1597730460000000") PHASE("4", "Step:ModeKeys.TRAIN")
+                         STEP("4", "4", "4000", "500") "]");
+    trace_write_text(folder, "system/incremental/2020081805/1597730460.algo-1.json",
+                     SAMPLE("gpu0", "GPUUtilization", "50", "1597730460.001")
+                         SAMPLE("gpu0", "GPUMemoryUtilization", "10", "1597730460.001")
+                             SAMPLE("gpu0", "GPUUtilization", "95", "1597730460.003")
+                                 SAMPLE("gpu0", "GPUMemoryUtilization", "20", "1597730460.101"));
+}
+
+static void phases_have_smdebugs_numbers(void **state)
+{
+    write_smdebug(*state);
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "step", "X"), "pid")), 1);
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "next", "X"), "pid")), 30000);
+    assert_int_equal(count(&merged, "name", "step"), 4);
+    /* One process for the phase, named once, although each file gives it another pid. */
+    assert_int_equal(count(&merged, "name", "process_sort_index"), 4); /* two phases, metrics, marks */
+    assert_true(json_number_value(json_object_get(first(&merged, "next", "X"), "ts")) == 1600.25);
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "next", "X"), "tid")), 139898234123456);
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "flow", "s"), "id")), 7);
+    release(&merged);
+}
+
+static void all_samples_are_counters_and_low_gpus_are_marked(void **state)
+{
+    write_smdebug(*state);
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    assert_int_equal(count(&merged, "ph", "C"), 4);
+    assert_int_equal(count(&merged, "name", "sys_metrics_bottlenecks"), 1);
+    json_t *args = json_object_get(first(&merged, "sys_metrics_bottlenecks", "i"), "args");
+    assert_int_equal(json_object_size(args),
+                     2); /* memory that is little used is no mark, the same series is told once */
+    assert_int_equal(json_number_value(json_object_get(args, "gpu0_GPUUtilization_algo-1")), 50);
+    assert_int_equal(json_number_value(json_object_get(args, "gpu0_GPUMemoryUtilization_algo-1")), 10);
+    release(&merged);
+    struct gt_merge_options options = EVERYTHING;
+    options.low_gpu = 0;
+    options.metrics = "Memory";
+    merged = merge(*state, *state, options);
+    assert_int_equal(count(&merged, "ph", "C"), 2);
+    assert_int_equal(count(&merged, "ph", "i"), 0);
+    release(&merged);
+}
+
+/* From the begin of step 2 to 1 us before that of step 4. */
+static void steps_are_half_open(void **state)
+{
+    write_smdebug(*state);
+    struct gt_merge_options options = EVERYTHING;
+    options.trace.by_step = true;
+    options.trace.start_step = 2;
+    options.trace.end_step = 4;
+    struct merged merged = merge(*state, *state, options);
+    assert_int_equal(count(&merged, "name", "step"), 2);
+    assert_int_equal(count(&merged, "name", "next"), 1);
+    assert_int_equal(count(&merged, "ph", "C"), 1);
+    release(&merged);
+}
+
+static void nothing_merged_is_an_empty_list(void **state)
+{
+    write_smdebug(*state);
+    struct gt_merge_options options = EVERYTHING;
+    options.trace.start = INT64_C(1900000000000000000);
+    struct merged merged = merge(*state, *state, options);
+    assert_int_equal(json_array_size(merged.events), 0);
+    assert_int_equal(gt_node_integer(gt_node_find(gt_report_top(merged.report), "events")), 0);
+    release(&merged);
+}
+
+static void times_without_a_clock_are_placed_or_aligned(void **state)
+{
+    trace_write_text(
+        *state, "a_rank0.json",
+        "{\"baseTimeNanoseconds\":1700000000000000000,\"traceEvents\":["
+        "{\"ph\":\"X\",\"name\":\"begin\",\"pid\":1,\"ts\":5,\"dur\":1},{\"ph\":\"X\",\"name\":\"meet\",\"pid\":1,\"ts\":100,\"dur\":1}]}");
+    trace_write_text(
+        *state, "b_rank1.json",
+        "[{\"ph\":\"X\",\"name\":\"first\",\"pid\":1,\"ts\":7000,\"dur\":1},{\"ph\":\"X\",\"name\":\"meet\",\"pid\":1,\"ts\":7010,\"dur\":1}]");
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 0); /* that of "begin" */
+    release(&merged);
+    struct gt_merge_options options = EVERYTHING;
+    options.align = "meet";
+    merged = merge(*state, *state, options);
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 85);
+    const json_t *base = json_object_get(json_array_get(merged.events, 0), "args");
+    const json_t *source = json_array_get(json_object_get(base, "sources"), 1);
+    assert_string_equal(json_string_value(json_object_get(source, "clock")), "aligned by the event");
+    release(&merged);
+    options.align = "never";
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    const char *path = *state;
+    options.output = "/tmp/gt-never.json";
+    assert_int_equal(gt_merge(&report, &path, 1, &options, &error), -ENOENT);
+    assert_non_null(strstr(error.text, "never"));
+}
+
+static void ids_of_two_ranks_are_kept_apart(void **state)
+{
+    trace_write_text(*state, "rank0.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
+    trace_write_text(*state, "rank1.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    char id[2][40];
+    size_t found = 0, i;
+    json_t *event;
+    json_array_foreach (merged.events, i, event) {
+        if (json_object_get(event, "id"))
+            snprintf(id[found++], sizeof *id, "%s", json_string_value(json_object_get(event, "id")));
+    }
+    assert_int_equal(found, 2);
+    assert_string_not_equal(id[0], id[1]);
+    release(&merged);
+}
+
+static char *text_of(const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *text = malloc(1 << 20);
+    *length = fread(text, 1, 1 << 20, file);
+    fclose(file);
+    return text;
+}
+
+/* Reading the merged file gives the events again, and merging that gives them once more. */
+static void reading_again_gives_the_same(void **state)
+{
+    static const char *const arguments[] = {"step_num", "x", NULL};
+    write_smdebug(*state);
+    trace_write_text(
+        *state, "more.json",
+        "[{\"ph\":\"B\",\"name\":\"q\\\"\\u00e9\\ud83d\\ude00\",\"cat\":\"c\",\"pid\":\"p\",\"tid\":\"t\",\"ts\":1597730460000001.5,\"args\":{\"x\":1}},"
+        "{\"ph\":\"i\",\"name\":\"con\ttrol\",\"pid\":1,\"ts\":1597730460000001.501,\"s\":\"p\",\"args\":{\"x\":-Infinity}},"
+        "{\"ph\":\"E\",\"pid\":\"p\",\"tid\":\"t\",\"ts\":1597730460000009},{\"ph\":\"C\",\"name\":\"c\",\"pid\":1,\"ts\":1597730460000002,\"args\":{\"x\":2.50}}]");
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    struct gt_trace_options options = GT_TRACE_OPTIONS;
+    options.arguments = arguments;
+    struct gt_trace *before = trace_load(*state, &options), *after = trace_load(merged.path, &options);
+    const struct gt_trace_events *a = &before->events, *b = &after->events;
+    assert_int_equal(b->count, a->count + before->samples.count + 1);
+    for (size_t i = 0; i < a->count; i++) {
+        assert_string_equal(gt_trace_text(before, a->name[i]), gt_trace_text(after, b->name[i]));
+        assert_int_equal(a->start[i], b->start[i]);
+        assert_int_equal(a->duration[i], b->duration[i]);
+        assert_int_equal(a->phase[i], b->phase[i]);
+        assert_int_equal(a->step[i], b->step[i]);
+        assert_string_equal(gt_trace_text(before, a->category[i]), gt_trace_text(after, b->category[i]));
+        assert_string_equal(gt_trace_text(before, gt_trace_process_of(before, i)->name),
+                            strncmp(gt_trace_text(after, gt_trace_process_of(after, i)->name), "process ", 8)
+                                ? gt_trace_text(after, gt_trace_process_of(after, i)->name)
+                                : "");
+        for (uint32_t key = 0; key < 2; key++) {
+            const struct gt_trace_argument *x = gt_trace_argument(before, i, key),
+                                           *y = gt_trace_argument(after, i, key);
+            assert_int_equal(!x, !y);
+            if (x && x->text != GT_TRACE_NONE)
+                assert_string_equal(gt_trace_text(before, x->text), gt_trace_text(after, y->text));
+            else if (x && x->number - x->number == 0)
+                assert_true(x->number == y->number);
+        }
+    }
+    assert_int_equal(after->file[0].damage.bad_events + after->file[0].damage.mended, 0);
+    gt_trace_close(before);
+    gt_trace_close(after);
+    size_t length[2];
+    char *text[2] = {text_of(merged.path, &length[0]), NULL};
+    release(&merged);
+    struct gt_merge_options other = EVERYTHING;
+    other.trace.threads = 3;
+    other.trace.block = 100;
+    merged = merge(*state, *state, other);
+    text[1] = text_of(merged.path, &length[1]);
+    assert_int_equal(length[0], length[1]);
+    assert_memory_equal(text[0], text[1], length[0]);
+    free(text[0]);
+    free(text[1]);
+    release(&merged);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, trace_folder_make, trace_folder_remove)
+    const struct CMUnitTest tests[] = {
+        TEST(phases_have_smdebugs_numbers),
+        TEST(all_samples_are_counters_and_low_gpus_are_marked),
+        TEST(steps_are_half_open),
+        TEST(nothing_merged_is_an_empty_list),
+        TEST(times_without_a_clock_are_placed_or_aligned),
+        TEST(ids_of_two_ranks_are_kept_apart),
+        TEST(reading_again_gives_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
