@@ -14,6 +14,9 @@ struct gt_tracker_options settings_tracker(const struct options *options)
     ret.overwrite = options->overwrite;
     ret.detail = options->detail;
     ret.memory = options->memory;
+    ret.idle = options->idle;
+    ret.carbon_intensity = options->carbon_intensity;
+    ret.price = options->price;
     ret.machine_root = options->root;
     ret.libraries = options->library.value;
     return ret;

@@ -93,7 +93,15 @@ struct gt_tracker_options {
     /* May be NULL; called on the thread that calls into the tracker. */
     void (*warn)(void *context, const char *sentence);
     void *context;
+    /* What becomes of energy that devices draw while idle: "share" (charged to whoever uses the device, in proportion),
+     * "exclude" (to nobody), "all" (to the job); NULL: "share". */
+    const char *idle;
+    double carbon_intensity; /* grams of CO2 equivalent for each kWh; 0: the report has no such figure */
+    double price;            /* for each kWh, in any currency; 0: none */
 };
+
+/* Name `index` of the policies above; NULL past the end. */
+const char *gt_idle_policy(size_t index);
 
 /* Check every option, the tracking file's place included, and change nothing. -EINVAL and the like name the option. */
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error);

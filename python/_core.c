@@ -40,6 +40,7 @@ static const struct {
     {"overwrite", FLAG, offsetof(struct gt_tracker_options, overwrite)},
     {"detail", FLAG, offsetof(struct gt_tracker_options, detail)},
     {"memory", TEXT, offsetof(struct gt_tracker_options, memory)},
+    {"idle", TEXT, offsetof(struct gt_tracker_options, idle)},
     {"library", LIST, offsetof(struct gt_tracker_options, libraries)},
 };
 

@@ -10,19 +10,24 @@ struct gt_process_rate {
     pid_t pid;
     uint64_t start;
     struct gt_rate rate;
+    double cpu_time; /* at the last row, seconds */
+    double cpu_energy, gpu_energy;
     bool seen;
 };
 
-void gt_combine_init(struct gt_combiner *combine, bool detail, int core_count, double period)
+void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_options *options)
 {
-    *combine = (struct gt_combiner){.detail = detail, .core_count = core_count, .system_utilization = NAN};
-    combine->shortest_ns = (int64_t)(period * 0.1e9);
+    *combine = (struct gt_combiner){
+        .detail = options->detail, .core_count = options->core_count, .system_utilization = NAN};
+    combine->shortest_ns = (int64_t)(options->period * 0.1e9);
+    gt_attribution_init(&combine->attribution, options->idle, options->core_count, options->start_ns);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         gt_values_clear(combine->peak[scope]);
 }
 
 void gt_combine_release(struct gt_combiner *combine)
 {
+    gt_attribution_release(&combine->attribution);
     free(combine->row);
     free(combine->process_rate);
     combine->row = NULL;
@@ -71,7 +76,7 @@ static size_t living(const struct gt_sampler *sampler)
     return count;
 }
 
-void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
+static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
     for (size_t i = 0; i < sampler->tree.count; i++) {
@@ -94,6 +99,69 @@ void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *samp
     raise_to(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)living(sampler));
     raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], (double)sampler->follow.counts.threads_peak);
     raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)sampler->follow.counts.processes_peak);
+}
+
+/* In a reading after the end of the last process there is no memory to compare: the ratio of the reading before stays. */
+static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    const struct gt_frame *frame = &sampler->frame;
+    double job[GT_METRIC_COUNT];
+    gt_values_clear(job);
+    gt_account_totals(&sampler->account, &sampler->tree, job);
+    struct gt_cpu_use use = {frame->monotonic_ns, frame->system[GT_CPU_TIME], job[GT_CPU_TIME]};
+    double memory = living(sampler) ? sampler->memory.scope[GT_SCOPE_COMBINED].ram : NAN;
+    gt_attribute_cpu(&combine->attribution, frame->system[GT_CPU_ENERGY], use);
+    gt_attribute_memory(&combine->attribution, frame->system[GT_DRAM_ENERGY], memory, frame->system[GT_RAM]);
+    return gt_attribute_gpus(&combine->attribution, frame, &sampler->tree);
+}
+
+static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct gt_process *process)
+{
+    for (size_t tried = 0; tried < combine->process_rate_count; tried++) { /* the order hardly changes */
+        struct gt_process_rate *rate = &combine->process_rate[combine->next_rate++ % combine->process_rate_count];
+        if (rate->pid == process->pid && rate->start == process->start)
+            return rate;
+    }
+    if (combine->process_rate_count == combine->process_rate_capacity) {
+        size_t capacity = combine->process_rate_capacity ? combine->process_rate_capacity * 2 : 16;
+        struct gt_process_rate *rate = realloc(combine->process_rate, capacity * sizeof *rate);
+        if (!rate)
+            return NULL;
+        combine->process_rate = rate;
+        combine->process_rate_capacity = capacity;
+    }
+    struct gt_process_rate *rate = &combine->process_rate[combine->process_rate_count++];
+    *rate = (struct gt_process_rate){.pid = process->pid, .start = process->start};
+    return rate;
+}
+
+/* Each process's part of what the job was charged with since the last reading. */
+static void keep_process_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    const struct gt_attribution *attribution = &combine->attribution;
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        struct gt_process_rate *rate = rate_of(combine, process);
+        double cpu_time = process->value[GT_CPU_TIME] - process->ledger.base[0];
+        if (!rate)
+            continue;
+        if (cpu_time > rate->cpu_time) {
+            rate->cpu_energy += (cpu_time - rate->cpu_time) * attribution->joules_per_cpu_second;
+            rate->cpu_time = cpu_time;
+        }
+        for (size_t k = 0; k < sampler->frame.share_count; k++)
+            if (sampler->frame.share[k].pid == process->pid)
+                rate->gpu_energy += attribution->share_joules[k];
+    }
+}
+
+int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    keep_peaks(combine, sampler);
+    int status = keep_energy(combine, sampler);
+    if (status >= 0 && combine->detail)
+        keep_process_energy(combine, sampler);
+    return status;
 }
 
 static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants)
@@ -227,30 +295,11 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
     combine_counts(sampler, row);
     combine_cpu(combine, sampler, row);
     combine_gpus(sampler, row);
+    gt_attribution_show(&combine->attribution, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         for (int id = 0; id < GT_METRIC_COUNT; id++)
             if (gt_metrics[id].kind == GT_PEAK && !isnan(combine->peak[scope][id]))
                 row[scope].value[id] = combine->peak[scope][id];
-}
-
-static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct gt_process *process)
-{
-    for (size_t tried = 0; tried < combine->process_rate_count; tried++) { /* the order hardly changes */
-        struct gt_process_rate *rate = &combine->process_rate[combine->next_rate++ % combine->process_rate_count];
-        if (rate->pid == process->pid && rate->start == process->start)
-            return rate;
-    }
-    if (combine->process_rate_count == combine->process_rate_capacity) {
-        size_t capacity = combine->process_rate_capacity ? combine->process_rate_capacity * 2 : 16;
-        struct gt_process_rate *rate = realloc(combine->process_rate, capacity * sizeof *rate);
-        if (!rate)
-            return NULL;
-        combine->process_rate = rate;
-        combine->process_rate_capacity = capacity;
-    }
-    struct gt_process_rate *rate = &combine->process_rate[combine->process_rate_count++];
-    *rate = (struct gt_process_rate){.pid = process->pid, .start = process->start};
-    return rate;
 }
 
 static void forget_ended(struct gt_combiner *combine)
@@ -277,6 +326,10 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     struct gt_process_rate *rate = rate_of(combine, process);
     if (rate) {
         rate->seen = true;
+        if (combine->attribution.energy[GT_ENERGY_CPU].is_measured)
+            row->value[GT_CPU_ENERGY] = rate->cpu_energy;
+        if (combine->attribution.energy[GT_ENERGY_GPU].is_measured)
+            row->value[GT_GPU_ENERGY] = rate->gpu_energy;
         row->value[GT_CPU_UTILIZATION] = gt_rate_next(&rate->rate, row->value[GT_CPU_TIME], sampler->frame.monotonic_ns,
                                                       combine->shortest_ns, combine->core_count);
     }
@@ -307,7 +360,9 @@ int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, st
     int status = make_rows(combine, GT_FIXED_ROWS + sampler->frame.device_count + processes);
     if (status < 0)
         return status;
-    gt_combine_peaks(combine, sampler);
+    status = gt_combine_keep(combine, sampler);
+    if (status < 0)
+        return status;
     fixed_rows(combine, sampler);
     size_t count = GT_FIXED_ROWS;
     count += gpu_rows(sampler, combine->row + count);

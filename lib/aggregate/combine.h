@@ -3,6 +3,7 @@
 #ifndef GT_AGGREGATE_COMBINE_H
 #define GT_AGGREGATE_COMBINE_H
 
+#include "aggregate/attribute.h"
 #include "aggregate/rate.h"
 #include "sample/sampler.h"
 
@@ -14,17 +15,26 @@ struct gt_combiner {
     struct gt_rate cpu[GT_FIXED_ROWS];
     double peak[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* running values of the metrics of kind PEAK */
     double main_gone_cpu;                        /* CPU time of the main process after it ended */
-    struct gt_process_rate *process_rate;        /* of PROCESS rows, sorted by pid */
+    struct gt_attribution attribution;
+    struct gt_process_rate *process_rate; /* of PROCESS rows, sorted by pid */
     size_t process_rate_count, process_rate_capacity, next_rate;
     struct gt_row *row;
     size_t row_capacity;
 };
 
-void gt_combine_init(struct gt_combiner *combine, bool detail, int core_count, double period);
+struct gt_combine_options {
+    bool detail;
+    int core_count;
+    double period; /* seconds between samples asked for */
+    enum gt_idle idle;
+    int64_t start_ns; /* CLOCK_MONOTONIC: since when counters count */
+};
+
+void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_options *options);
 void gt_combine_release(struct gt_combiner *combine);
 /* `ret` is borrowed until the next call. -ENOMEM. */
 int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret);
-/* Only the running peaks, for readings that are not recorded. */
-void gt_combine_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler);
+/* Only what is kept from reading to reading, running peaks and energy, for readings that are not recorded. -ENOMEM. */
+int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler);
 
 #endif

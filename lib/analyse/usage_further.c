@@ -240,6 +240,7 @@ void gt_usage_further(const struct gt_usage *usage, struct gt_node *root)
     add_kernel(usage, root);
     add_gpu_totals(usage, root);
     add_gpus(usage, root);
+    gt_usage_energy(usage, root);
     add_run(usage, root);
     add_tracker(usage, root);
 }

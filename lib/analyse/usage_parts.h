@@ -18,6 +18,8 @@ double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope);
 void gt_usage_original(const struct gt_usage *usage, struct gt_node *root);
 /* What it does not have. Sections in which nothing was measured are for programs only. */
 void gt_usage_further(const struct gt_usage *usage, struct gt_node *root);
+/* What the devices drew, and whose it is. */
+void gt_usage_energy(const struct gt_usage *usage, struct gt_node *root);
 /* Where each figure comes from, and which are missing. For programs only. */
 void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root);
 

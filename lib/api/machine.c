@@ -60,6 +60,9 @@ int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s", gt_walker_method(tracker->sampler.walker));
+    snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
+    machine->carbon_intensity = options->carbon_intensity;
+    machine->price = options->price;
     gethostname(machine->host, sizeof machine->host - 1);
     if (options->command)
         snprintf(machine->command, sizeof machine->command, "%s", options->command);

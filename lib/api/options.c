@@ -25,6 +25,7 @@ static const struct {
     {offsetof(struct gt_tracker_options, gpu_ram_unit), "gigabytes"},
     {offsetof(struct gt_tracker_options, time_unit), "hours"},
     {offsetof(struct gt_tracker_options, memory), "auto"},
+    {offsetof(struct gt_tracker_options, idle), "share"},
     {offsetof(struct gt_tracker_options, gpu_uuids), NULL},
     {offsetof(struct gt_tracker_options, gpu_brand), NULL},
     {offsetof(struct gt_tracker_options, tracking_file), NULL},
@@ -102,6 +103,13 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     if (!is_one_of(options->memory, memory_methods))
         return gt_error_set(error, EINVAL, "\"%s\" is not a memory method; choose auto, rss, pss or unique",
                             options->memory);
+    if (gt_idle_find(options->idle) < 0)
+        return gt_error_set(error, EINVAL, "\"%s\" is not a policy for idle energy; choose share, exclude or all",
+                            options->idle);
+    if (!(options->carbon_intensity >= 0 && isfinite(options->carbon_intensity)))
+        return gt_error_set(error, EINVAL, "the carbon intensity must be a number of grams for each kWh, from 0");
+    if (!(options->price >= 0 && isfinite(options->price)))
+        return gt_error_set(error, EINVAL, "the price must be a number for each kWh, from 0");
     if (options->gpu_brand && !is_one_of(options->gpu_brand, brands))
         return gt_error_set(error, EINVAL, "\"%s\" is not a GPU brand; choose nvidia, amd or intel",
                             options->gpu_brand);
@@ -111,6 +119,11 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     if (status >= 0)
         status = gt_unit_time(options->time_unit, &factor, error);
     return status;
+}
+
+const char *gt_idle_policy(size_t index)
+{
+    return index < GT_IDLE_POLICIES ? gt_idle_names[index] : NULL;
 }
 
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error)

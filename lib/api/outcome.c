@@ -21,6 +21,11 @@ static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcom
     double main = tracker->sampler.account.main_own_cpu;
     outcome->value[GT_SCOPE_MAIN][GT_CPU_TIME] = main;
     outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
+    gt_attribution_show(&tracker->combiner.attribution, outcome->value[GT_SCOPE_SYSTEM],
+                        outcome->value[GT_SCOPE_COMBINED]);
+    double platform = tracker->sampler.frame.system[GT_PLATFORM_ENERGY];
+    if (!isnan(platform))
+        outcome->value[GT_SCOPE_SYSTEM][GT_PLATFORM_ENERGY] = platform;
     outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&tracker->sampler);
 }
 

@@ -49,6 +49,43 @@ static const struct origin origins[GT_METRIC_COUNT] = {
     [GT_PRESSURE_IO_FULL] = {GT_EXACT, "/proc/pressure/io", "of the whole machine"},
 };
 
+/* What is known of a share in energy, besides the source of the device's counter. */
+static const char *energy_note(enum gt_scope scope, enum gt_metric_id metric)
+{
+    bool is_share = scope == GT_SCOPE_COMBINED;
+    switch (metric) {
+    case GT_CPU_ENERGY: return is_share ? "energy x CPU time of the job / busy CPU time of the machine" : NULL;
+    case GT_DRAM_ENERGY: return is_share ? "energy x memory of the job / memory in use" : NULL;
+    case GT_GPU_ENERGY: return is_share ? "each GPU: all when only the job uses it, else by share of SM time" : NULL;
+    case GT_CPU_ENERGY_OTHER: return "the rest of the active energy";
+    case GT_DRAM_ENERGY_OTHER: return "the rest of the memory in use";
+    case GT_GPU_ENERGY_OTHER: return "share of processes outside the job that can be seen from here";
+    case GT_CPU_ENERGY_IDLE:
+    case GT_GPU_ENERGY_IDLE:
+        return "time without a user; with another policy than share, the lowest power seen while idle";
+    case GT_CPU_ENERGY_UNATTRIBUTED:
+    case GT_DRAM_ENERGY_UNATTRIBUTED:
+    case GT_GPU_ENERGY_UNATTRIBUTED: return "drawn while it was not known who used the device";
+    default: return NULL;
+    }
+}
+
+/* Parts of a device's energy come from the source of the whole. */
+static enum gt_metric_id whole_of(enum gt_metric_id metric)
+{
+    switch (metric) {
+    case GT_CPU_ENERGY_OTHER:
+    case GT_CPU_ENERGY_IDLE:
+    case GT_CPU_ENERGY_UNATTRIBUTED: return GT_CPU_ENERGY;
+    case GT_DRAM_ENERGY_OTHER:
+    case GT_DRAM_ENERGY_UNATTRIBUTED: return GT_DRAM_ENERGY;
+    case GT_GPU_ENERGY_OTHER:
+    case GT_GPU_ENERGY_IDLE:
+    case GT_GPU_ENERGY_UNATTRIBUTED: return GT_GPU_ENERGY;
+    default: return metric;
+    }
+}
+
 static const struct origin system_origins[GT_METRIC_COUNT] = {
     [GT_RAM] = {GT_SAMPLED, "/proc/meminfo", "memory in use on the whole machine"},
     [GT_SWAP] = {GT_SAMPLED, "/proc/meminfo", ""},
@@ -78,7 +115,7 @@ static const struct gt_sampler_source *source_of(const struct gt_tracker *tracke
 
 static void describe_missing(const struct gt_tracker *tracker, struct gt_provenance *entry)
 {
-    const struct gt_sampler_source *source = source_of(tracker, entry->metric);
+    const struct gt_sampler_source *source = source_of(tracker, whole_of(entry->metric));
     entry->exactness = GT_MISSING;
     if (source && !source->state)
         snprintf(entry->note, sizeof entry->note, "%s",
@@ -93,7 +130,7 @@ static void describe_measured(const struct gt_tracker *tracker, struct gt_proven
     const struct origin *origin = &origins[entry->metric];
     if (entry->scope == GT_SCOPE_SYSTEM && system_origins[entry->metric].source)
         origin = &system_origins[entry->metric];
-    const struct gt_sampler_source *source = source_of(tracker, entry->metric);
+    const struct gt_sampler_source *source = source_of(tracker, whole_of(entry->metric));
     entry->exactness = origin->source ? origin->exactness : GT_SAMPLED;
     if (gt_metrics[entry->metric].kind == GT_COUNTER && !origin->source)
         entry->exactness = GT_EXACT;
@@ -160,7 +197,10 @@ static void refine(const struct gt_tracker *tracker, const struct gt_outcome *ou
     case GT_THREADS_PEAK:
     case GT_PROCESSES_PEAK:
     case GT_PROCESSES_STARTED: refine_counts(tracker, entry); break;
-    default: break;
+    default:
+        if (energy_note(entry->scope, entry->metric))
+            restate(entry, GT_DERIVED, NULL, energy_note(entry->scope, entry->metric));
+        break;
     }
 }
 

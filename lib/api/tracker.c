@@ -111,8 +111,13 @@ static void begin(struct gt_tracker *tracker, pid_t pid)
     tracker->machine.start_real_ns = gt_clock_real(&tracker->sampler.clock);
     tracker->pidfd = tracker->sampler.root.is_machine ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     gt_summary_init(&tracker->summary);
-    gt_combine_init(&tracker->combiner, tracker->options.detail, tracker->machine.core_count,
-                    tracker->options.sleep_time);
+    gt_combine_init(&tracker->combiner, &(struct gt_combine_options){
+                                            .detail = tracker->options.detail,
+                                            .core_count = tracker->machine.core_count,
+                                            .period = tracker->options.sleep_time,
+                                            .idle = (enum gt_idle)gt_idle_find(tracker->options.idle),
+                                            .start_ns = tracker->start_ns,
+                                        });
 }
 
 int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
@@ -206,8 +211,8 @@ static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *e
     note_end(tracker);
     bool lives = any_lives(&tracker->sampler.tree);
     if (!record || !lives) {
-        gt_combine_peaks(&tracker->combiner, &tracker->sampler);
-        return lives;
+        status = gt_combine_keep(&tracker->combiner, &tracker->sampler);
+        return status < 0 ? gt_error_system(error, -status, "sample") : lives;
     }
     status = gt_combine(&tracker->combiner, &tracker->sampler, &tracker->sample);
     if (status < 0)
@@ -365,7 +370,7 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
         gt_sampler_read(&tracker->sampler, 0, NULL);
     note_end(tracker);
     gt_follow_last(&tracker->sampler.follow, &tracker->sampler.tree, &tracker->sampler.account);
-    gt_combine_peaks(&tracker->combiner, &tracker->sampler);
+    gt_combine_keep(&tracker->combiner, &tracker->sampler);
     int described = gt_tracker_outcome(tracker, &tracker->outcome, error);
     if (described < 0)
         return described;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/availability.h"
@@ -48,6 +49,22 @@ static void rapl_close(void *opaque)
     free(state);
 }
 
+/* Virtual machines may show counters that stand still. Real ones move within a few of their refreshes of 1 ms. */
+static void find_dead(struct state *state)
+{
+    struct gt_rapl_zones *zones = &state->zones;
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    gt_rapl_read(zones, gt_clock_monotonic(state->clock));
+    for (int i = 0; i < zones->count; i++) {
+        struct gt_rapl_zone *zone = &zones->zone[i];
+        if (zone->fd < 0 || zone->joules > 0)
+            continue;
+        close(zone->fd);
+        zone->fd = -ENODATA;
+        zone->is_unread = true;
+    }
+}
+
 /* Of each domain, the first interface of which every zone can be read. */
 static bool choose(struct state *state)
 {
@@ -82,9 +99,11 @@ static int explain(const struct gt_rapl_zones *zones, struct gt_availability *av
 {
     for (int i = 0; i < zones->count; i++)
         if (zones->zone[i].fd == -EACCES || zones->zone[i].fd == -EPERM)
-            return gt_unavailable(availability, GT_DENIED, remedy, "the energy counters are there, and this user may not read them");
+            return gt_unavailable(availability, GT_DENIED, remedy,
+                                  "the energy counters are there, and this user may not read them");
     if (zones->count)
-        return gt_unavailable(availability, GT_BROKEN, NULL, "the energy counter %s cannot be read", zones->zone[0].name);
+        return gt_unavailable(availability, GT_BROKEN, NULL, "the energy counter \"%s\" %s", zones->zone[0].name,
+                              zones->zone[0].fd == -ENODATA ? "stands still" : "cannot be read");
     return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
 }
 
@@ -103,6 +122,8 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
     state->open_ns = gt_clock_monotonic(options->clock);
     gt_rapl_read(&state->zones, state->open_ns);
     gt_rapl_find_mirrors(&state->zones);
+    if (options->root->is_machine && state->zones.count)
+        find_dead(state);
     if (!choose(state)) {
         explain(&state->zones, availability);
         rapl_close(state);
@@ -133,8 +154,8 @@ static void compare(struct state *state)
         double b = gt_rapl_total(&state->zones, GT_RAPL_POWERCAP, domain);
         if (fabs(a - b) > 1 + MOST_APART * fmax(a, b))
             snprintf(state->disagreement, sizeof state->disagreement, "%s and %s disagree on %s: %.1f J and %.1f J",
-                     interface_names[GT_RAPL_PERF], interface_names[GT_RAPL_POWERCAP],
-                     gt_metrics[metrics[domain]].name, a, b);
+                     interface_names[GT_RAPL_PERF], interface_names[GT_RAPL_POWERCAP], gt_metrics[metrics[domain]].name,
+                     a, b);
     }
     drop_unused(state);
     state->is_compared = true;

@@ -20,16 +20,16 @@ struct gt_rapl_zone {
     char name[64]; /* "package-0", "package-0/dram", "psys" */
     enum gt_rapl_domain domain;
     enum gt_rapl_interface interface;
-    int fd;             /* negative errno: it is there and may not be read */
-    double unit;        /* joules for each count */
-    uint64_t range;     /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
-    uint64_t last;      /* counts at the last reading */
+    int fd;         /* negative errno: it is there and may not be read */
+    double unit;    /* joules for each count */
+    uint64_t range; /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
+    uint64_t last;  /* counts at the last reading */
     int64_t last_ns;
-    bool is_begun;      /* there was a reading */
-    double joules;      /* since the first reading */
-    int package;        /* number in "package-0-die-1", else -1 */
-    int mirror;         /* zone of which this one is a copy as far as was seen, else -1 */
-    bool is_unread;     /* the last reading failed */
+    bool is_begun;  /* there was a reading */
+    double joules;  /* since the first reading */
+    int package;    /* number in "package-0-die-1", else -1 */
+    int mirror;     /* zone of which this one is a copy as far as was seen, else -1 */
+    bool is_unread; /* the last reading failed */
     uint32_t wraps, resets;
 };
 

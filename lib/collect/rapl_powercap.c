@@ -58,7 +58,8 @@ static void add_zone(struct gt_rapl_zones *zones, const struct gt_root *root, co
     enum gt_rapl_domain domain;
     if (full_name(root, entry, name, sizeof name, &domain) < 0)
         return;
-    struct gt_rapl_zone *zone = find(zones, name); /* the MMIO copy of a zone takes its place only where it cannot be read */
+    struct gt_rapl_zone *zone = find(zones,
+                                     name); /* the MMIO copy of a zone takes its place only where it cannot be read */
     if (zone && zone->fd >= 0)
         return;
     if (!zone)

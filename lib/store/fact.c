@@ -34,6 +34,9 @@ const struct gt_fact gt_machine_facts[] = {
     FACT(gt_machine, "period", period, NUMBER, DOUBLE),
     FACT(gt_machine, "start", start_real_ns, NUMBER, NANOSECONDS),
     FACT(gt_machine, "ram_method", ram_method, TEXT, TEXT),
+    FACT(gt_machine, "idle_policy", idle_policy, TEXT, TEXT),
+    FACT(gt_machine, "carbon_intensity", carbon_intensity, NUMBER, DOUBLE),
+    FACT(gt_machine, "price", price, NUMBER, DOUBLE),
 };
 const size_t gt_machine_fact_count = sizeof gt_machine_facts / sizeof *gt_machine_facts;
 

@@ -386,7 +386,7 @@ static void peaks_come_from_high_water_marks(void **state)
     assert_int_equal(gt_sampler_open(&sampler, &options, NULL), 0);
     struct gt_combiner combiner;
     struct gt_sample sample;
-    gt_combine_init(&combiner, true, 2, 1);
+    gt_combine_init(&combiner, &(struct gt_combine_options){.detail = true, .core_count = 2, .period = 1});
     assert_int_equal(gt_sampler_read(&sampler, 0, NULL), 0);
     assert_int_equal(gt_combine(&combiner, &sampler, &sample), 0);
     double page = (double)sysconf(_SC_PAGESIZE);
@@ -413,7 +413,7 @@ static void a_zombie_has_no_memory_and_is_not_counted(void **state)
     assert_int_equal(gt_sampler_open(&sampler, &options, NULL), 0);
     struct gt_combiner combiner;
     struct gt_sample sample;
-    gt_combine_init(&combiner, false, 2, 1);
+    gt_combine_init(&combiner, &(struct gt_combine_options){.detail = false, .core_count = 2, .period = 1});
     assert_int_equal(gt_sampler_read(&sampler, 0, NULL), 0);
     assert_int_equal(gt_combine(&combiner, &sampler, &sample), 0);
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_PROCESSES], 1);

@@ -1,0 +1,70 @@
+/* Whose energy it is: what a device drew, divided into the job's share, that of other processes, idle energy, and what cannot
+ * be told. The four add up to what the device's counter says, at every moment.
+ *
+ * CPU: between two readings, active energy x CPU time of the job / busy CPU time of the machine, both over the last tenth of a
+ * second at least, for the machine counts in clock ticks. Processes that ended count, as the job's CPU time has them.
+ * DRAM: energy x memory of the job / memory in use on the machine, shared pages counted once.
+ * GPU, each on its own: all to the job when no process outside it is on the GPU; else by the processes' shares of SM time. A
+ * user that ended between two readings keeps its share.
+ *
+ * Idle energy is power x time at the lowest power that was seen while the device was idle. Until it was, it is not known, and
+ * then only time without any user counts as idle. What becomes of it is a choice, enum gt_idle. */
+#ifndef GT_AGGREGATE_ATTRIBUTE_H
+#define GT_AGGREGATE_ATTRIBUTE_H
+
+#include "sample/tree.h"
+
+enum gt_idle {
+    GT_IDLE_SHARE, /* whoever uses the device is charged with its idle energy in proportion; only time without a user is idle */
+    GT_IDLE_EXCLUDE, /* idle energy is charged to nobody */
+    GT_IDLE_ALL,     /* the job is charged with all of it, as on a device reserved for it */
+    GT_IDLE_POLICIES
+};
+extern const char *const gt_idle_names[GT_IDLE_POLICIES];
+int gt_idle_find(const char *name); /* -EINVAL */
+
+enum gt_energy_device { GT_ENERGY_CPU, GT_ENERGY_DRAM, GT_ENERGY_GPU, GT_ENERGY_DEVICES };
+
+/* Joules since tracking began. */
+struct gt_energy {
+    bool is_measured;
+    double total; /* as the counter has it */
+    double job, other, idle, unattributed;
+};
+
+/* What happened up to one moment, in counters since tracking began; NaN: not known. */
+struct gt_cpu_use {
+    int64_t at_ns;
+    double busy, job; /* CPU seconds of the machine and of the job */
+};
+
+struct gt_gpu_use; /* of one GPU; private */
+
+struct gt_attribution {
+    enum gt_idle policy;
+    int core_count;
+    struct gt_energy energy[GT_ENERGY_DEVICES];
+    struct gt_cpu_use anchor[2];  /* where the present and the next stretch for the ratio of CPU times begin */
+    int64_t cpu_at_ns;            /* of the last energy reading */
+    double cpu_idle_watts;        /* NaN: not seen yet */
+    double joules_per_cpu_second; /* of the job, in the last window */
+    double memory_ratio;          /* at the last reading, NaN before */
+    struct gt_gpu_use *gpu;
+    size_t gpu_count;
+    double *share_joules; /* of each of the frame's shares, in the last window */
+    size_t share_capacity;
+};
+
+void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy, int core_count, int64_t now_ns);
+void gt_attribution_release(struct gt_attribution *attribution);
+
+/* One reading each. A counter that is NaN has no reading: the next covers the gap. */
+void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct gt_cpu_use use);
+void gt_attribute_memory(struct gt_attribution *attribution, double joules, double job_bytes, double used_bytes);
+/* -ENOMEM. */
+int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree);
+
+/* Write the figures into the values of the system's and the job's row. */
+void gt_attribution_show(const struct gt_attribution *attribution, double *system, double *job);
+
+#endif

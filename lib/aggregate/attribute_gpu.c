@@ -1,0 +1,158 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "aggregate/attribute.h"
+
+struct gt_gpu_use {
+    int64_t at_ns;
+    struct gt_energy energy;
+    double ratio;      /* the job's part when it was last in use, NaN: never, or not known */
+    bool was_in_use;   /* at the last reading */
+    double idle_watts; /* NaN: not seen yet */
+};
+
+/* Who is on a GPU now. */
+struct users {
+    size_t job, other;
+    double job_sm, other_sm; /* shares of SM time */
+};
+
+static int make_room(struct gt_attribution *attribution, const struct gt_frame *frame)
+{
+    if (attribution->gpu_count < frame->device_count) {
+        struct gt_gpu_use *gpu = realloc(attribution->gpu, frame->device_count * sizeof *gpu);
+        if (!gpu)
+            return -ENOMEM;
+        attribution->gpu = gpu;
+        for (; attribution->gpu_count < frame->device_count; attribution->gpu_count++)
+            gpu[attribution->gpu_count] = (struct gt_gpu_use){
+                .at_ns = attribution->anchor[0].at_ns, .ratio = NAN, .idle_watts = NAN};
+    }
+    if (attribution->share_capacity < frame->share_count) {
+        double *joules = realloc(attribution->share_joules, frame->share_count * sizeof *joules);
+        if (!joules)
+            return -ENOMEM;
+        attribution->share_joules = joules;
+        attribution->share_capacity = frame->share_count;
+    }
+    return 0;
+}
+
+/* A slice has no energy counter of its own: its users are users of the board. */
+static bool is_on(const struct gt_frame *frame, const struct gt_share *share, int board)
+{
+    int parent = frame->device[share->device].parent;
+    return (parent < 0 ? share->device : parent) == board;
+}
+
+static double sm_of(const struct gt_share *share)
+{
+    return share->value[GT_GPU_UTILIZATION] > 0 ? share->value[GT_GPU_UTILIZATION] : 0;
+}
+
+static struct users find_users(const struct gt_frame *frame, const struct gt_tree *tree, int board)
+{
+    struct users users = {0};
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        if (!is_on(frame, share, board))
+            continue;
+        bool is_ours = gt_tree_find(tree, share->pid) != NULL;
+        *(is_ours ? &users.job : &users.other) += 1;
+        *(is_ours ? &users.job_sm : &users.other_sm) += sm_of(share);
+    }
+    return users;
+}
+
+/* The job's part of the active energy; NaN: cannot be told. */
+static double ratio_of(const struct users *users)
+{
+    if (!users->other || !users->job)
+        return users->other ? 0 : 1;
+    double sum = users->job_sm + users->other_sm;
+    return sum > 0 ? users->job_sm / sum : NAN;
+}
+
+static void share_out(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
+                      int board, const struct users *users, double joules)
+{
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        if (is_on(frame, share, board) && gt_tree_find(tree, share->pid))
+            attribution->share_joules[i] = joules *
+                                           (users->job_sm > 0 ? sm_of(share) / users->job_sm : 1 / (double)users->job);
+    }
+}
+
+static void divide(struct gt_energy *energy, double idle, double active, double ratio, bool job_takes_idle)
+{
+    *(job_takes_idle ? &energy->job : &energy->idle) += idle;
+    energy->job += active * ratio;
+    energy->other += active * (1 - ratio);
+}
+
+/* One window of one GPU: returns the joules charged to the job. */
+static double attribute_window(const struct gt_attribution *attribution, struct gt_gpu_use *gpu,
+                               const struct gt_device *device, const struct users *users, double joules, double seconds)
+{
+    double before = gpu->energy.job, utilization = device->value[GT_GPU_UTILIZATION];
+    bool in_use = users->job + users->other > 0;
+    bool was_in_use = gpu->was_in_use;
+    double ratio = in_use ? ratio_of(users) : was_in_use ? gpu->ratio : NAN;
+    bool is_idle = utilization > 0 ? false : !in_use && !was_in_use;
+    if (is_idle && seconds > 0)
+        gpu->idle_watts = isnan(gpu->idle_watts) ? joules / seconds : fmin(gpu->idle_watts, joules / seconds);
+    gpu->was_in_use = in_use;
+    if (in_use)
+        gpu->ratio = ratio;
+    if (is_idle) {
+        gpu->energy.idle += joules;
+    } else if (isnan(ratio)) {
+        *(utilization == 0 ? &gpu->energy.idle : &gpu->energy.unattributed) += joules;
+    } else {
+        bool apart = attribution->policy != GT_IDLE_SHARE && !isnan(gpu->idle_watts);
+        double idle = apart ? fmin(joules, gpu->idle_watts * seconds) : 0;
+        divide(&gpu->energy, idle, joules - idle, ratio, attribution->policy == GT_IDLE_ALL && ratio > 0);
+    }
+    return gpu->energy.job - before;
+}
+
+static void attribute_device(struct gt_attribution *attribution, const struct gt_frame *frame,
+                             const struct gt_tree *tree, int board)
+{
+    const struct gt_device *device = &frame->device[board];
+    struct gt_gpu_use *gpu = &attribution->gpu[board];
+    double joules = device->value[GT_GPU_ENERGY];
+    if (isnan(joules) || frame->monotonic_ns <= gpu->at_ns)
+        return;
+    struct users users = find_users(frame, tree, board);
+    double growth = fmax(0, joules - gpu->energy.total), seconds = (double)(frame->monotonic_ns - gpu->at_ns) / 1e9;
+    gpu->energy.total += growth;
+    gpu->energy.is_measured = true;
+    gpu->at_ns = frame->monotonic_ns;
+    double to_job = attribute_window(attribution, gpu, device, &users, growth, seconds);
+    share_out(attribution, frame, tree, board, &users, to_job);
+}
+
+int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree)
+{
+    if (make_room(attribution, frame) < 0)
+        return -ENOMEM;
+    struct gt_energy sum = {0};
+    for (size_t i = 0; i < frame->share_count; i++)
+        attribution->share_joules[i] = 0;
+    for (size_t i = 0; i < frame->device_count; i++) {
+        if (frame->device[i].parent >= 0 || !frame->device[i].selected)
+            continue;
+        attribute_device(attribution, frame, tree, (int)i);
+        const struct gt_energy *one = &attribution->gpu[i].energy;
+        sum.is_measured |= one->is_measured;
+        sum.total += one->total;
+        sum.job += one->job;
+        sum.other += one->other;
+        sum.idle += one->idle;
+        sum.unattributed += one->unattributed;
+    }
+    attribution->energy[GT_ENERGY_GPU] = sum;
+    return 0;
+}

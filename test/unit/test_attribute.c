@@ -1,0 +1,385 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "aggregate/attribute.h"
+#include "support/gpu_machine.h"
+
+static struct gt_attribution attribution;
+static const int64_t START = 1000 * GT_SECOND;
+
+static void begin_with(enum gt_idle policy, int cores)
+{
+    gt_attribution_release(&attribution);
+    gt_attribution_init(&attribution, policy, cores, START);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    begin_with(GT_IDLE_SHARE, 4);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    gt_attribution_release(&attribution);
+    return 0;
+}
+
+static double sum_of_parts(const struct gt_energy *energy)
+{
+    return energy->job + energy->other + energy->idle + energy->unattributed;
+}
+
+static void cpu(double seconds, double joules, double busy, double job)
+{
+    gt_attribute_cpu(&attribution, joules, (struct gt_cpu_use){START + (int64_t)llround(seconds * 1e9), busy, job});
+}
+
+static void expect(enum gt_energy_device device, double job, double other, double idle, double unattributed)
+{
+    const struct gt_energy *energy = &attribution.energy[device];
+    assert_float_equal(energy->job, job, 1e-9);
+    assert_float_equal(energy->other, other, 1e-9);
+    assert_float_equal(energy->idle, idle, 1e-9);
+    assert_float_equal(energy->unattributed, unattributed, 1e-9);
+    assert_float_equal(energy->total, sum_of_parts(energy), 1e-9);
+}
+
+/* ---- CPU ---- */
+
+static void energy_follows_busy_time_of_its_own_window(void **state)
+{
+    (void)state;
+    cpu(1, 100, 2, 0.5);
+    expect(GT_ENERGY_CPU, 25, 75, 0, 0);
+    cpu(2, 140, 3, 1.5);
+    expect(GT_ENERGY_CPU, 65, 75, 0, 0);
+}
+
+static void time_without_a_user_is_idle(void **state)
+{
+    (void)state;
+    cpu(1, 10, 0, 0);
+    expect(GT_ENERGY_CPU, 0, 0, 10, 0);
+}
+
+static void idle_energy_goes_where_the_policy_says(void **state)
+{
+    (void)state;
+    static const double job[GT_IDLE_POLICIES] = {25, 22.5, 32.5}, idle[GT_IDLE_POLICIES] = {0, 10, 0};
+    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
+        begin_with(policy, 4);
+        cpu(1, 10, 0, 0); /* 10 W while idle */
+        double before = attribution.energy[GT_ENERGY_CPU].job;
+        double idle_before = attribution.energy[GT_ENERGY_CPU].idle;
+        cpu(2, 110, 2, 0.5);
+        assert_float_equal(attribution.energy[GT_ENERGY_CPU].job - before, job[policy], 1e-9);
+        assert_float_equal(attribution.energy[GT_ENERGY_CPU].idle - idle_before, idle[policy], 1e-9);
+        assert_float_equal(sum_of_parts(&attribution.energy[GT_ENERGY_CPU]), 110, 1e-9);
+    }
+}
+
+static void idle_power_that_was_never_seen_is_not_guessed(void **state)
+{
+    (void)state;
+    begin_with(GT_IDLE_EXCLUDE, 4);
+    cpu(1, 100, 2, 1);
+    expect(GT_ENERGY_CPU, 50, 50, 0, 0);
+}
+
+static void without_busy_time_nothing_is_attributed(void **state)
+{
+    (void)state;
+    cpu(1, 100, NAN, 1);
+    expect(GT_ENERGY_CPU, 0, 0, 0, 100);
+}
+
+static void a_gap_is_covered_by_the_next_reading(void **state)
+{
+    (void)state;
+    cpu(1, NAN, 2, 0.5);
+    assert_false(attribution.energy[GT_ENERGY_CPU].is_measured);
+    cpu(2, 100, 4, 3);
+    expect(GT_ENERGY_CPU, 75, 25, 0, 0);
+}
+
+static void nobody_has_more_than_all(void **state)
+{
+    (void)state;
+    cpu(1, 100, 1, 1.5); /* the machine's ticks come late */
+    expect(GT_ENERGY_CPU, 100, 0, 0, 0);
+    cpu(2, 200, 3, 2.5);
+    assert_float_equal(attribution.energy[GT_ENERGY_CPU].job, 100 + 75,
+                       1e-9); /* 1 s and the 0.5 s from before, of 2 s */
+}
+
+/* A machine of 16 cores: 40 W and 5 W for each busy core. The job is busy in bursts; the machine's busy time comes in ticks. */
+static void figures_keep_to_the_truth_at_any_period(void **state)
+{
+    (void)state;
+    static const double periods[] = {0.001, 0.01, 0.1, 1, 10};
+    for (size_t p = 0; p < sizeof periods / sizeof *periods; p++) {
+        begin_with(GT_IDLE_SHARE, 16);
+        double joules = 0, busy = 0, job = 0, truth = 0, time = 0;
+        while (time < 200) {
+            double step = 0.001;
+            for (double until = time + periods[p]; time < until - step / 2; time += step) {
+                double mine = fmod(time, 20) < 10 ? 2 : 6, others = fmod(time, 40) < 20 ? 4 : 1;
+                double drawn = (40 + 5 * (mine + others)) * step;
+                joules += drawn;
+                truth += drawn * mine / (mine + others);
+                busy += (mine + others) * step;
+                job += mine * step;
+            }
+            cpu(time, joules, floor(busy * 100 + 1e-6) / 100, job);
+        }
+        const struct gt_energy *energy = &attribution.energy[GT_ENERGY_CPU];
+        assert_float_equal(sum_of_parts(energy), joules, 1e-6 * joules);
+        assert_float_equal(energy->job, truth, 0.005 * truth);
+    }
+}
+
+/* ---- Memory ---- */
+
+static void memory_follows_what_is_in_use(void **state)
+{
+    (void)state;
+    gt_attribute_memory(&attribution, 10, 1e9, 4e9);
+    expect(GT_ENERGY_DRAM, 2.5, 7.5, 0, 0);
+    gt_attribute_memory(&attribution, 20, 3e9, 4e9); /* half of it on the way from one to three */
+    expect(GT_ENERGY_DRAM, 7.5, 12.5, 0, 0);
+    gt_attribute_memory(&attribution, 30, NAN, 4e9); /* the job has ended in this window */
+    expect(GT_ENERGY_DRAM, 15, 15, 0, 0);
+}
+
+static void memory_without_figures_is_not_attributed(void **state)
+{
+    (void)state;
+    gt_attribute_memory(&attribution, 10, NAN, NAN);
+    expect(GT_ENERGY_DRAM, 0, 0, 0, 10);
+}
+
+/* ---- GPUs ---- */
+
+enum { OURS = 100, OURS_TOO = 101, STRANGER = 900 };
+
+struct board {
+    struct gpu_machine machine;
+    struct gt_tree tree;
+};
+
+static int begin_board(void **state)
+{
+    static struct board board;
+    begin(NULL);
+    gpu_machine_begin(&board.machine);
+    for (pid_t pid = OURS; pid <= OURS_TOO; pid++) {
+        char path[64];
+        snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+        gpu_machine_file(
+            &board.machine, path,
+            "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+            (int)pid, (int)pid);
+    }
+    assert_int_equal(gt_tree_open(&board.tree, &board.machine.root, OURS, false, NULL), 0);
+    assert_int_equal(gt_tree_add(&board.tree, OURS_TOO), 1);
+    *state = &board;
+    return 0;
+}
+
+static int end_board(void **state)
+{
+    struct board *board = *state;
+    gt_tree_close(&board->tree);
+    gpu_machine_end(&board->machine);
+    return end(NULL);
+}
+
+static void add_devices(struct board *board, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_non_null(gt_frame_device(&board->machine.frame));
+}
+
+static void use(struct board *board, int device, pid_t pid, double sm)
+{
+    struct gt_share *share = gt_frame_share(&board->machine.frame, device, pid);
+    assert_non_null(share);
+    share->value[GT_GPU_UTILIZATION] = sm;
+}
+
+static void gpus(struct board *board, double seconds)
+{
+    board->machine.frame.monotonic_ns = START + (int64_t)(seconds * 1e9);
+    assert_int_equal(gt_attribute_gpus(&attribution, &board->machine.frame, &board->tree), 0);
+    board->machine.frame.share_count = 0;
+}
+
+static void set_energy(struct board *board, int device, double joules, double utilization)
+{
+    board->machine.frame.device[device].value[GT_GPU_ENERGY] = joules;
+    board->machine.frame.device[device].value[GT_GPU_UTILIZATION] = utilization;
+}
+
+static void a_gpu_of_ones_own_is_charged_whole(void **state)
+{
+    struct board *board = *state;
+    add_devices(board, 1);
+    set_energy(board, 0, 300, 0.2);
+    use(board, 0, OURS, 0.2);
+    gpus(board, 1);
+    expect(GT_ENERGY_GPU, 300, 0, 0, 0);
+    assert_float_equal(attribution.share_joules[0], 300, 1e-9);
+}
+
+static void a_shared_gpu_is_divided_by_sm_time(void **state)
+{
+    struct board *board = *state;
+    add_devices(board, 1);
+    set_energy(board, 0, 300, 0.9);
+    use(board, 0, OURS, 0.1);
+    use(board, 0, OURS_TOO, 0.2);
+    use(board, 0, STRANGER, 0.6);
+    gpus(board, 1);
+    expect(GT_ENERGY_GPU, 100, 200, 0, 0);
+    assert_float_equal(attribution.share_joules[0], 100.0 / 3, 1e-9);
+    assert_float_equal(attribution.share_joules[1], 200.0 / 3, 1e-9);
+}
+
+static void gpus_are_divided_one_by_one(void **state)
+{
+    struct board *board = *state;
+    add_devices(board, 3);
+    set_energy(board, 0, 300, 0.5);
+    set_energy(board, 1, 500, 0.5);
+    set_energy(board, 2, 50, 0);
+    use(board, 0, OURS, 0.5);
+    use(board, 1, STRANGER, 0.5);
+    gpus(board, 1);
+    expect(GT_ENERGY_GPU, 300, 500, 50, 0);
+}
+
+static void without_shares_of_sm_time_users_cannot_be_told_apart(void **state)
+{
+    struct board *board = *state;
+    add_devices(board, 1);
+    set_energy(board, 0, 300, 0.9);
+    use(board, 0, OURS, NAN);
+    use(board, 0, STRANGER, NAN);
+    gpus(board, 1);
+    expect(GT_ENERGY_GPU, 0, 0, 0, 300);
+}
+
+static void a_user_that_ended_in_the_window_keeps_its_share(void **state)
+{
+    struct board *board = *state;
+    add_devices(board, 1);
+    set_energy(board, 0, 100, 0.9);
+    use(board, 0, OURS, 0.9);
+    gpus(board, 1);
+    set_energy(board, 0, 180, 0.4);
+    gpus(board, 2);
+    expect(GT_ENERGY_GPU, 180, 0, 0, 0);
+    set_energy(board, 0, 190, 0);
+    gpus(board, 3);
+    expect(GT_ENERGY_GPU, 180, 0, 10, 0);
+}
+
+static void work_of_users_that_cannot_be_seen_is_not_attributed(void **state)
+{
+    struct board *board = *state;
+    add_devices(board, 1);
+    set_energy(board, 0, 300, 0.9);
+    gpus(board, 1);
+    expect(GT_ENERGY_GPU, 0, 0, 0, 300);
+}
+
+static void users_of_a_slice_use_its_board(void **state)
+{
+    struct board *board = *state;
+    add_devices(board, 2);
+    board->machine.frame.device[1].parent = 0;
+    set_energy(board, 0, 300, NAN);
+    use(board, 1, OURS, NAN);
+    gpus(board, 1);
+    expect(GT_ENERGY_GPU, 300, 0, 0, 0);
+}
+
+static void idle_power_of_a_gpu_is_kept_apart(void **state)
+{
+    struct board *board = *state;
+    begin_with(GT_IDLE_EXCLUDE, 4);
+    add_devices(board, 1);
+    set_energy(board, 0, 70, 0);
+    gpus(board, 1);
+    set_energy(board, 0, 470, 0.9);
+    use(board, 0, OURS, 0.9);
+    gpus(board, 2);
+    expect(GT_ENERGY_GPU, 330, 0, 140, 0);
+}
+
+/* Eight boards, 25 processes each, of which two are ours; random loads and powers. */
+static void eight_gpus_and_two_hundred_processes_add_up(void **state)
+{
+    struct board *board = *state;
+    enum { BOARDS = 8, EACH = 25 };
+    double joules[BOARDS] = {0}, truth = 0;
+    add_devices(board, BOARDS);
+    srand(7);
+    for (int step = 1; step <= 500; step++) {
+        for (int device = 0; device < BOARDS; device++) {
+            double load[EACH], sum = 0, drawn = 70 + rand() % 600;
+            for (int i = 0; i < EACH; i++)
+                sum += load[i] = (1 + rand() % 100) / 10000.0;
+            for (int i = 0; i < EACH; i++)
+                use(board, device, i < 2 ? OURS + i : STRANGER + device * EACH + i, load[i]);
+            joules[device] += drawn;
+            truth += drawn * (load[0] + load[1]) / sum;
+            set_energy(board, device, joules[device], fmin(1, sum));
+        }
+        gpus(board, step);
+    }
+    const struct gt_energy *energy = &attribution.energy[GT_ENERGY_GPU];
+    double all = 0;
+    for (int device = 0; device < BOARDS; device++)
+        all += joules[device];
+    assert_float_equal(sum_of_parts(energy), all, 1e-9 * all);
+    assert_float_equal(energy->total, all, 1e-9 * all);
+    assert_float_equal(energy->job, truth, 1e-9 * truth);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define BOARD_TEST(name) cmocka_unit_test_setup_teardown(name, begin_board, end_board)
+        TEST(energy_follows_busy_time_of_its_own_window),
+        TEST(time_without_a_user_is_idle),
+        TEST(idle_energy_goes_where_the_policy_says),
+        TEST(idle_power_that_was_never_seen_is_not_guessed),
+        TEST(without_busy_time_nothing_is_attributed),
+        TEST(a_gap_is_covered_by_the_next_reading),
+        TEST(nobody_has_more_than_all),
+        TEST(figures_keep_to_the_truth_at_any_period),
+        TEST(memory_follows_what_is_in_use),
+        TEST(memory_without_figures_is_not_attributed),
+        BOARD_TEST(a_gpu_of_ones_own_is_charged_whole),
+        BOARD_TEST(a_shared_gpu_is_divided_by_sm_time),
+        BOARD_TEST(gpus_are_divided_one_by_one),
+        BOARD_TEST(without_shares_of_sm_time_users_cannot_be_told_apart),
+        BOARD_TEST(a_user_that_ended_in_the_window_keeps_its_share),
+        BOARD_TEST(work_of_users_that_cannot_be_seen_is_not_attributed),
+        BOARD_TEST(users_of_a_slice_use_its_board),
+        BOARD_TEST(idle_power_of_a_gpu_is_kept_apart),
+        BOARD_TEST(eight_gpus_and_two_hundred_processes_add_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
