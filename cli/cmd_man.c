@@ -70,6 +70,12 @@ static void put_commands(void)
             puts(".IP");
             put_paragraphs(commands[i]->description, ".IP");
         }
+        const char *name, *help;
+        for (size_t j = 0; commands[i]->choice && (name = commands[i]->choice(j, &help)); j++) {
+            puts(".IP");
+            printf("\\fB%s\\fP\n", name);
+            put_text(help);
+        }
     }
 }
 

@@ -22,6 +22,8 @@ struct command {
     const char *synopsis;    /* what follows the options in the usage line, "" when nothing does */
     const char *summary;     /* one line for the list of commands */
     const char *description; /* paragraphs separated by blank lines, for --help and the man page; may be NULL */
+    /* What the first operand may be, with help, from number 0 to NULL: for --help and the man page; may be NULL. */
+    const char *(*choice)(size_t index, const char **help);
     enum operand operand;
     int least, most; /* how many operands; most < 0: any number */
     /* Returns the exit status; has said what went wrong. */

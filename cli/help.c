@@ -75,6 +75,16 @@ static void print_command(FILE *out, const struct command *command)
     wrap(out, command->summary, COMMAND_INDENT, COMMAND_INDENT);
 }
 
+static void print_choices(FILE *out, const struct command *command)
+{
+    const char *name, *help;
+    fprintf(out, "\n%.*s:\n", (int)strcspn(command->synopsis, " "), command->synopsis);
+    for (size_t i = 0; (name = command->choice(i, &help)); i++) {
+        fprintf(out, "  %-*s", COMMAND_INDENT - 2, name);
+        wrap(out, help, COMMAND_INDENT, COMMAND_INDENT);
+    }
+}
+
 static void print_commands(FILE *out)
 {
     fputs("\nCommands (gpu-tracker NAME --help explains each):\n", out);
@@ -106,6 +116,8 @@ void help_print(FILE *out, const struct command *command)
         fputc('\n', out);
         wrap(out, command->description, 0, 0);
     }
+    if (command->choice)
+        print_choices(out, command);
     if (!*command->name)
         print_commands(out);
     fputs("\nOptions:\n", out);

@@ -322,6 +322,27 @@ int gt_timeline_info(const char *const *paths, size_t count, const struct gt_tra
 int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error);
 
+/* ---- Profiles ------------------------------------------------------------------------------------------------ */
+
+/* Analyses of traces. */
+struct gt_profile_options {
+    size_t size;
+    const char *by;            /* what rows are made of; each analysis says which there are. NULL: its default */
+    const char *const *phases; /* only these training phases, NULL-terminated; NULL: all */
+    const char *device;        /* only resources of this type or name: "gpu", "cpu", "gpu0"; NULL: all */
+    const char *ranges;        /* percent, first match wins: "90-100,10-90,0-10", which NULL is too */
+    const char *key;           /* what lists are ordered by; NULL: the analysis's default */
+    int top;                   /* rows of long lists; 0: 20, negative: all */
+};
+
+/* Analyses: name and help of number `index`; 0 or -ENOENT. */
+int gt_analysis_info(size_t index, const char **name, const char **help);
+/* Read files and folders as one trace and analyse it; "diff" takes two paths, and compares the second with the first. -EINVAL names
+ * the analyses there are, or the option that is wrong. */
+int gt_profile_report(const char *analysis, const char *const *paths, size_t count,
+                      const struct gt_trace_request *request, const struct gt_profile_options *options,
+                      struct gt_report **ret, struct gt_error *error);
+
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
 
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the

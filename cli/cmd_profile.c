@@ -1,0 +1,56 @@
+/* profile. */
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "gpu_tracker.h"
+#include "message.h"
+#include "option.h"
+#include "output.h"
+#include "request.h"
+
+static const char *choice_analysis(size_t index, const char **help)
+{
+    const char *name;
+    return gt_analysis_info(index, &name, help) < 0 ? NULL : name;
+}
+
+static int run(const struct options *options, int count, char **operands)
+{
+    struct output output;
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    struct gt_profile_options wanted = GT_INIT(struct gt_profile_options);
+    struct gt_trace_request request = request_of(options);
+    int status = output_prepare(&output, options);
+    if (status)
+        return status;
+    wanted.by = options->by;
+    wanted.phases = options->phase.value;
+    wanted.device = options->device;
+    wanted.ranges = options->ranges;
+    wanted.key = options->key;
+    wanted.top = options->all ? -1 : options->top;
+    status = gt_profile_report(operands[0], (const char *const *)operands + 1, (size_t)count - 1, &request, &wanted,
+                               &report, &error);
+    if (status < 0) {
+        say("%s", error.text);
+        return exit_status_of(status);
+    }
+    status = output_report(&output, report);
+    gt_report_free(report);
+    return status;
+}
+
+const struct command command_profile = {
+    .name = "profile",
+    .synopsis = "ANALYSIS PATH...",
+    .summary = "Analyse traces and profiles: steps, phases, kernels, idle GPUs, advice",
+    .description =
+        "Reads traces (SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, also compressed, Python "
+        "profiles, tracking files) as one, and prints one analysis of them. Nodes and ranks are kept apart.",
+    .choice = choice_analysis,
+    .operand = OPERAND_FILE,
+    .least = 2,
+    .most = -1,
+    .run = run,
+};

@@ -1,0 +1,84 @@
+/* Analyses of traces: one file each, one line in analysis.def, a report of any format.
+ *
+ * An analysis sees the columns of a trace and adds tables to the root of a report. Nodes and ranks are kept apart, steps are
+ * those of a (node, mode, number). Durations are shown in microseconds ("_us"), times ("start_us") in microseconds from the
+ * first event or sample of all files, exact to the nanosecond for spans of a hundred days. Results do not depend on the
+ * order of events: whatever is listed is sorted by what it is called or by a figure, then by name. */
+#ifndef GT_ANALYSE_ANALYSIS_H
+#define GT_ANALYSE_ANALYSIS_H
+
+#include "report/report.h"
+#include "trace/trace.h"
+
+/* What an event of a GPU trace is, by its category. */
+enum gt_work {
+    GT_WORK_OTHER,
+    GT_WORK_KERNEL,
+    GT_WORK_COPY,     /* gpu_memcpy */
+    GT_WORK_SET,      /* gpu_memset */
+    GT_WORK_RUNTIME,  /* a call of the CUDA or HIP runtime or driver */
+    GT_WORK_OPERATOR, /* cpu_op */
+    GT_WORK_ANNOTATION,
+};
+
+/* What keeps a GPU busy: breakdown's classes. */
+enum gt_use { GT_USE_COMPUTE, GT_USE_COMMUNICATION, GT_USE_MEMORY, GT_USES };
+extern const char *const gt_use_names[GT_USES];
+
+struct gt_analysis_input {
+    const struct gt_trace *trace;
+    const struct gt_trace *other; /* diff: what is compared with `trace`; else NULL */
+    const struct gt_profile_options *options;
+    int64_t origin; /* ns; times are shown from here */
+    /* Filled by gt_analysis_open. Texts are known by their place in the order of all texts ("GPU 2" before "GPU 10"). */
+    uint32_t *place, *text;
+    uint32_t *node;         /* of a file, as a place */
+    unsigned char *work;    /* of a category: enum gt_work, by number of the string */
+    unsigned char *usage;   /* of a kernel's name: enum gt_use, by number of the string */
+    unsigned char *counted; /* of a file: its clock agrees with the others' */
+};
+
+struct gt_analysis {
+    const char *name, *help;
+    const char *const *arguments; /* of events, to be kept by the reader; NULL-terminated, may be NULL */
+    int inputs;                   /* traces it looks at; 0 counts as 1: all paths are one trace */
+    int (*build)(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error);
+};
+
+extern const struct gt_analysis *const gt_analyses[];
+extern const size_t gt_analysis_count;
+/* NULL, and the error names those there are. */
+const struct gt_analysis *gt_analysis_find(const char *name, struct gt_error *error);
+
+/* A report of type "profile_<name>". */
+int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *trace, const struct gt_trace *other,
+                    const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error);
+
+int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *trace,
+                     const struct gt_profile_options *options);
+void gt_analysis_close(struct gt_analysis_input *input);
+
+/* Place of a string, GT_TRACE_NONE stays; and the text at a place, NULL for GT_TRACE_NONE. */
+uint32_t gt_analysis_place(const struct gt_analysis_input *input, uint32_t string);
+const char *gt_analysis_text(const struct gt_analysis_input *input, uint32_t place);
+uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); /* its node, as a place */
+enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
+/* Is it an X event whose time is known? */
+bool gt_analysis_is_slice(const struct gt_analysis_input *input, size_t event);
+double gt_analysis_us(const struct gt_analysis_input *input, int64_t time); /* from the origin */
+
+/* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */
+const char *gt_analysis_mode(const char *process);
+/* Is `name` (or its mode) in options->phases, or are none given? */
+bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *name);
+
+/* Which of the NULL-terminated choices options->by is, 0 when it is NULL; -EINVAL names them. */
+int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error);
+
+/* A table with columns named in `columns`, "text:node number:mean_us integer:count". Titles are the keys in words; keys ending in
+ * _us and _bytes carry that unit. */
+struct gt_node *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns);
+/* People see a sentence in place of an empty table. */
+void gt_analysis_empty(struct gt_node *parent, struct gt_node *table, const char *reason);
+
+#endif

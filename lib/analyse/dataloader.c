@@ -1,0 +1,178 @@
+/* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out.
+ *
+ * Batch time is from the start of one fetch to the start of the next of the same process, without the pause in which a new
+ * iterator is made (between epochs). An outlier takes at least twice the median, and the median is not 0. */
+#include <math.h>
+#include <stdio.h>
+
+#include "analyse/loader.h"
+#include "analyse/numbers.h"
+
+enum { WORKER_ID, NUM_WORKERS, PIN_MEMORY };
+static const char *const arguments[] = {"worker_id", "num_workers", "pin_memory", NULL};
+
+enum { BATCH = GT_LOADER_PARTS };
+static const char *const part_names[] = {"initialization", "worker", "get_next", "batch"};
+
+/* Keys: node, part, process. */
+static uint32_t process_of(const struct gt_analysis_input *input, size_t event)
+{
+    const struct gt_trace_track *track = &input->trace->track[input->trace->events.track[event]];
+    uint32_t pid = track->real_process != GT_TRACE_NONE ? track->real_process
+                                                        : input->trace->process[track->process].pid;
+    return gt_analysis_place(input, pid);
+}
+
+static int collect(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    int status = 0;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        enum gt_loader_part part = gt_loader_part(input, i);
+        if (part == GT_LOADER_PARTS)
+            continue;
+        status = gt_spans_add(spans,
+                              (struct gt_keyed_span){.key = {gt_analysis_node(input, i), process_of(input, i), part},
+                                                     .start = events->start[i],
+                                                     .end = events->start[i] + events->duration[i],
+                                                     .event = i});
+    }
+    return status;
+}
+
+/* Fetches and initializations by node, process and time, so that a batch is what lies between two neighbours. */
+static int add_batches(struct gt_spans *spans)
+{
+    struct gt_spans line = {0};
+    int status = 0;
+    for (size_t i = 0; i < spans->count && status >= 0; i++) {
+        struct gt_keyed_span span = spans->span[i];
+        uint32_t part = span.key[2];
+        span.key[2] = 0;
+        span.key[3] = 0;
+        span.end = part;
+        if (part != GT_LOADER_WORKER)
+            status = gt_spans_add(&line, span);
+    }
+    gt_spans_sort(&line);
+    for (size_t i = 1; i < line.count && status >= 0; i++) {
+        const struct gt_keyed_span *last = &line.span[i - 1], *next = &line.span[i];
+        bool same = last->key[0] == next->key[0] && last->key[1] == next->key[1];
+        if (same && last->end == GT_LOADER_NEXT && next->end == GT_LOADER_NEXT)
+            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {next->key[0], next->key[1], BATCH},
+                                                                .start = last->start,
+                                                                .end = next->start,
+                                                                .event = last->event});
+    }
+    gt_spans_release(&line);
+    return status;
+}
+
+/* A number as text, or NULL. */
+static const char *argument_text(const struct gt_analysis_input *input, size_t event, uint32_t key, char text[32])
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, key);
+    if (!argument || (argument->text == GT_TRACE_NONE && isnan(argument->number)))
+        return NULL;
+    if (argument->text != GT_TRACE_NONE)
+        return gt_trace_text(input->trace, argument->text);
+    if (key == PIN_MEMORY)
+        return argument->number != 0 ? "true" : "false";
+    snprintf(text, 32, "%.0f", argument->number);
+    return text;
+}
+
+static void add_outliers(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_spans *spans,
+                         size_t from, size_t to, double least)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct gt_keyed_span *span = &spans->span[i];
+        char text[32];
+        if (!(least > 0) || (double)(span->end - span->start) / 1e3 < least)
+            continue;
+        gt_table_text(table, gt_analysis_text(input, span->key[0]));
+        gt_table_text(table, part_names[span->key[1]]);
+        gt_table_number(table, gt_analysis_us(input, span->start));
+        gt_table_number(table, gt_analysis_us(input, span->end));
+        gt_table_number(table, (double)(span->end - span->start) / 1e3);
+        gt_table_text(table, argument_text(input, span->event, WORKER_ID, text));
+    }
+}
+
+static int add_parts(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_spans *spans)
+{
+    struct gt_node *table = gt_analysis_table(
+        root, "dataloader", "Data loader",
+        "text:node text:part integer:count number:total_us integer:outliers " GT_NUMBERS_COLUMNS_US);
+    struct gt_node *outliers = gt_analysis_table(
+        root, "outliers", "Outliers",
+        "text:node text:part number:start_us number:end_us number:duration_us text:worker_id");
+    struct gt_numbers lengths = {0};
+    int status = 0;
+    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+        to = gt_spans_run(spans, from, 2);
+        gt_numbers_clear(&lengths);
+        for (size_t i = from; i < to && status >= 0; i++)
+            status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start) / 1e3);
+        double total = gt_numbers_total(&lengths), least = 2 * gt_numbers_percentile(&lengths, 50);
+        size_t before = gt_table_rows(outliers);
+        add_outliers(input, outliers, spans, from, to, least);
+        gt_table_text(table, gt_analysis_text(input, spans->span[from].key[0]));
+        gt_table_text(table, part_names[spans->span[from].key[1]]);
+        gt_table_integer(table, (int64_t)(to - from));
+        gt_table_number(table, total);
+        gt_table_integer(table, (int64_t)(gt_table_rows(outliers) - before));
+        gt_numbers_cells(table, &lengths);
+    }
+    gt_analysis_empty(root, table, "no events of a data loader");
+    gt_analysis_empty(root, outliers, "none: nothing takes twice the median");
+    gt_numbers_release(&lengths);
+    return status;
+}
+
+static void add_iterators(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_spans *spans)
+{
+    struct gt_node *table = gt_analysis_table(
+        root, "iterators", "Iterators",
+        "text:node text:iterator number:start_us number:duration_us text:num_workers text:pin_memory");
+    for (size_t i = 0; i < spans->count; i++) {
+        const struct gt_keyed_span *span = &spans->span[i];
+        char text[32];
+        if (span->key[1] != GT_LOADER_INITIALIZATION)
+            continue;
+        gt_table_text(table, gt_analysis_text(input, span->key[0]));
+        gt_table_text(table, gt_trace_text(input->trace, input->trace->events.name[span->event]));
+        gt_table_number(table, gt_analysis_us(input, span->start));
+        gt_table_number(table, (double)(span->end - span->start) / 1e3);
+        gt_table_text(table, argument_text(input, span->event, NUM_WORKERS, text));
+        gt_table_text(table, argument_text(input, span->event, PIN_MEMORY, text));
+    }
+    if (!gt_table_rows(table))
+        gt_node_flags(table, GT_ONLY_DATA);
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    (void)error;
+    struct gt_spans spans = {0};
+    int status = collect(input, &spans);
+    if (status >= 0)
+        status = add_batches(&spans);
+    for (size_t i = 0; i < spans.count; i++) { /* from here on: node, part */
+        spans.span[i].key[1] = spans.span[i].key[2];
+        spans.span[i].key[2] = 0;
+    }
+    gt_spans_sort(&spans);
+    if (status >= 0)
+        status = add_parts(input, root, &spans);
+    add_iterators(input, root, &spans);
+    gt_spans_release(&spans);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_dataloader = {
+    .name = "dataloader",
+    .help = "initialization, workers, fetching and batches of the data loader, and outliers",
+    .arguments = arguments,
+    .build = build,
+};

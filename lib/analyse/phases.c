@@ -1,0 +1,201 @@
+#include "analyse/phases.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/spans.h"
+
+static bool is_profiler_step(const char *name)
+{
+    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
+}
+
+static bool is_whole_step(const struct gt_analysis_input *input, size_t event)
+{
+    const struct gt_trace *trace = input->trace;
+    return strncmp(gt_trace_text(trace, gt_trace_process_of(trace, event)->name), "Step:", 5) == 0 ||
+           (is_profiler_step(gt_trace_text(trace, trace->events.name[event])) &&
+            gt_analysis_work(input, event) != GT_WORK_OTHER);
+}
+
+/* The phase an event belongs to, or GT_TRACE_NONE. */
+static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bool whole_steps)
+{
+    const struct gt_trace *trace = input->trace;
+    if (!gt_analysis_is_slice(input, event) || (whole_steps && !is_whole_step(input, event)))
+        return GT_TRACE_NONE;
+    if (!whole_steps && trace->events.category[event] != GT_TRACE_NONE && !input->options->phases)
+        return GT_TRACE_NONE;
+    uint32_t process = gt_trace_process_of(trace, event)->name, name = trace->events.name[event];
+    uint32_t phase = whole_steps && !is_profiler_step(gt_trace_text(trace, name)) ? process : name;
+    return gt_analysis_wants_phase(input, gt_trace_text(trace, phase)) ? gt_analysis_place(input, phase)
+                                                                       : GT_TRACE_NONE;
+}
+
+/* One phase for all numbers of ProfilerStep. */
+static const char *title_of(const struct gt_analysis_input *input, uint32_t phase)
+{
+    const char *name = gt_analysis_text(input, phase);
+    return is_profiler_step(name) ? "ProfilerStep" : name;
+}
+
+/* Keys: node, phase. */
+static int collect(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    bool whole_steps = false;
+    int status = 0;
+    for (size_t i = 0; i < events->count; i++)
+        whole_steps |= is_whole_step(input, i);
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        uint32_t phase = phase_of(input, i, whole_steps);
+        if (phase != GT_TRACE_NONE)
+            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {gt_analysis_node(input, i), phase},
+                                                                .start = events->start[i],
+                                                                .end = events->start[i] + events->duration[i],
+                                                                .event = i});
+    }
+    return status;
+}
+
+static int by_node_and_time(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    if (x->key[0] != y->key[0])
+        return x->key[0] < y->key[0] ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->end != y->end)
+        return x->end > y->end ? -1 : 1;
+    return (x->key[1] > y->key[1]) - (x->key[1] < y->key[1]);
+}
+
+__attribute__((format(printf, 5, 6))) static int add(struct gt_phases *phases, uint32_t node, int64_t start,
+                                                     int64_t end, const char *format, ...)
+{
+    va_list arguments;
+    if (phases->count == phases->capacity) {
+        size_t capacity = phases->capacity ? phases->capacity * 2 : 64;
+        struct gt_phase_interval *list = realloc(phases->interval, capacity * sizeof *list);
+        if (!list)
+            return -ENOMEM;
+        phases->interval = list;
+        phases->capacity = capacity;
+    }
+    char *title = NULL;
+    va_start(arguments, format);
+    int length = vasprintf(&title, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return -ENOMEM;
+    phases->interval[phases->count++] = (struct gt_phase_interval){node, title, start, end};
+    return 0;
+}
+
+static int add_gap(struct gt_phases *phases, uint32_t node, const char *before, const char *after, int64_t start,
+                   int64_t end)
+{
+    bool ordered = strcmp(before, after) <= 0;
+    if (start >= end)
+        return 0;
+    return add(phases, node, start, end, "Between %s and %s", ordered ? before : after, ordered ? after : before);
+}
+
+/* The runs of one node, and what lies before, between and behind them. */
+static int add_node(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
+                    bool each_step, struct gt_phases *phases)
+{
+    uint32_t node = spans->span[from].key[0];
+    int64_t first = spans->span[from].start, last = INT64_MIN, latest = INT64_MIN;
+    const char *before = NULL;
+    int status = 0;
+    gt_node_range(input, node, &first, &last);
+    for (size_t i = from, next; i < to && status >= 0; i = next) {
+        const char *title = title_of(input, spans->span[i].key[1]);
+        int64_t start = spans->span[i].start, end = spans->span[i].end;
+        for (next = i + 1; next < to && !each_step; next++) {
+            if (strcmp(title_of(input, spans->span[next].key[1]), title) != 0)
+                break;
+            end = spans->span[next].end > end ? spans->span[next].end : end;
+        }
+        if (before)
+            status = add_gap(phases, node, before, title, latest, start);
+        else if (first < start)
+            status = add(phases, node, first, start, "Before %s", title);
+        if (status >= 0)
+            status = add(phases, node, start, end, "%s", title);
+        latest = end > latest ? end : latest;
+        before = title;
+    }
+    if (status >= 0 && before && last > latest)
+        status = add(phases, node, latest, last, "After %s", before);
+    return status;
+}
+
+int gt_phases_find(const struct gt_analysis_input *input, bool each_step, struct gt_phases *phases)
+{
+    struct gt_spans spans = {0};
+    int status = collect(input, &spans);
+    if (spans.count)
+        qsort(spans.span, spans.count, sizeof *spans.span, by_node_and_time);
+    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
+        to = gt_spans_run(&spans, from, 1);
+        status = add_node(input, &spans, from, to, each_step, phases);
+    }
+    gt_spans_release(&spans);
+    return status;
+}
+
+void gt_phases_release(struct gt_phases *phases)
+{
+    for (size_t i = 0; i < phases->count; i++)
+        free(phases->interval[i].title);
+    free(phases->interval);
+    *phases = (struct gt_phases){0};
+}
+
+bool gt_node_range(const struct gt_analysis_input *input, uint32_t node, int64_t *first, int64_t *last)
+{
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (size_t i = 0; i < input->trace->file_count; i++) {
+        const struct gt_trace_file *file = &input->trace->file[i];
+        if (input->node[i] != node || !input->counted[i])
+            continue;
+        low = file->first < low ? file->first : low;
+        high = file->last > high ? file->last : high;
+    }
+    if (low > high)
+        return false;
+    *first = low;
+    *last = high;
+    return true;
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    static const char *const choices[] = {"phase", "step", NULL};
+    struct gt_phases phases = {0};
+    struct gt_node *table = gt_analysis_table(root, "phases", "Phases",
+                                              "text:node text:phase number:start_us number:end_us number:duration_us");
+    int by = gt_analysis_by(input, choices, error);
+    int status = by < 0 ? by : gt_phases_find(input, by == 1, &phases);
+    for (size_t i = 0; i < phases.count && status >= 0; i++) {
+        const struct gt_phase_interval *interval = &phases.interval[i];
+        gt_table_text(table, gt_analysis_text(input, interval->node));
+        gt_table_text(table, interval->title);
+        gt_table_number(table, gt_analysis_us(input, interval->start));
+        gt_table_number(table, gt_analysis_us(input, interval->end));
+        gt_table_number(table, (double)(interval->end - interval->start) / 1e3);
+    }
+    gt_analysis_empty(root, table, "no training phase of that name, and no steps");
+    gt_phases_release(&phases);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_phases = {
+    .name = "phases",
+    .help = "intervals before, in, between and after training phases, node by node; --by step: every step alone",
+    .build = build,
+};
