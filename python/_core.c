@@ -215,6 +215,8 @@ static int fill(PyObject *module)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (add_type(module, types[i]) < 0)
             return -1;
+    if (PyModule_AddFunctions(module, core_memory_methods) < 0)
+        return -1;
     return PyModule_AddFunctions(module, core_report_methods);
 }
 

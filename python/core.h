@@ -17,6 +17,6 @@ int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyO
 
 extern PyType_Spec core_sampler_spec, core_sub_tracker_spec, core_table_spec;
 /* Functions of other files that become functions of the module. */
-extern PyMethodDef core_report_methods[];
+extern PyMethodDef core_memory_methods[], core_report_methods[];
 
 #endif

@@ -17,5 +17,14 @@ from .sub_tracker import (
 from .tracker import Tracker
 
 __version__ = _version()
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What ``%load_ext gpu_tracker`` does: see `gpu_tracker.notebook`."""
+    from . import notebook
+
+    notebook.load_ipython_extension(shell)
+
+
 __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults", "Table",
            "Tracker", "TrackingComparison", "__version__", "sub_track"]

@@ -1,0 +1,138 @@
+"""How a notebook shows what its cells used: text in a terminal, HTML in Jupyter."""
+import html
+import time
+from typing import Any
+
+from . import _core
+
+_KINDS = (("Gen", "gen"), ("GPU", "gpu"))
+_STYLE = "text-align:right;padding:1px 8px;font-family:monospace"
+
+
+def _number(value: Any, style: str = "d") -> str:
+    return "n/a" if value is None else format(value, style)
+
+
+def _where(cell: Any) -> str:
+    return f" (In [{cell.number}])" if cell.number is not None else ""
+
+
+def _bar(parts: list[tuple[float, str]], whole: float) -> str:
+    """Coloured parts of a bar that is 200 pixels long for the whole."""
+    spans = "".join(f'<span style="display:inline-block;height:10px;width:{max(0, part) / whole * 200:.0f}px;'
+                    f'background:{colour}"></span>' for part, colour in parts if whole)
+    return f'<span style="white-space:nowrap">{spans}</span>'
+
+
+def _row(cells: list[str], tag: str = "td") -> str:
+    return "<tr>" + "".join(f'<{tag} style="{_STYLE}">{cell}</{tag}>' for cell in cells) + "</tr>"
+
+
+class CellReport:
+    """One cell."""
+
+    def __init__(self, cell: Any, compact: bool) -> None:
+        self._cell = cell
+        self._compact = compact
+
+    def __repr__(self) -> str:
+        cell, seconds = self._cell, f"{self._cell.data.time_delta:.3f}s"
+        memory = [(title, [_number(value) for value in getattr(cell.data, kind)]) for title, kind in _KINDS]
+        energy = "" if cell.energy is None else f"{cell.energy:.1f} J"
+        if self._compact:
+            parts = [f"{title}: {'/'.join(values)} MB" for title, values in memory]
+            return " | ".join([*parts, *([energy] if energy else []), seconds]) + _where(cell)
+        lines = [f"RAM: Consumed Peaked  Used Total  in {seconds}{_where(cell)}"]
+        lines += [f"{title}: {values[0]:>8} {values[1]:>6} {values[2]:>6} MB" for title, values in memory]
+        return "\n".join(lines + ([f"Energy: {energy}"] if energy else []))
+
+    def _repr_html_(self) -> str:
+        data = self._cell.data
+        if self._compact:
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        rows = [_row(["RAM", "Consumed", "Peaked", "Used total", ""], "th")]
+        for title, kind in _KINDS:
+            consumed, peaked, used = getattr(data, kind)
+            values = [consumed or 0, peaked or 0, used or 0]
+            before = values[2] - max(0, values[0])
+            bar = _bar([(before, "#bbb"), (max(0, values[0]), "#4a7"), (values[1], "#e94")], values[2] + values[1])
+            rows.append(_row([title, *(_number(value) for value in (consumed, peaked)), f"{_number(used)} MB", bar]))
+        energy = "" if self._cell.energy is None else f", {self._cell.energy:.1f} J"
+        caption = f"{data.time_delta:.3f} s{energy}{_where(self._cell)}"
+        return f'<table>{"".join(rows)}<caption style="text-align:left">{caption}</caption></table>'
+
+
+class CellTable:
+    """All cells."""
+
+    _COLUMNS = ("cell", "seconds", "RAM consumed", "RAM peaked", "RAM used", "GPU consumed", "GPU peaked", "GPU used",
+                "joules")
+
+    def __init__(self, cells: list[Any]) -> None:
+        self._rows = [[cell.number, cell.data.time_delta, *cell.data[:6], cell.energy] for cell in cells]
+
+    def to_table(self) -> _core.Table:
+        """As a `gpu_tracker.Table`; memory in MB (2**20 bytes)."""
+        names = [name.replace(" ", "_").lower() for name in self._COLUMNS]
+        return _core.Table({name: [row[i] for row in self._rows] for i, name in enumerate(names)})
+
+    def _texts(self) -> list[list[str]]:
+        return [[_number(value, ".3f" if isinstance(value, float) else "d") for value in row] for row in self._rows]
+
+    def __repr__(self) -> str:
+        lines = [list(self._COLUMNS), *self._texts()]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self._COLUMNS))]
+        return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths)) for line in lines)
+
+    def _repr_html_(self) -> str:
+        longest = max((row[1] for row in self._rows), default=0)
+        rows = [_row([*self._COLUMNS, ""], "th")]
+        for row, texts in zip(self._rows, self._texts()):
+            rows.append(_row([*texts, _bar([(row[1], "#4a7")], longest)]))
+        return f"<table>{''.join(rows)}</table>"
+
+
+class RunPlot:
+    """Memory over time as SVG, the cells as bands."""
+
+    _WIDTH, _HEIGHT, _MARGIN = 720, 200, 60
+
+    def __init__(self, history: tuple[Any, ...], cells: list[Any]) -> None:
+        self._history = history
+        self._cells = cells
+        moments = [*(history[0] if history else []), *(cell.start + cell.data.time_delta for cell in cells)]
+        self._begin = min([*moments, *(cell.start for cell in cells)], default=time.time())
+        self._length = max(max(moments, default=self._begin) - self._begin, 1e-9)
+
+    def __repr__(self) -> str:
+        samples = len(self._history[0]) if self._history else 0
+        return f"<{len(self._cells)} cells and {samples} samples in {self._length:.1f} s: shown as a plot in Jupyter>"
+
+    def _x(self, moment: float) -> float:
+        return self._MARGIN + (moment - self._begin) / self._length * (self._WIDTH - self._MARGIN)
+
+    def _bands(self) -> str:
+        bands = []
+        for i, cell in enumerate(self._cells):
+            left, right = self._x(cell.start), self._x(cell.start + cell.data.time_delta)
+            title = html.escape(f"In [{cell.number}]: {cell.data.time_delta:.3f} s")
+            bands.append(f'<rect x="{left:.1f}" width="{max(1, right - left):.1f}" y="10" height="{self._HEIGHT - 30}" '
+                         f'fill="{("#4a7", "#47a")[i % 2]}" opacity="0.25"><title>{title}</title></rect>')
+        return "".join(bands)
+
+    def _line(self, values: list[float | None], top: float, colour: str) -> str:
+        points = [f"{self._x(moment):.1f},{self._HEIGHT - 20 - value / top * (self._HEIGHT - 30):.1f}"
+                  for moment, value in zip(self._history[0], values) if value is not None]
+        return f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+
+    def _repr_svg_(self) -> str:
+        ram, gpu = self._history[1:] if self._history else ([], [])
+        top = max((value for value in (*ram, *gpu) if value is not None), default=0) or 1
+        lines = self._line(ram, top, "#333") + self._line(gpu, top, "#d33") if self._history else ""
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{self._WIDTH}" height="{self._HEIGHT}" '
+                f'font-family="sans-serif" font-size="11">{self._bands()}{lines}'
+                f'<text x="0" y="16">{top:.2f} GB</text><text x="0" y="{self._HEIGHT - 20}">0 GB</text>'
+                f'<text x="{self._MARGIN}" y="{self._HEIGHT - 4}">0 s</text>'
+                f'<text x="{self._WIDTH - 50}" y="{self._HEIGHT - 4}">{self._length:.1f} s</text>'
+                f'<text x="{self._MARGIN + 60}" y="{self._HEIGHT - 4}">RAM '
+                f'<tspan fill="#d33">GPU memory</tspan></text></svg>')

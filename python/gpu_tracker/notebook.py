@@ -1,0 +1,351 @@
+"""What each cell of a notebook used: memory, GPU memory, time, energy.
+
+    from gpu_tracker.notebook import IPyGPULogger
+    IPyGPULogger().start()
+
+or ``%load_ext gpu_tracker``, then ``%gpu_tracker start``, ``%gpu_tracker report``, ``%gpu_tracker stop``, and
+``%%track`` for a single cell.
+
+Peaks of memory are the kernel's high-water mark of this process, which is set back before each cell (that changes the
+VmHWM that others read of this process, and nothing else). GPU memory is that of this process alone, read every 5 ms by
+a sampler in another process. PyTorch is used for its own counters and its cache only when the notebook has imported it.
+"""
+import gc
+import math
+import os
+import shutil
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+from . import _core
+from ._notebook_view import CellReport, CellTable, RunPlot
+from ._sampling import Sampling
+
+__all__ = ["Data", "IPyGPULogger", "load_ipython_extension", "unload_ipython_extension"]
+
+_GPU_PERIOD, _HISTORY_PERIOD = 0.005, 0.5
+_MEGABYTE = 2**20
+
+
+class Memory(NamedTuple):
+    """Of one kind of memory, in MB (2**20 bytes); None: not measured."""
+
+    used_delta: int | None
+    peaked_delta: int | None
+    used_total: int | None
+
+
+class Data(NamedTuple):
+    """What a cell used. Memory is in MB (2**20 bytes), None where it is not measured; time in seconds.
+
+    Attributes:
+        gen_mem_used_delta: RAM in use after the cell less that before it.
+        gen_mem_peaked: RAM that the cell needed for a while on top of what is in use after it.
+        gen_mem_used: RAM in use after the cell.
+        gpu_mem_used_delta: The same of this process's GPU memory.
+        gpu_mem_peaked: The same of this process's GPU memory.
+        gpu_mem_used: The same of this process's GPU memory.
+        time_delta: How long the cell ran.
+    """
+
+    gen_mem_used_delta: int | None
+    gen_mem_peaked: int | None
+    gen_mem_used: int | None
+    gpu_mem_used_delta: int | None
+    gpu_mem_peaked: int | None
+    gpu_mem_used: int | None
+    time_delta: float
+
+    @property
+    def gen(self) -> Memory:
+        """The three figures of RAM."""
+        return Memory(*self[:3])
+
+    @property
+    def gpu(self) -> Memory:
+        """The three figures of GPU memory."""
+        return Memory(*self[3:6])
+
+
+class Cell(NamedTuple):
+    """One cell that ran.
+
+    Attributes:
+        number: Of the input, as in "In [4]"; None outside.
+        start: When it began, in seconds since the epoch.
+        data: What it used.
+        energy: Joules of all GPUs meanwhile; None where it is not measured.
+    """
+
+    number: int | None
+    start: float
+    data: Data
+    energy: float | None
+
+
+class _Moment(NamedTuple):
+    """Figures at one end of a cell, in bytes, seconds and joules; NaN: not measured."""
+
+    ram: float
+    ram_peak: float
+    gpu: float
+    gpu_peak: float
+    energy: float
+    clock: float
+    start: float
+
+
+def _torch() -> Any:
+    """PyTorch, when the notebook has imported it and it uses a GPU."""
+    torch = sys.modules.get("torch")
+    try:
+        return torch if torch is not None and torch.cuda.is_initialized() else None
+    except AttributeError:
+        return None  # half imported, or something else of that name
+
+
+class _Meter:
+    """Reads both ends of a cell."""
+
+    def __init__(self, gc_collect: bool) -> None:
+        self._gc_collect = gc_collect
+        self._folder = tempfile.mkdtemp(prefix="gpu-tracker-")
+        self.recording = os.path.join(self._folder, "notebook.sqlite")
+        self._history: Sampling | None = self._sampling(_HISTORY_PERIOD, tracking_file=self.recording)
+        self._gpu: Sampling | None = None
+        if not math.isnan(self._window(self._history)[0]):
+            self._gpu = self._sampling(_GPU_PERIOD)
+
+    @staticmethod
+    def _sampling(period: float, **options: Any) -> Sampling:
+        return Sampling(os.getpid(), {"sleep_time": period, "memory": "rss", **options}, lambda sentence: None)
+
+    def _window(self, sampling: Sampling | None) -> tuple[float, float, float]:
+        """NaN when the sampler is gone: the notebook goes on."""
+        try:
+            if sampling is not None and sampling.owner == os.getpid():
+                return sampling.window()
+        except (EOFError, TimeoutError):
+            pass
+        return math.nan, math.nan, math.nan
+
+    def _clean(self) -> None:
+        if self._gc_collect:
+            gc.collect()
+            if (torch := _torch()) is not None:
+                torch.cuda.empty_cache()
+
+    def begin(self) -> _Moment:
+        """Set the peaks back."""
+        self._clean()
+        gpu, _, energy = self._window(self._gpu)
+        if (torch := _torch()) is not None:
+            torch.cuda.reset_peak_memory_stats()
+        _core.reset_own_peak()
+        ram, peak = _core.own_memory()
+        return _Moment(ram, peak, gpu, gpu, energy, time.perf_counter(), time.time())
+
+    def end(self) -> _Moment:
+        """Clocks first and peaks before the cleaning, which is not the cell's."""
+        clock, now = time.perf_counter(), time.time()
+        peak = _core.own_memory()[1]
+        reserved = (torch := _torch()) and torch.cuda.max_memory_reserved() - torch.cuda.memory_reserved()
+        gpu, gpu_peak, energy = self._window(self._gpu)
+        if reserved:
+            gpu_peak = max(gpu_peak, gpu + reserved)
+        self._clean()
+        if torch is not None and self._gc_collect:
+            gpu = self._window(self._gpu)[0]
+        return _Moment(_core.own_memory()[0], peak, gpu, gpu_peak, energy, clock, now)
+
+    def close(self) -> None:
+        """End the samplers."""
+        for sampling in (self._gpu, self._history):
+            if sampling is not None:
+                sampling.close()
+        self._gpu = self._history = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _megabytes(value: float) -> int | None:
+    return None if math.isnan(value) else round(value / _MEGABYTE)
+
+
+def _data(before: _Moment, after: _Moment) -> Data:
+    def memory(used_before: float, used_after: float, peak: float) -> Memory:
+        peaked = math.nan if math.isnan(peak - used_after) else max(0.0, peak - used_after)
+        return Memory(_megabytes(used_after - used_before), _megabytes(peaked), _megabytes(used_after))
+
+    ram, gpu = memory(before.ram, after.ram, after.ram_peak), memory(before.gpu, after.gpu, after.gpu_peak)
+    return Data(ram.used_delta, ram.peaked_delta, ram.used_total, gpu.used_delta, gpu.peaked_delta, gpu.used_total,
+                after.clock - before.clock)
+
+
+class IPyGPULogger:
+    """Print after each cell what it used.
+
+    Args:
+        compact: Print one line.
+        gc_collect: Collect garbage, and empty PyTorch's cache when the notebook uses PyTorch on a GPU, before each
+            reading, so that only what is in use counts. Leave it out when you look for leaks.
+        backend: 'torch' imports PyTorch and uses the GPU once when logging starts, so that what that costs is not in
+            the first cell's figures. None imports nothing.
+
+    Attributes:
+        data: What the last cell used, a `Data`; None before the first.
+        cells: All cells, a list of `Cell`.
+    """
+
+    def __init__(self, compact: bool = False, gc_collect: bool = True, *, backend: str | None = None) -> None:
+        if backend not in (None, "torch"):
+            raise ValueError(f"{backend!r} is not a backend: choose 'torch' or None")
+        self.compact = compact
+        self.gc_collect = gc_collect
+        self.backend = backend
+        self.data: Data | None = None
+        self.cells: list[Cell] = []
+        self._meter: _Meter | None = None
+        self._before: _Moment | None = None
+        self._shell: Any = None
+        self._history: tuple[Any, ...] = ()
+
+    @property
+    def running(self) -> bool:
+        """Are cells being logged?"""
+        return self._meter is not None
+
+    def start(self) -> "IPyGPULogger":
+        """Log from the next cell on. Starting twice is starting once."""
+        if self._meter is not None:
+            return self
+        from IPython import get_ipython
+
+        shell = get_ipython()
+        if shell is None:
+            raise RuntimeError("there is no IPython here: start the logger in a notebook or in ipython")
+        self._preload()
+        self._meter = _Meter(self.gc_collect)
+        self._shell = shell
+        shell.events.register("pre_run_cell", self._begin)
+        shell.events.register("post_run_cell", self._end)
+        return self
+
+    def stop(self) -> None:
+        """Log no more. The figures stay; `start` begins again. Stopping twice is stopping once."""
+        if self._meter is None:
+            return
+        self._shell.events.unregister("pre_run_cell", self._begin)
+        self._shell.events.unregister("post_run_cell", self._end)
+        self._history = self._read_history()
+        self._meter.close()
+        self._meter = self._before = None
+
+    def _preload(self) -> None:
+        if self.backend == "torch":
+            import torch
+
+            if torch.cuda.is_available():
+                torch.ones((1, 1)).cuda()
+
+    # ---- IPython's events ----
+
+    def _begin(self, info: object = None) -> None:
+        if self._meter is not None:
+            self._before = self._meter.begin()
+
+    def _end(self, result: Any = None) -> None:
+        before, self._before = self._before, None
+        if self._meter is None or before is None:
+            return  # the cell that started the logger
+        number = getattr(result, "execution_count", None)
+        cell = self._add(before, self._meter.end(), number)
+        self._show(cell)
+
+    def _add(self, before: _Moment, after: _Moment, number: int | None) -> Cell:
+        energy = after.energy - before.energy
+        self.data = _data(before, after)
+        cell = Cell(number, before.start, self.data, None if math.isnan(energy) else energy)
+        self.cells.append(cell)
+        return cell
+
+    def _show(self, cell: Cell) -> None:
+        from IPython.display import display
+
+        display(CellReport(cell, self.compact))
+
+    # ---- all cells ----
+
+    def table(self) -> CellTable:
+        """All cells, for display; `table().to_table()` is a `gpu_tracker.Table`."""
+        return CellTable(list(self.cells))
+
+    def plot(self) -> RunPlot:
+        """RAM and GPU memory of this process over the run, with the cells as bands, for display."""
+        return RunPlot(self._read_history() or self._history, list(self.cells))
+
+    def _read_history(self) -> tuple[Any, ...]:
+        if self._meter is None or not os.path.exists(self._meter.recording):
+            return ()
+        table = _core.timepoints(self._meter.recording, None)
+        return tuple(table[name] for name in ("timestamp", "main_ram", "main_gpu_ram"))
+
+
+# ---- %load_ext gpu_tracker ----
+
+_logger = IPyGPULogger()
+
+
+def _line_magic(line: str) -> Any:
+    """%gpu_tracker start [compact] | stop | report | plot"""
+    words = line.split()
+    if words[:1] == ["start"] and words[1:] in ([], ["compact"]):
+        _logger.compact = words[1:] == ["compact"]
+        _logger.start()
+        return None
+    if words == ["stop"]:
+        return _logger.stop()
+    if words == ["report"]:
+        return _logger.table()
+    if words == ["plot"]:
+        return _logger.plot()
+    raise ValueError("%gpu_tracker takes start, start compact, stop, report or plot")
+
+
+def _cell_magic(line: str, cell: str) -> Any:
+    """%%track: run the cell and print what it used."""
+    from IPython import get_ipython
+
+    logger = IPyGPULogger(compact=line.strip() == "compact")
+    if line.strip() not in ("", "compact"):
+        raise ValueError("%%track takes nothing, or compact")
+    meter = _Meter(logger.gc_collect)
+    before = meter.begin()
+    try:
+        return _execute(get_ipython(), cell)
+    finally:
+        shell = get_ipython()
+        logger._show(logger._add(before, meter.end(), getattr(shell, "execution_count", None)))
+        meter.close()
+
+
+def _execute(shell: Any, cell: str) -> Any:
+    """The value of the last expression, as a cell without the magic has it."""
+    import ast
+
+    tree = shell.compile.ast_parse(shell.transform_cell(cell), filename="<%%track>")
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<%%track>", "exec"), shell.user_ns)
+    return None if last is None else eval(compile(ast.Expression(last.value), "<%%track>", "eval"), shell.user_ns)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register %gpu_tracker and %%track."""
+    shell.register_magic_function(_line_magic, "line", "gpu_tracker")
+    shell.register_magic_function(_cell_magic, "cell", "track")
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Stop logging."""
+    _logger.stop()
