@@ -54,7 +54,7 @@ def test_figures_are_those_of_the_block():
     assert before + 95 < tracker.max_ram.main.total_rss < before + 130
     assert tracker.max_ram.descendants.total_rss == 0
     assert 0.4 <= tracker.compute_time.time < 5
-    assert 90 < tracker.cpu_utilization.main.max_sum_percent <= 100 * os.cpu_count()
+    assert 40 < tracker.cpu_utilization.main.max_sum_percent <= 100 * os.cpu_count()
     assert 0.3 <= tracker.to_json()["cpu_time"]["main"] < 0.8
     assert tracker.resource_usage.max_ram.unit == "megabytes"
 

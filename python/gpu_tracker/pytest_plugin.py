@@ -1,0 +1,99 @@
+"""Limits on what tests use, and a table of what they used.
+
+    @pytest.mark.gpu_tracker(max_ram="500 MB", max_gpu_ram="2 GB", max_time=10)
+    def test_something(): ...
+
+fails a test that goes over. Limits of memory are numbers of bytes, or texts with a unit (B, kB, MB, GB, TB: powers of
+1000; KiB, MiB, GiB, TiB: of 1024). ``max_ram`` holds for what pytest's process and all below it need on top of what the
+process has when the test function begins; ``max_gpu_ram`` for the whole of what they have. ``max_time`` is in seconds.
+Fixtures do not count. ``pytest --gpu-tracker`` prints a table of all tests at the end.
+"""
+import re
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+_UNITS = {"B": 1, **{prefix.replace("K", "k") + "B": 1000**power for power, prefix in enumerate("KMGT", 1)},
+          **{prefix + "iB": 1024**power for power, prefix in enumerate("KMGT", 1)}}
+_MEASURES = {"max_ram": "RAM", "max_gpu_ram": "GPU RAM", "max_time": "time"}
+_RESULTS: pytest.StashKey[list[tuple[str, dict[str, float]]]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """--gpu-tracker"""
+    parser.getgroup("gpu_tracker").addoption(
+        "--gpu-tracker", action="store_true", help="Print what each test used: RAM, GPU RAM, time.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marker."""
+    config.stash[_RESULTS] = []
+    config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None): fail the test when "
+                            "it uses more ('500 MB', bytes; seconds)")
+
+
+def _limit(name: str, value: object) -> float:
+    if name not in _MEASURES:
+        raise pytest.UsageError(f"the marker gpu_tracker takes {', '.join(_MEASURES)}, not {name}")
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    match = re.fullmatch(r"([0-9.]+) ?(\w+)", value) if isinstance(value, str) and name != "max_time" else None
+    if match and match[2] in _UNITS:
+        return float(match[1]) * _UNITS[match[2]]
+    raise pytest.UsageError(f"{name}={value!r} is no limit: give a positive number, or for memory a text like '500 MB'")
+
+
+def _limits(item: pytest.Item) -> dict[str, float]:
+    """Those of the nearest marker that names each measure."""
+    found: dict[str, float] = {}
+    for marker in item.iter_markers("gpu_tracker"):
+        if marker.args:
+            raise pytest.UsageError("the marker gpu_tracker takes its limits by name: max_ram='500 MB'")
+        for name, value in marker.kwargs.items():
+            found.setdefault(name, _limit(name, value))
+    return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Measure the test function; its own failure matters more than a limit."""
+    limits = _limits(item)
+    if not limits and not item.config.getoption("gpu_tracker"):
+        return (yield)
+    from . import _core
+    from .tracker import Tracker
+
+    _core.reset_own_peak()
+    before = _core.own_memory()[0]
+    tracker = Tracker(0.01, "bytes", "bytes", "seconds", disable_logs=True)
+    try:
+        with tracker:
+            result = yield
+    finally:
+        if tracker.resource_usage is not None:
+            figures = {"max_ram": max(0.0, tracker.max_ram.combined.total_rss - before),
+                       "max_gpu_ram": tracker.max_gpu_ram.combined, "max_time": tracker.compute_time.time}
+            item.config.stash[_RESULTS].append((item.nodeid, figures))
+    broken = [f"{_MEASURES[name]}: {_text(name, figures[name])} of {_text(name, limit)} allowed"
+              for name, limit in limits.items() if figures[name] > limit]
+    if broken:
+        pytest.fail("used more than the test may: " + "; ".join(broken), pytrace=False)
+    return result
+
+
+def _text(name: str, value: float) -> str:
+    return f"{value:.3f} s" if name == "max_time" else f"{value / 1e6:.1f} MB"
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The table."""
+    results = config.stash[_RESULTS]
+    if not config.getoption("gpu_tracker") or not results:
+        return
+    terminalreporter.section("gpu-tracker")
+    terminalreporter.write_line(f"{'RAM':>12} {'GPU RAM':>12} {'time':>10}  test")
+    for name, figures in results:
+        terminalreporter.write_line(f"{_text('max_ram', figures['max_ram']):>12} "
+                                    f"{_text('max_gpu_ram', figures['max_gpu_ram']):>12} "
+                                    f"{_text('max_time', figures['max_time']):>10}  {name}")

@@ -1,0 +1,76 @@
+"""The pytest plugin, in a pytest of its own."""
+import pytest
+
+pytest_plugins = "pytester"
+
+TESTS = """
+    import subprocess, sys, time
+    import pytest
+
+    def use(megabytes):
+        block = bytearray(b"1") * (megabytes * 10**6)
+        time.sleep(0.05)
+
+    @pytest.mark.gpu_tracker(max_ram="50 MB", max_gpu_ram="1 GB", max_time=30)
+    def test_modest(): use(10)
+
+    @pytest.mark.gpu_tracker(max_ram="50 MB")
+    def test_greedy(): use(120)
+
+    @pytest.mark.gpu_tracker(max_ram=50_000_000)
+    def test_greedy_child():
+        subprocess.run([sys.executable, "-c", "b = bytearray(b'1') * 120_000_000; import time; time.sleep(0.1)"])
+
+    @pytest.mark.gpu_tracker(max_time=0.1)
+    def test_slow(): time.sleep(0.3)
+
+    @pytest.fixture
+    def greedy(): use(120)
+
+    @pytest.mark.gpu_tracker(max_ram="50MiB")
+    def test_modest_with_a_greedy_fixture(greedy): pass
+
+    @pytest.mark.gpu_tracker(max_time=0.1)
+    def test_wrong_anyway():
+        time.sleep(0.2)
+        assert 0
+
+    def test_free(): use(120)
+"""
+
+
+def test_limits(pytester):
+    pytester.makepyfile(TESTS)
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert done.parseoutcomes() == {"failed": 4, "passed": 3}
+    done.stdout.fnmatch_lines_random([
+        "*used more than the test may: RAM: 1[12]?.? MB of 50.0 MB allowed*",
+        "*used more than the test may: time: 0.3?? s of 0.100 s allowed*"])
+    failed = {line.split("::")[1].split()[0] for line in done.stdout.lines if line.startswith("FAILED")}
+    assert failed == {"test_greedy", "test_greedy_child", "test_slow", "test_wrong_anyway"}
+
+
+def test_the_table(pytester):
+    pytester.makepyfile("def test_one(): pass\ndef test_two(): b = bytearray(b'1') * 90_000_000")
+    done = pytester.runpytest_subprocess("--gpu-tracker", "-p", "no:cacheprovider")
+    assert done.ret == 0
+    done.stdout.fnmatch_lines(["*= gpu-tracker =*", "*RAM*GPU RAM*time*test", "*MB*MB*s*::test_one", "*MB*s*:test_two"])
+    [line] = [line for line in done.stdout.lines if line.endswith("::test_two")]
+    assert 80 < float(line.split()[0]) < 130
+
+
+def test_untracked_without_being_asked(pytester):
+    pytester.makepyfile("def test_one(): pass")
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert done.parseoutcomes() == {"passed": 1}
+    assert "RAM" not in done.stdout.str()
+
+
+@pytest.mark.parametrize("marker, said", [
+    ("max_ram='5 bananas'", "5 bananas"), ("max_time='3 s'", "max_time"), ("max_ram=0", "max_ram"),
+    ("max_disk=3", "max_disk"), ("'5 MB'", "by name")])
+def test_wrong_limits(pytester, marker, said):
+    pytester.makepyfile(f"import pytest\n@pytest.mark.gpu_tracker({marker})\ndef test_one(): pass")
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert done.ret != 0
+    assert said in done.stdout.str() + done.stderr.str()
