@@ -91,7 +91,7 @@ static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sam
     raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], sampler->account.single_peak);
     for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
         if (sampler->memory.is_settled) /* what a process shares that was just born is not known yet */
-            raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.scope[scope].ram);
+            raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.scope[scope].certain);
         raise_to(&peak[scope][GT_RAM_PEAK_BOUND], sum_of_scope(sampler, GT_RAM_PEAK, scope));
         raise_to(&peak[scope][GT_RAM_PEAK_BOUND], peak[scope][GT_RAM_PEAK]);
     }

@@ -20,15 +20,17 @@ static double largest(const struct gt_usage *usage, enum gt_scope scope, enum gt
     return usage->summary->of[scope][metric].max;
 }
 
+/* A recording's peak leaves out samples of trees whose shared memory was not known yet; foreign recordings have samples alone. */
 double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope)
 {
-    return fmax(largest(usage, scope, GT_RAM), usage->outcome->value[scope][GT_RAM_PEAK]);
+    double peak = usage->outcome->value[scope][GT_RAM_PEAK];
+    return isnan(peak) ? largest(usage, scope, GT_RAM) : peak;
 }
 
 static void add_rss(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope)
 {
     double total = gt_usage_peak(usage, scope);
-    double shared = usage->summary->shared_at_peak[scope];
+    double at_peak = usage->summary->shared_at_peak[scope], shared = isnan(at_peak) ? NAN : fmin(at_peak, total);
     gt_report_number(section, "total_rss", "Total RSS", total / usage->ram_unit, NULL);
     gt_report_number(section, "private_rss", "Private RSS", (total - shared) / usage->ram_unit, NULL);
     gt_report_number(section, "shared_rss", "Shared RSS", shared / usage->ram_unit, NULL);

@@ -12,7 +12,7 @@ static const struct {
 } figures[] = {
 #define LARGEST "largest sample"
 #define FINAL "value at the end"
-#define PEAK "the larger of the largest sample and the high-water mark"
+#define PEAK "the high-water mark, or the largest sample whose shared memory was known"
 #define SHARED "value in the largest sample of RAM"
 #define PRIVATE "total less shared"
 #define MEAN_CPU "CPU time over elapsed time"

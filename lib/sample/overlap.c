@@ -187,7 +187,8 @@ struct gt_scope_memory gt_overlap_scope(const struct gt_overlap *overlap, enum g
     double shared = between(overlap->shared[scope] + sums.more_shared, sums.largest_shared, sums.shared);
     double ram = between(sums.private_bytes + shared, sums.largest, sums.rss);
     double private_bytes = sums.walked || !sums.count ? fmin(sums.private_bytes, ram) : NAN;
-    return (struct gt_scope_memory){sums.rss, ram, private_bytes, ram - private_bytes};
+    double certain = between(sums.private_bytes + fmin(overlap->shared[scope], sums.shared), sums.largest, ram);
+    return (struct gt_scope_memory){sums.rss, ram, private_bytes, ram - private_bytes, certain};
 }
 
 void gt_overlap_release(struct gt_overlap *overlap)

@@ -16,6 +16,8 @@ struct gt_scope_memory {
     double ram;           /* shared pages once; between the largest resident set and rss */
     double private_bytes; /* NaN without a walk */
     double shared_bytes;  /* ram - private_bytes */
+    double certain; /* ram without what was touched of files and shared memory since the walk: another process of the
+                           * walk may have had the same pages. At least the largest resident set */
 };
 
 /* One process of the frame, matched with its last walk. */

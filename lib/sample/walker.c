@@ -274,7 +274,7 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         ret->scope[scope] = gt_overlap_scope(&walker->overlap, (enum gt_scope)scope);
         if (!has_walks)
-            ret->scope[scope].ram = ret->scope[scope].rss;
+            ret->scope[scope].ram = ret->scope[scope].certain = ret->scope[scope].rss;
     }
     ret->is_estimate = !has_walks || ret->denied || look(walker, now).has_changed;
     ret->moment_ns = walker->moment_ns;
