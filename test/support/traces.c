@@ -1,0 +1,210 @@
+#include "support/traces.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trace/grow.h"
+
+struct gt_trace *traces_new(void)
+{
+    struct gt_trace *trace = calloc(1, sizeof *trace);
+    assert_non_null(trace);
+    return trace;
+}
+
+static uint32_t intern(struct gt_trace *trace, const char *text)
+{
+    return text ? (uint32_t)gt_strings_add(&trace->strings, text, strlen(text)) : GT_TRACE_NONE;
+}
+
+/* Tracks of a file stand together only in real traces; analyses do not ask for that. */
+static uint32_t file_of(struct gt_trace *trace, const char *node)
+{
+    uint32_t string = intern(trace, node);
+    for (uint32_t i = 0; i < trace->file_count; i++)
+        if (trace->file[i].node == string)
+            return i;
+    struct gt_trace_file *file = GT_GROW(trace, file);
+    *file = (struct gt_trace_file){.path = strdup(node),
+                                   .format = "chrome",
+                                   .node = string,
+                                   .rank = -1,
+                                   .clock = GT_CLOCK_RECORD,
+                                   .first = INT64_MAX,
+                                   .last = INT64_MIN};
+    return (uint32_t)trace->file_count - 1;
+}
+
+static void widen(struct gt_trace *trace, uint32_t file, int64_t first, int64_t last)
+{
+    struct gt_trace_file *of = &trace->file[file];
+    of->first = first < of->first ? first : of->first;
+    of->last = last > of->last ? last : of->last;
+}
+
+static uint32_t track_of(struct gt_trace *trace, const struct traces_event *event)
+{
+    uint32_t file = file_of(trace, event->node), name = intern(trace, event->process);
+    uint32_t pid = intern(trace, event->pid ? event->pid : event->process), tid = intern(trace, event->thread);
+    uint32_t process = 0;
+    while (process < trace->process_count &&
+           (trace->process[process].file != file || trace->process[process].pid != pid))
+        process++;
+    if (process == trace->process_count)
+        *GT_GROW(trace, process) = (struct gt_trace_process){
+            .file = file, .pid = pid, .name = name, .label = GT_TRACE_NONE, .sort = INT64_MAX};
+    for (uint32_t i = 0; i < trace->track_count; i++)
+        if (trace->track[i].process == process && trace->track[i].tid == tid)
+            return i;
+    *GT_GROW(trace, track) = (struct gt_trace_track){
+        .process = process, .tid = tid, .name = GT_TRACE_NONE, .real_process = GT_TRACE_NONE, .sort = INT64_MAX};
+    return (uint32_t)trace->track_count - 1;
+}
+
+#define COLUMNS(APPLY)                                                                                          \
+    APPLY(start)                                                                                                \
+    APPLY(duration) APPLY(id) APPLY(external) APPLY(bytes) APPLY(name) APPLY(category) APPLY(track) APPLY(step) \
+        APPLY(argument) APPLY(phase) APPLY(flag)
+
+size_t traces_add(struct gt_trace *trace, struct traces_event event)
+{
+    struct gt_trace_events *events = &trace->events;
+    size_t at = events->count++;
+#define GROW(column)                                                                  \
+    events->column = realloc(events->column, events->count * sizeof *events->column); \
+    assert_non_null(events->column);
+    COLUMNS(GROW)
+#undef GROW
+    events->start[at] = event.start;
+    events->duration[at] = event.duration;
+    events->id[at] = event.id ? event.id : GT_TRACE_NO_ID;
+    events->external[at] = event.external ? event.external : GT_TRACE_NO_ID;
+    events->bytes[at] = -1;
+    events->name[at] = intern(trace, event.name);
+    events->category[at] = intern(trace, event.category);
+    events->track[at] = track_of(trace, &event);
+    events->step[at] = event.step;
+    events->argument[at] = 0;
+    events->phase[at] = 'X';
+    events->flag[at] = 0;
+    widen(trace, file_of(trace, event.node), event.start, event.start + event.duration);
+    return at;
+}
+
+void traces_step(struct gt_trace *trace, const char *node, const char *mode, int32_t step, int64_t start, int64_t end)
+{
+    uint32_t of = intern(trace, node), process = intern(trace, mode);
+    *GT_GROW(trace, step) = (struct gt_trace_step){of, process, step, start, end};
+    widen(trace, file_of(trace, node), start, end);
+}
+
+void traces_sample(struct gt_trace *trace, const char *node, const char *type, const char *name, const char *dimension,
+                   int64_t time, double value)
+{
+    struct gt_trace_series wanted = {intern(trace, type), intern(trace, name), intern(trace, dimension),
+                                     intern(trace, node), file_of(trace, node)};
+    struct gt_trace_samples *samples = &trace->samples;
+    uint32_t series = 0;
+    while (series < trace->series_count && memcmp(&trace->series[series], &wanted, sizeof wanted) != 0)
+        series++;
+    if (series == trace->series_count)
+        *GT_GROW(trace, series) = wanted;
+    size_t at = samples->count++;
+    samples->time = realloc(samples->time, samples->count * sizeof *samples->time);
+    samples->value = realloc(samples->value, samples->count * sizeof *samples->value);
+    samples->series = realloc(samples->series, samples->count * sizeof *samples->series);
+    assert_true(samples->time && samples->value && samples->series);
+    samples->time[at] = time;
+    samples->value[at] = value;
+    samples->series[at] = series;
+    widen(trace, wanted.file, time, time);
+}
+
+void traces_shuffle(struct gt_trace *trace, unsigned seed)
+{
+    struct gt_trace_events *events = &trace->events;
+    for (size_t i = events->count; i > 1; i--) {
+        size_t j = (size_t)rand_r(&seed) % i;
+#define SWAP(column)                                              \
+    {                                                             \
+        __typeof__(*events->column) kept = events->column[i - 1]; \
+        events->column[i - 1] = events->column[j];                \
+        events->column[j] = kept;                                 \
+    }
+        COLUMNS(SWAP)
+#undef SWAP
+    }
+}
+
+struct gt_report *traces_report(const char *analysis, const struct gt_trace *trace,
+                                const struct gt_profile_options *options)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    const struct gt_analysis *found = gt_analysis_find(analysis, &error);
+    if (!found || gt_analysis_run(found, trace, NULL, options, &report, &error) < 0)
+        fail_msg("%s: %s", analysis, error.text);
+    return report;
+}
+
+static const struct gt_node *table_of(const struct gt_report *report, const char *key)
+{
+    const struct gt_node *table = gt_node_find(gt_report_top(report), key);
+    if (!table)
+        fail_msg("no table %s", key);
+    return table;
+}
+
+static size_t column_of(const struct gt_node *table, const char *key)
+{
+    for (size_t i = 0; i < gt_table_columns(table); i++)
+        if (strcmp(gt_table_column_key(table, i), key) == 0)
+            return i;
+    fail_msg("no column %s", key);
+    return 0;
+}
+
+double traces_number(const struct gt_report *report, const char *key, size_t row, const char *column)
+{
+    const struct gt_node *table = table_of(report, key);
+    size_t at = column_of(table, column);
+    assert_true(row < gt_table_rows(table));
+    return gt_table_column_kind(table, at) == GT_CELL_INTEGER ? (double)gt_table_cell_integer(table, row, at)
+                                                              : gt_table_cell_number(table, row, at);
+}
+
+const char *traces_text(const struct gt_report *report, const char *key, size_t row, const char *column)
+{
+    const struct gt_node *table = table_of(report, key);
+    assert_true(row < gt_table_rows(table));
+    return gt_table_cell_text(table, row, column_of(table, column));
+}
+
+size_t traces_rows(const struct gt_report *report, const char *key)
+{
+    return gt_table_rows(table_of(report, key));
+}
+
+size_t traces_find(const struct gt_report *report, const char *key, size_t from, const char *column, const char *text)
+{
+    const struct gt_node *table = table_of(report, key);
+    for (size_t i = from; i < gt_table_rows(table); i++) {
+        const char *cell = gt_table_cell_text(table, i, column_of(table, column));
+        if (cell && strcmp(cell, text) == 0)
+            return i;
+    }
+    fail_msg("no row %s in %s", text, key);
+    return 0;
+}
+
+char *traces_json(const struct gt_report *report)
+{
+    struct gt_buffer text = {0};
+    assert_true(gt_report_write(report, "json", &text, NULL) >= 0);
+    return text.data;
+}
