@@ -97,6 +97,23 @@ static bool has_clock(const struct gt_trace_file *file)
     return file->clock != GT_CLOCK_UNKNOWN && file->first <= file->last;
 }
 
+/* Files of code blocks do not tell their machine: they belong to that of the recordings beside them when there is but one. */
+static void place_blocks(struct gt_analysis_input *input, const char *format)
+{
+    const struct gt_trace *trace = input->trace;
+    uint32_t only = GT_TRACE_NONE;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        if (trace->file[i].node == GT_TRACE_NONE || strcmp(trace->file[i].format, format) != 0)
+            continue;
+        if (only != GT_TRACE_NONE && only != input->node[i])
+            return;
+        only = input->node[i];
+    }
+    for (size_t i = 0; i < trace->file_count && only != GT_TRACE_NONE; i++)
+        if (trace->file[i].node == GT_TRACE_NONE && strcmp(trace->file[i].format, format) == 0)
+            input->node[i] = only;
+}
+
 /* Files whose clock is unknown count from elsewhere: they take no part where times of several files are compared, unless
  * no file tells more. */
 static void find_origin(struct gt_analysis_input *input)
@@ -133,6 +150,7 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     sort_texts(input);
     classify(input);
     find_origin(input);
+    place_blocks(input, "gpu-tracker");
     return 0;
 }
 

@@ -109,9 +109,8 @@ static void add_idle(const struct gt_analysis_input *input, struct gt_node *tabl
 /* What tells of the GPU itself, not of its memory. */
 static bool is_gpu_use(const struct gt_analysis_input *input, const struct gt_resource *resource)
 {
-    const char *dimension = gt_analysis_text(input, resource->dimension),
-               *name = gt_analysis_text(input, resource->name);
-    return (dimension && strcmp(dimension, "GPUUtilization") == 0) || (name && strcmp(name, "gpu_utilization") == 0);
+    const char *dimension = gt_analysis_text(input, resource->dimension);
+    return dimension && (strcmp(dimension, "GPUUtilization") == 0 || strcmp(dimension, "gpu_utilization") == 0);
 }
 
 static void find_idle(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_resource *resource,

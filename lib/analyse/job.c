@@ -1,7 +1,9 @@
 /* The parts of a job: initialization until the first step begins, the training loop until the last one ends, finalization. The
  * job lasts from the first to the last moment of all files, so the three sum to its duration. First and last step are the
  * earliest and the latest in time, whatever the order of files. One row for each node, and one for all together. */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "analyse/phases.h"
 #include "analyse/steps.h"
@@ -42,12 +44,27 @@ static void add_steps(struct job *job, const struct gt_spans *steps, uint32_t no
     }
 }
 
-static bool seen_before(const struct gt_analysis_input *input, size_t file)
+/* Marks every node by its place. A file of samples alone belongs to the nodes of its samples. */
+static void mark_nodes(const struct gt_analysis_input *input, unsigned char *is_node)
 {
-    for (size_t i = 0; i < file; i++)
-        if (input->node[i] == input->node[file])
-            return true;
-    return false;
+    const struct gt_trace *trace = input->trace;
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (input->node[i] != GT_TRACE_NONE && (trace->file[i].node != GT_TRACE_NONE || trace->file[i].read))
+            is_node[input->node[i]] = 1;
+    for (size_t i = 0; i < trace->series_count; i++)
+        if (trace->series[i].node != GT_TRACE_NONE)
+            is_node[gt_analysis_place(input, trace->series[i].node)] = 1;
+}
+
+static void widen(const struct gt_analysis_input *input, struct job *all)
+{
+    for (size_t i = 0; i < input->trace->file_count; i++) {
+        const struct gt_trace_file *file = &input->trace->file[i];
+        if (!input->counted[i])
+            continue;
+        all->first = file->first < all->first ? file->first : all->first;
+        all->last = file->last > all->last ? file->last : all->last;
+    }
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
@@ -60,16 +77,20 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         "text:node number:start_us number:end_us number:duration_us number:initialization_us "
         "number:initialization_percent number:training_loop_us number:training_loop_percent number:finalization_us "
         "number:finalization_percent");
-    int status = gt_step_spans(input, &steps);
-    for (size_t i = 0; i < input->trace->file_count && status >= 0; i++) {
+    uint32_t places = input->trace->strings.count;
+    unsigned char *is_node = calloc(places + (size_t)1, 1);
+    int status = is_node ? gt_step_spans(input, &steps) : -ENOMEM;
+    if (status >= 0)
+        mark_nodes(input, is_node);
+    for (uint32_t node = 0; node < places && status >= 0; node++) {
         struct job job = {0};
-        if (seen_before(input, i) || !gt_node_range(input, input->node[i], &job.first, &job.last))
+        if (!is_node[node] || !gt_node_range(input, node, &job.first, &job.last))
             continue;
-        all.first = job.first < all.first ? job.first : all.first;
-        all.last = job.last > all.last ? job.last : all.last;
-        add_steps(&job, &steps, input->node[i], false);
-        add_row(input, table, gt_analysis_text(input, input->node[i]), &job);
+        add_steps(&job, &steps, node, false);
+        add_row(input, table, gt_analysis_text(input, node), &job);
     }
+    free(is_node);
+    widen(input, &all);
     add_steps(&all, &steps, 0, true);
     if (all.first <= all.last)
         add_row(input, table, "all", &all);

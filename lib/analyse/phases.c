@@ -20,13 +20,22 @@ static bool is_whole_step(const struct gt_analysis_input *input, size_t event)
             gt_analysis_work(input, event) != GT_WORK_OTHER);
 }
 
+/* Of a trace without training phases: code blocks, or what was asked for by name. */
+static bool is_block(const struct gt_analysis_input *input, size_t event)
+{
+    const struct gt_trace *trace = input->trace;
+    uint32_t category = trace->events.category[event];
+    return input->options->phases || category == GT_TRACE_NONE ||
+           strcmp(gt_trace_text(trace, category), "code_block") == 0;
+}
+
 /* The phase an event belongs to, or GT_TRACE_NONE. */
 static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bool whole_steps)
 {
     const struct gt_trace *trace = input->trace;
-    if (!gt_analysis_is_slice(input, event) || (whole_steps && !is_whole_step(input, event)))
+    if (!gt_analysis_is_slice(input, event))
         return GT_TRACE_NONE;
-    if (!whole_steps && trace->events.category[event] != GT_TRACE_NONE && !input->options->phases)
+    if (whole_steps ? !is_whole_step(input, event) : !is_block(input, event))
         return GT_TRACE_NONE;
     uint32_t process = gt_trace_process_of(trace, event)->name, name = trace->events.name[event];
     uint32_t phase = whole_steps && !is_profiler_step(gt_trace_text(trace, name)) ? process : name;
@@ -165,6 +174,13 @@ bool gt_node_range(const struct gt_analysis_input *input, uint32_t node, int64_t
             continue;
         low = file->first < low ? file->first : low;
         high = file->last > high ? file->last : high;
+    }
+    for (size_t i = 0; i < input->trace->samples.count; i++) {
+        int64_t time = input->trace->samples.time[i];
+        if (gt_analysis_place(input, input->trace->series[input->trace->samples.series[i]].node) != node)
+            continue;
+        low = time < low ? time : low;
+        high = time > high ? time : high;
     }
     if (low > high)
         return false;

@@ -3,18 +3,21 @@
 #include <string.h>
 
 #include "analyse/utilization.h"
+#include "schema/metric.h"
 
 static struct gt_resource resource_of(const struct gt_analysis_input *input, const struct gt_trace_series *series)
 {
     const char *device = input->options->device;
     const char *type = gt_trace_text(input->trace, series->type), *name = gt_trace_text(input->trace, series->name);
+    const char *dimension = gt_trace_text(input->trace, series->dimension);
     uint32_t node = series->node != GT_TRACE_NONE ? gt_analysis_place(input, series->node) : input->node[series->file];
     return (struct gt_resource){
         node,
         gt_analysis_place(input, series->type),
         gt_analysis_place(input, series->name),
         gt_analysis_place(input, series->dimension),
-        !device || strcmp(type, device) == 0 || strncmp(name, device, strlen(device)) == 0,
+        !device || strcmp(type, device) == 0 || strncmp(name, device, strlen(device)) == 0 ||
+            strncmp(dimension, device, strlen(device)) == 0,
     };
 }
 
@@ -58,10 +61,12 @@ void gt_resources_release(struct gt_resources *resources)
     free(resources->of_series);
 }
 
+/* Series of our recordings are named by their metric. */
 static bool is_ratio(const struct gt_analysis_input *input, const struct gt_resource *resource)
 {
     const char *dimension = gt_analysis_text(input, resource->dimension);
-    return dimension && strcmp(dimension, "ratio") == 0;
+    int metric = dimension ? gt_metric_find(dimension) : -1;
+    return metric >= 0 && gt_metrics[metric].unit == GT_RATIO;
 }
 
 double gt_resource_value(const struct gt_analysis_input *input, const struct gt_resource *resource, double value)

@@ -7,7 +7,7 @@
 /* Series of one node, type, name and dimension are one, whatever files they come from. */
 struct gt_resource {
     uint32_t node, type, name, dimension; /* places */
-    bool wanted;                          /* options->device allows it: its type, or its name begins so */
+    bool wanted;                          /* options->device allows it: its type, or its name or dimension begins so */
 };
 
 struct gt_resources {

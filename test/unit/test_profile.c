@@ -1,0 +1,301 @@
+/* Analyses of steps, phases, samples and Python profiles: answers known by construction. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/traces.h"
+
+enum { US = 1000 };
+static const char train[] = "Step:ModeKeys.TRAIN", eval[] = "Step:ModeKeys.EVAL";
+
+static void slice(struct gt_trace *trace, const char *node, const char *process, const char *name, int32_t step,
+                  int64_t start, int64_t duration)
+{
+    traces_add(trace, (struct traces_event){.node = node,
+                                            .process = process,
+                                            .thread = "1",
+                                            .name = name,
+                                            .start = start * US,
+                                            .duration = duration * US,
+                                            .step = step});
+}
+
+static void step(struct gt_trace *trace, const char *node, const char *mode, int32_t number, int64_t start,
+                 int64_t duration)
+{
+    slice(trace, node, mode, "Step", number, start, duration);
+    traces_step(trace, node, mode, number, start * US, (start + duration) * US);
+}
+
+/* TRAIN 3 and EVAL 3 on two nodes far apart: each iterator call is 262 us, and no window spans modes or nodes. */
+static void steps_are_of_one_node_and_mode(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
+    for (int node = 0; node < 2; node++)
+        for (int mode = 0; mode < 2; mode++) {
+            int64_t start = 1000000 * mode + 40 * node;
+            step(trace, node ? "algo-2" : "algo-1", mode ? eval : train, 3, start, 1000 + 100 * node);
+            slice(trace, node ? "algo-2" : "algo-1", "DataIterator", "IteratorGetNext", 3, start + 5, 262);
+        }
+    options.by = "process";
+    struct gt_report *report = traces_report("steps", trace, &options);
+    size_t row = 0;
+    for (int i = 0; i < 4; i++, row++) {
+        row = traces_find(report, "steps", row, "process", "DataIterator");
+        assert_true(traces_number(report, "steps", row, "mean_us") == 262);
+        assert_true(traces_number(report, "steps", row, "max_us") == 262);
+    }
+    gt_report_free(report);
+    report = traces_report("steps", trace, NULL);
+    assert_int_equal(traces_rows(report, "steps"), 4);
+    assert_true(traces_number(report, "steps", 0, "mean_us") == 1000);
+    assert_true(traces_number(report, "steps", 2, "mean_us") == 1100);
+    size_t skew = traces_find(report, "skew", 0, "training_phase", train);
+    assert_true(traces_number(report, "skew", skew, "max_start_skew_us") == 40);
+    assert_true(traces_number(report, "skew", skew, "mean_length_over_nodes_us") == 1140);
+    assert_true(traces_number(report, "skew", skew, "mean_length_difference_us") == 100);
+    gt_report_free(report);
+    report = traces_report("stragglers", trace, NULL);
+    assert_true(traces_number(report, "stragglers", 1, "slowest") == 2);
+    assert_true(traces_number(report, "stragglers", 1, "total_late_us") == 200);
+    assert_true(traces_number(report, "stragglers", 0, "total_late_us") == 0);
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+static void percentiles_are_those_of_pandas(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    static const int64_t lengths[] = {10, 20, 30, 40};
+    for (int i = 0; i < 4; i++)
+        step(trace, "a", train, i, 100 * i, lengths[i]);
+    struct gt_report *report = traces_report("steps", trace, NULL);
+    assert_true(traces_number(report, "steps", 0, "p50_us") == 25);
+    assert_true(fabs(traces_number(report, "steps", 0, "p95_us") - 38.5) < 1e-9);
+    assert_true(fabs(traces_number(report, "steps", 0, "p99_us") - 39.7) < 1e-9);
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+static void parts_of_a_job_sum_to_it(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    traces_sample(trace, "algo-1", "cpu", "cpu0", "CPUUtilization", 0, 50);
+    traces_sample(trace, "algo-1", "cpu", "cpu0", "CPUUtilization", INT64_C(89537100) * US, 50);
+    step(trace, "algo-1", train, 1, 20000000, 20536068); /* step 0 comes later in the file */
+    step(trace, "algo-1", train, 0, 9962900, 1000);
+    struct gt_report *report = traces_report("job", trace, NULL);
+    size_t all = traces_find(report, "job", 0, "node", "all");
+    assert_true(traces_number(report, "job", all, "initialization_us") == 9962900);
+    assert_true(traces_number(report, "job", all, "training_loop_us") == 30573168);
+    assert_true(traces_number(report, "job", all, "finalization_us") == 49001032);
+    assert_true(traces_number(report, "job", all, "duration_us") == 89537100);
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+static void a_job_without_steps_says_so(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 0, 50);
+    traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 5 * US, 50);
+    struct gt_report *report = traces_report("job", trace, NULL);
+    assert_true(isnan(traces_number(report, "job", 0, "training_loop_us")));
+    assert_true(traces_number(report, "job", 0, "duration_us") == 5);
+    assert_non_null(gt_node_find(gt_report_top(report), "reason"));
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+/* Nodes are apart and times go forward: before, TRAIN (two steps), between, EVAL, after. */
+static void phases_are_of_one_node(void **state)
+{
+    (void)state;
+    static const char *const titles[] = {"Before Step:ModeKeys.TRAIN", train,
+                                         "Between Step:ModeKeys.EVAL and Step:ModeKeys.TRAIN", eval,
+                                         "After Step:ModeKeys.EVAL"};
+    static const double starts[] = {0, 10, 40, 50, 60}, ends[] = {10, 40, 50, 60, 100};
+    struct gt_trace *trace = traces_new();
+    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
+    for (int node = 1; node >= 0; node--) {
+        const char *name = node ? "algo-2" : "algo-1";
+        traces_sample(trace, name, "gpu", "gpu0", "GPUUtilization", 0, 1);
+        step(trace, name, eval, 0, 50, 10);
+        step(trace, name, train, 1, 25, 15);
+        step(trace, name, train, 0, 10, 10);
+        traces_sample(trace, name, "gpu", "gpu0", "GPUUtilization", 100 * US, 1);
+    }
+    struct gt_report *report = traces_report("phases", trace, NULL);
+    assert_int_equal(traces_rows(report, "phases"), 10);
+    for (size_t i = 0; i < 10; i++) {
+        assert_string_equal(traces_text(report, "phases", i, "node"), i < 5 ? "algo-1" : "algo-2");
+        assert_string_equal(traces_text(report, "phases", i, "phase"), titles[i % 5]);
+        assert_true(traces_number(report, "phases", i, "start_us") == starts[i % 5]);
+        assert_true(traces_number(report, "phases", i, "end_us") == ends[i % 5]);
+    }
+    gt_report_free(report);
+    options.by = "step";
+    options.phases = (const char *const[]){"TRAIN", NULL};
+    report = traces_report("phases", trace, &options);
+    assert_string_equal(traces_text(report, "phases", 2, "phase"),
+                        "Between Step:ModeKeys.TRAIN and Step:ModeKeys.TRAIN");
+    assert_int_equal(traces_rows(report, "phases"), 10);
+    gt_report_free(report);
+    options.phases = (const char *const[]){"PREDICT", NULL};
+    options.by = "phase";
+    report = traces_report("utilization", trace, &options);
+    assert_int_equal(traces_rows(report, "utilization"), 0);
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+/* The use of a GPU and of its memory are two figures. */
+static void utilization_is_by_dimension_and_phase(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
+    step(trace, "a", train, 0, 20, 20);
+    for (int i = 0; i < 6; i++) {
+        traces_sample(trace, "a", "gpu", "gpu0", "GPUUtilization", 10 * i * US, 10 * i);
+        traces_sample(trace, "a", "gpu", "gpu0", "GPUMemoryUtilization", 10 * i * US, 90);
+        traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 10 * i * US, 100);
+    }
+    options.device = "gpu";
+    struct gt_report *report = traces_report("utilization", trace, &options);
+    assert_int_equal(traces_rows(report, "utilization"), 2);
+    size_t use = traces_find(report, "utilization", 0, "dimension", "GPUUtilization");
+    assert_true(traces_number(report, "utilization", use, "mean") == 25);
+    assert_true(traces_number(report, "utilization", 1 - use, "mean") == 90);
+    gt_report_free(report);
+    options.by = "training_phase";
+    report = traces_report("utilization", trace, &options);
+    use = traces_find(report, "utilization", 0, "dimension", "GPUUtilization");
+    use = traces_find(report, "utilization", use, "phase", train);
+    assert_string_equal(traces_text(report, "utilization", use, "dimension"), "GPUUtilization");
+    assert_true(traces_number(report, "utilization", use, "mean") == 25); /* 20 and 30: 40 is behind the end */
+    assert_true(traces_number(report, "utilization", use, "samples") == 2);
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+/* 90 counts as high, 10 as middle; idle lasts until the next sample that is not. */
+static void ranges_of_use_are_counted(void **state)
+{
+    (void)state;
+    static const double values[] = {95, 90, 50, 10, 5, 0, 80};
+    struct gt_trace *trace = traces_new();
+    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
+    for (int i = 0; i < 7; i++) {
+        traces_sample(trace, "a", "gpu", "gpu0", "GPUUtilization", 10 * i * US, values[i]);
+        traces_sample(trace, "a", "gpu", "gpu0", "GPUMemoryUtilization", 10 * i * US, 1);
+    }
+    struct gt_report *report = traces_report("devices", trace, NULL);
+    size_t row = traces_find(report, "devices", 0, "dimension", "GPUUtilization");
+    assert_true(traces_number(report, "devices", row, "samples") == 2);
+    assert_true(traces_number(report, "devices", row + 1, "samples") == 3);
+    assert_true(traces_number(report, "devices", row + 2, "samples") == 2);
+    assert_int_equal(traces_rows(report, "idle"), 1);
+    assert_true(traces_number(report, "idle", 0, "start_us") == 40);
+    assert_true(traces_number(report, "idle", 0, "end_us") == 60);
+    gt_report_free(report);
+    options.ranges = "50-100,0-x";
+    assert_true(gt_analysis_run(gt_analysis_find("devices", NULL), trace, NULL, &options, &report, NULL) < 0);
+    gt_trace_close(trace);
+}
+
+/* An initialization of at least twice the median is an outlier; the pause between epochs is no batch. */
+static void the_data_loader_is_analysed(void **state)
+{
+    (void)state;
+    static const int64_t init[] = {90000, 95500, 400000};
+    struct gt_trace *trace = traces_new();
+    int64_t time = 0;
+    for (int epoch = 0; epoch < 3; epoch++) {
+        slice(trace, "a", "DataLoaderIterInitialize", "_MultiProcessingDataLoaderIter.__init__", -1, time, init[epoch]);
+        time += init[epoch];
+        for (int i = 0; i < 3; i++, time += 100)
+            slice(trace, "a", "DataLoaderIterInitialize", "_MultiProcessingDataLoaderIter::GetNext", -1, time, 10);
+    }
+    struct gt_report *report = traces_report("dataloader", trace, NULL);
+    size_t row = traces_find(report, "dataloader", 0, "part", "batch");
+    assert_true(traces_number(report, "dataloader", row, "count") == 6);
+    assert_true(traces_number(report, "dataloader", row, "max_us") == 100);
+    row = traces_find(report, "dataloader", 0, "part", "initialization");
+    assert_true(traces_number(report, "dataloader", row, "p50_us") == 95500);
+    assert_int_equal(traces_rows(report, "outliers"), 1);
+    assert_true(traces_number(report, "outliers", 0, "duration_us") == 400000);
+    assert_int_equal(traces_rows(report, "iterators"), 3);
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+static uint32_t text(struct gt_trace *trace, const char *word)
+{
+    return (uint32_t)gt_strings_add(&trace->strings, word, strlen(word));
+}
+
+/* Two dumps are added up; the bare name of what is built in stands in braces. */
+static void functions_are_added_up(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
+    uint32_t file = text(trace, "m.py"), f = text(trace, "f"), builtin = text(trace, "~"),
+             len = text(trace, "<built-in method len>"), mode = text(trace, "train"),
+             before = text(trace, "prestepzero");
+    trace->profile = calloc(2, sizeof *trace->profile);
+    trace->profile_count = 2;
+    for (int i = 0; i < 2; i++) {
+        struct gt_trace_profile *profile = &trace->profile[i];
+        *profile = (struct gt_trace_profile){.profiler = GT_PROFILER_CPROFILE,
+                                             .start_mode = i ? mode : before,
+                                             .end_mode = mode,
+                                             .start_step = i ? 1 : -1,
+                                             .end_step = i ? 2 : 0,
+                                             .function_count = 2,
+                                             .caller_count = 1};
+        profile->function = calloc(2, sizeof *profile->function);
+        profile->caller = calloc(1, sizeof *profile->caller);
+        profile->function[0] = (struct gt_trace_function){file, f, 7, 1, 1, 1.5, 2.0, 0, 0};
+        profile->function[1] = (struct gt_trace_function){builtin, len, 0, 3, 4, 0.5, 0.5, 0, 1};
+        profile->caller[0] = (struct gt_trace_caller){0, 3, 4, 0.5, 0.5};
+    }
+    struct gt_report *report = traces_report("functions", trace, NULL);
+    assert_string_equal(traces_text(report, "functions", 0, "function"), "m.py:7(f)");
+    assert_true(traces_number(report, "functions", 0, "tottime_seconds") == 3);
+    assert_string_equal(traces_text(report, "functions", 1, "function"), "{built-in method len}");
+    assert_true(traces_number(report, "functions", 1, "ncalls") == 8);
+    assert_string_equal(traces_text(report, "callers", 0, "caller"), "m.py:7(f)");
+    assert_true(traces_number(report, "callers", 0, "ncalls") == 8);
+    gt_report_free(report);
+    options.key = "ncalls";
+    options.phases = (const char *const[]){"training_loop", NULL};
+    report = traces_report("functions", trace, &options);
+    assert_string_equal(traces_text(report, "functions", 0, "function"), "{built-in method len}");
+    assert_true(traces_number(report, "functions", 0, "ncalls") == 4);
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_are_of_one_node_and_mode), cmocka_unit_test(percentiles_are_those_of_pandas),
+        cmocka_unit_test(parts_of_a_job_sum_to_it),       cmocka_unit_test(a_job_without_steps_says_so),
+        cmocka_unit_test(phases_are_of_one_node),         cmocka_unit_test(utilization_is_by_dimension_and_phase),
+        cmocka_unit_test(ranges_of_use_are_counted),      cmocka_unit_test(the_data_loader_is_analysed),
+        cmocka_unit_test(functions_are_added_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
