@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "analyse/significance.h"
+#include "support/trace_file.h"
 #include "support/traces.h"
 
 enum { US = 1000 };
@@ -289,6 +290,28 @@ static void differences_are_named(void **state)
     gt_trace_close(b);
 }
 
+/* Two blocks live at the peak, one in an inner operator; the release comes later. */
+static void memory_has_holders(void **state)
+{
+#define MEMORY(time, bytes, address, total)                                                                \
+    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
+    ",\"Addr\":" #address ",\"Total Allocated\":" #total ",\"Total Reserved\":200,\"Device Type\":1,\"Device Id\":0}}"
+#define OPERATOR(name, time, length) \
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"dur\":" #length "},"
+    const char *path = trace_write_text(*state, "memory.json",
+                                        "[" OPERATOR("outer", 1, 30) OPERATOR("inner", 5, 10) MEMORY(
+                                            7, 100, 1, 100) "," MEMORY(20, 50, 2, 150) "," MEMORY(50, -100, 1, 50) "]");
+    struct gt_report *report = NULL;
+    assert_true(gt_profile_report("memory", &path, 1, NULL, NULL, &report, NULL) >= 0);
+    assert_true(CELL(report, "memory", "peak_allocated_bytes") == 150);
+    assert_true(CELL(report, "memory", "last_allocated_bytes") == 50);
+    assert_int_equal(traces_rows(report, "holders"), 2);
+    assert_string_equal(traces_text(report, "holders", 0, "operator"), "inner");
+    assert_true(traces_number(report, "holders", 0, "held_bytes") == 100);
+    assert_true(traces_number(report, "holders", 1, "held_bytes") == 50);
+    gt_report_free(report);
+}
+
 static void nothing_is_said_so(void **state)
 {
     (void)state;
@@ -315,6 +338,7 @@ int main(void)
         cmocka_unit_test(answers_do_not_depend_on_order),
         cmocka_unit_test(the_test_of_significance_is_right),
         cmocka_unit_test(differences_are_named),
+        cmocka_unit_test_setup_teardown(memory_has_holders, trace_folder_make, trace_folder_remove),
         cmocka_unit_test(nothing_is_said_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
