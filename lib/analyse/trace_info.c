@@ -145,7 +145,7 @@ static void add_steps(struct gt_node *root, const struct gt_trace *trace)
     add_columns(table, columns, "ttiii");
     for (size_t i = 0; done && i < trace->step_count; i++) {
         const struct gt_trace_step *step = &trace->step[i];
-        int64_t count = 0, first = step->step, last = step->step;
+        int64_t count = 0, first = INT64_MAX, last = INT64_MIN;
         if (done[i])
             continue;
         for (size_t j = i; j < trace->step_count && trace->step[j].node == step->node; j++) {

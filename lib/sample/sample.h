@@ -50,7 +50,7 @@ struct gt_machine {
     pid_t pid;     /* the main process */
     double period; /* seconds between samples asked for */
     int64_t start_real_ns;
-    char ram_method[64]; /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
+    char ram_method[64];     /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
     char idle_policy[16];    /* what became of idle energy: "share", ...; "" in recordings that do not tell */
     double carbon_intensity; /* grams of CO2 equivalent for each kWh; 0: not given */
     double price;            /* for each kWh; 0: not given */

@@ -66,11 +66,12 @@ static uint32_t track_of(struct gt_trace *trace, const struct traces_event *even
     return (uint32_t)trace->track_count - 1;
 }
 
-#define COLUMNS(APPLY)                                                                                          \
-    APPLY(start)                                                                                                \
-    APPLY(duration)                                                                                             \
-    APPLY(id) APPLY(external) APPLY(bytes) APPLY(name) APPLY(category) APPLY(track) APPLY(step) APPLY(argument) \
-        APPLY(phase) APPLY(flag)
+#define COLUMNS(APPLY)                                                                                             \
+    APPLY(start)                                                                                                   \
+    APPLY(duration)                                                                                                \
+    APPLY(id)                                                                                                      \
+    APPLY(external) APPLY(bytes) APPLY(name) APPLY(category) APPLY(track) APPLY(step) APPLY(argument) APPLY(phase) \
+        APPLY(flag)
 
 size_t traces_add(struct gt_trace *trace, struct traces_event event)
 {
