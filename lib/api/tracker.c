@@ -364,6 +364,7 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
     int status = gt_tracker_stop(tracker, error);
     if (tracker->is_finished)
         return status;
+    tracker->sampler.frame.is_last = true;
     if (!tracker->summary.samples)
         sample_system_alone(tracker);
     else if (!tracker->end_ns || any_lives(&tracker->sampler.tree))

@@ -64,6 +64,7 @@ struct gt_share {
 };
 
 struct gt_frame {
+    bool is_last;    /* nothing will be read after this: what is read only now and then, too */
     int64_t real_ns; /* the moment of the readings */
     int64_t monotonic_ns;
     double system[GT_METRIC_COUNT];

@@ -58,7 +58,8 @@ static int proc_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
 {
     struct state *state = opaque;
     (void)error;
-    bool slowly = !state->slow_ns || frame->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
+    bool slowly = frame->is_last || !state->slow_ns ||
+                  frame->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
     if (slowly)
         state->slow_ns = frame->monotonic_ns;
     for (size_t i = 0; i < frame->process_count; i++) {
