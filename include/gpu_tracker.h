@@ -257,16 +257,16 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
 int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
                       void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
 
-/* ---- Frames: tables of columns, for whoever computes with the data themselves ---------------------------------- */
+/* ---- Data sets: tables of columns, for whoever computes with the data themselves -------------------------------- */
 
-struct gt_frame;
+struct gt_dataset;
 
-enum gt_frame_kind { GT_FRAME_NUMBER, GT_FRAME_INTEGER, GT_FRAME_TEXT };
+enum gt_dataset_kind { GT_DATASET_NUMBER, GT_DATASET_INTEGER, GT_DATASET_TEXT };
 
 /* One of the three is set; the row's text i is the bytes from text_end[i - 1] (0 for the first) to text_end[i]. */
-struct gt_frame_column {
+struct gt_dataset_column {
     const char *name;
-    enum gt_frame_kind kind;
+    enum gt_dataset_kind kind;
     const double *number; /* NaN: missing */
     const int64_t *integer;
     const char *text;
@@ -278,19 +278,19 @@ struct gt_time_span {
 };
 
 /* The samples of a recording, with the columns and in the units of its file; those inside any of the spans (NULL: all). */
-int gt_recording_frame(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_frame **ret,
-                       struct gt_error *error);
+int gt_recording_samples(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_dataset **ret,
+                         struct gt_error *error);
 /* What a recording says of its machine and units: one row. */
-int gt_recording_static_frame(const char *path, struct gt_frame **ret, struct gt_error *error);
+int gt_recording_static(const char *path, struct gt_dataset **ret, struct gt_error *error);
 /* Every call of every block in sub-tracking files and folders of them, by start: code_block_name, process_id, thread_id,
  * call, start, stop (seconds since the epoch; missing when it never ended), elapsed and self (seconds). */
-int gt_blocks_frame(const char *const *files, struct gt_frame **ret, struct gt_error *error);
+int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt_error *error);
 
-size_t gt_frame_rows(const struct gt_frame *frame);
-size_t gt_frame_columns(const struct gt_frame *frame);
-/* Borrowed from the frame; 0 or -ENOENT. */
-int gt_frame_column(const struct gt_frame *frame, size_t column, struct gt_frame_column *ret);
-void gt_frame_free(struct gt_frame *frame);
+size_t gt_dataset_rows(const struct gt_dataset *frame);
+size_t gt_dataset_columns(const struct gt_dataset *frame);
+/* Borrowed from the data set; 0 or -ENOENT. */
+int gt_dataset_column(const struct gt_dataset *frame, size_t column, struct gt_dataset_column *ret);
+void gt_dataset_free(struct gt_dataset *frame);
 
 /* ---- Traces ------------------------------------------------------------------------------------------------- */
 

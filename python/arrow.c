@@ -34,7 +34,7 @@ struct ArrowArrayStream {
 
 enum { NULLABLE = 2 };
 
-static const char *const formats[] = {[GT_FRAME_NUMBER] = "g", [GT_FRAME_INTEGER] = "l", [GT_FRAME_TEXT] = "U"};
+static const char *const formats[] = {[GT_DATASET_NUMBER] = "g", [GT_DATASET_INTEGER] = "l", [GT_DATASET_TEXT] = "U"};
 
 /* ---- schemas ---- */
 
@@ -102,13 +102,13 @@ static int fill_array(struct ArrowArray *array, struct table *table, int64_t buf
 
 static int fill_column(struct ArrowArray *array, struct table *table, const struct table_column *column)
 {
-    int status = fill_array(array, table, column->kind == GT_FRAME_TEXT ? 3 : 2);
+    int status = fill_array(array, table, column->kind == GT_DATASET_TEXT ? 3 : 2);
     if (status)
         return status;
     array->null_count = column->missing;
     array->buffers[0] = column->validity;
     array->buffers[1] = column->value;
-    if (column->kind == GT_FRAME_TEXT)
+    if (column->kind == GT_DATASET_TEXT)
         array->buffers[2] = column->text;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Analyses of files: the library's reports as texts, its frames as tables. */
+/* Analyses of files: the library's reports as texts, its data sets as tables. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,23 +166,23 @@ static PyObject *combine(PyObject *module, PyObject *arguments)
     return status < 0 ? core_raise(status, &error) : Py_NewRef(Py_None);
 }
 
-/* ---- frames ---- */
+/* ---- data sets ---- */
 
-static PyObject *take_frame(PyObject *module, int status, struct gt_frame *frame, const struct gt_error *error)
+static PyObject *take_dataset(PyObject *module, int status, struct gt_dataset *dataset, const struct gt_error *error)
 {
-    return status < 0 ? core_raise(status, error) : core_table_of_frame(module, frame);
+    return status < 0 ? core_raise(status, error) : core_table_of_dataset(module, dataset);
 }
 
 static PyObject *static_data(PyObject *module, PyObject *object)
 {
     PyObject *path = NULL;
     struct gt_error error = {0};
-    struct gt_frame *frame = NULL;
+    struct gt_dataset *dataset = NULL;
     if (!PyUnicode_FSConverter(object, &path))
         return NULL;
-    int status = gt_recording_static_frame(PyBytes_AsString(path), &frame, &error);
+    int status = gt_recording_static(PyBytes_AsString(path), &dataset, &error);
     Py_DECREF(path);
-    return take_frame(module, status, frame, &error);
+    return take_dataset(module, status, dataset, &error);
 }
 
 static struct gt_time_span *spans_of(PyObject *list)
@@ -207,7 +207,7 @@ static PyObject *timepoints(PyObject *module, PyObject *arguments)
 {
     PyObject *path = NULL, *list;
     struct gt_error error = {0};
-    struct gt_frame *frame = NULL;
+    struct gt_dataset *dataset = NULL;
     struct gt_time_span *spans = NULL;
     int status = -ENOMEM;
     if (!PyArg_ParseTuple(arguments, "O&O:timepoints", PyUnicode_FSConverter, &path, &list))
@@ -216,25 +216,25 @@ static PyObject *timepoints(PyObject *module, PyObject *arguments)
     if (!PyErr_Occurred() && list != Py_None)
         spans = spans_of(list);
     if (!PyErr_Occurred()) {
-        Py_BEGIN_ALLOW_THREADS status = gt_recording_frame(PyBytes_AsString(path), spans, count, &frame, &error);
+        Py_BEGIN_ALLOW_THREADS status = gt_recording_samples(PyBytes_AsString(path), spans, count, &dataset, &error);
         Py_END_ALLOW_THREADS
     }
     free(spans);
     Py_DECREF(path);
-    return PyErr_Occurred() ? NULL : take_frame(module, status, frame, &error);
+    return PyErr_Occurred() ? NULL : take_dataset(module, status, dataset, &error);
 }
 
 static PyObject *calls(PyObject *module, PyObject *list)
 {
     struct gt_error error = {0};
-    struct gt_frame *frame = NULL;
+    struct gt_dataset *dataset = NULL;
     int status;
     char **files = PyList_Check(list) ? texts_of(list) : NULL;
     if (!files)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "a list of files is wanted");
-    Py_BEGIN_ALLOW_THREADS status = gt_blocks_frame((const char *const *)files, &frame, &error);
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_calls((const char *const *)files, &dataset, &error);
     Py_END_ALLOW_THREADS free_texts(files);
-    return take_frame(module, status, frame, &error);
+    return take_dataset(module, status, dataset, &error);
 }
 
 PyMethodDef core_report_methods[] = {

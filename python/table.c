@@ -1,4 +1,4 @@
-/* Table: columns of numbers, integers or texts, made from a frame of the library or from Python values. */
+/* Table: columns of numbers, integers or texts, made from a dataset of the library or from Python values. */
 #include "table.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ static struct table *new_table(size_t rows, size_t columns)
     return NULL;
 }
 
-static int prepare_column(struct table_column *column, const char *name, enum gt_frame_kind kind, size_t rows)
+static int prepare_column(struct table_column *column, const char *name, enum gt_dataset_kind kind, size_t rows)
 {
     column->name = strdup(name);
     column->kind = kind;
@@ -59,20 +59,20 @@ static int set_missing(struct table_column *column, size_t row, size_t rows)
     return 0;
 }
 
-/* ---- from frames ---- */
+/* ---- from data sets ---- */
 
-static int copy_column(struct table_column *column, const struct gt_frame_column *from, size_t rows)
+static int copy_column(struct table_column *column, const struct gt_dataset_column *from, size_t rows)
 {
     if (prepare_column(column, from->name, from->kind, rows) < 0)
         return -1;
-    if (from->kind == GT_FRAME_INTEGER && rows)
+    if (from->kind == GT_DATASET_INTEGER && rows)
         memcpy(column->value, from->integer, rows * sizeof *from->integer);
-    if (from->kind == GT_FRAME_NUMBER && rows)
+    if (from->kind == GT_DATASET_NUMBER && rows)
         memcpy(column->value, from->number, rows * sizeof *from->number);
-    for (size_t i = 0; from->kind == GT_FRAME_NUMBER && i < rows; i++)
+    for (size_t i = 0; from->kind == GT_DATASET_NUMBER && i < rows; i++)
         if (isnan(from->number[i]) && set_missing(column, i, rows) < 0)
             return -1;
-    if (from->kind != GT_FRAME_TEXT || !rows)
+    if (from->kind != GT_DATASET_TEXT || !rows)
         return 0;
     size_t length = (size_t)from->text_end[rows - 1];
     memcpy((int64_t *)column->value + 1, from->text_end, rows * sizeof *from->text_end);
@@ -82,16 +82,16 @@ static int copy_column(struct table_column *column, const struct gt_frame_column
     return column->text ? 0 : -1;
 }
 
-PyObject *core_table_of_frame(PyObject *module, struct gt_frame *frame)
+PyObject *core_table_of_dataset(PyObject *module, struct gt_dataset *dataset)
 {
-    struct table *table = new_table(gt_frame_rows(frame), gt_frame_columns(frame));
+    struct table *table = new_table(gt_dataset_rows(dataset), gt_dataset_columns(dataset));
     int status = table ? 0 : -1;
     for (size_t i = 0; status == 0 && i < table->count; i++) {
-        struct gt_frame_column column;
-        gt_frame_column(frame, i, &column);
+        struct gt_dataset_column column;
+        gt_dataset_column(dataset, i, &column);
         status = copy_column(&table->column[i], &column, table->rows);
     }
-    gt_frame_free(frame);
+    gt_dataset_free(dataset);
     if (status == 0)
         return core_table_object(module, table);
     table_drop(table);
@@ -100,15 +100,15 @@ PyObject *core_table_of_frame(PyObject *module, struct gt_frame *frame)
 
 /* ---- from Python ---- */
 
-static enum gt_frame_kind kind_of(PyObject *values)
+static enum gt_dataset_kind kind_of(PyObject *values)
 {
-    enum gt_frame_kind kind = GT_FRAME_INTEGER;
+    enum gt_dataset_kind kind = GT_DATASET_INTEGER;
     for (Py_ssize_t i = 0; i < PyList_Size(values); i++) {
         PyObject *value = PyList_GetItem(values, i);
         if (PyUnicode_Check(value))
-            return GT_FRAME_TEXT;
+            return GT_DATASET_TEXT;
         if (!PyLong_Check(value))
-            kind = GT_FRAME_NUMBER;
+            kind = GT_DATASET_NUMBER;
     }
     return kind;
 }
@@ -130,17 +130,17 @@ static int append_text(struct table_column *column, size_t row, PyObject *value)
 static int set_cell(struct table_column *column, size_t row, size_t rows, PyObject *value)
 {
     double number = NAN;
-    if (column->kind == GT_FRAME_TEXT && append_text(column, row, value) < 0)
+    if (column->kind == GT_DATASET_TEXT && append_text(column, row, value) < 0)
         return -1;
-    if (column->kind == GT_FRAME_INTEGER)
+    if (column->kind == GT_DATASET_INTEGER)
         ((int64_t *)column->value)[row] = PyLong_AsLongLong(value);
-    if (column->kind == GT_FRAME_NUMBER && value != Py_None)
+    if (column->kind == GT_DATASET_NUMBER && value != Py_None)
         number = PyFloat_AsDouble(value);
-    if (column->kind == GT_FRAME_NUMBER)
+    if (column->kind == GT_DATASET_NUMBER)
         ((double *)column->value)[row] = number;
     if (PyErr_Occurred())
         return -1;
-    if (value == Py_None || (column->kind == GT_FRAME_NUMBER && isnan(number)))
+    if (value == Py_None || (column->kind == GT_DATASET_NUMBER && isnan(number)))
         return set_missing(column, row, rows);
     return 0;
 }
@@ -262,9 +262,9 @@ static PyObject *cell(const struct table_column *column, size_t row)
     if (column->validity && !(column->validity[row / 8] >> row % 8 & 1))
         return Py_NewRef(Py_None);
     const int64_t *integers = column->value;
-    if (column->kind == GT_FRAME_NUMBER)
+    if (column->kind == GT_DATASET_NUMBER)
         return PyFloat_FromDouble(((const double *)column->value)[row]);
-    if (column->kind == GT_FRAME_INTEGER)
+    if (column->kind == GT_DATASET_INTEGER)
         return PyLong_FromLongLong(integers[row]);
     return PyUnicode_DecodeUTF8(column->text + integers[row], (Py_ssize_t)(integers[row + 1] - integers[row]),
                                 "replace");
@@ -303,10 +303,10 @@ static PyObject *table_bytes(PyObject *self, PyObject *name)
     const struct table_column *column = find_column(table, name);
     if (!column)
         return NULL;
-    if (column->kind == GT_FRAME_TEXT)
+    if (column->kind == GT_DATASET_TEXT)
         Py_RETURN_NONE;
     PyObject *bytes = PyBytes_FromStringAndSize(column->value, (Py_ssize_t)(table->rows * sizeof(int64_t)));
-    return bytes ? Py_BuildValue("(sN)", column->kind == GT_FRAME_NUMBER ? "f8" : "i8", bytes) : NULL;
+    return bytes ? Py_BuildValue("(sN)", column->kind == GT_DATASET_NUMBER ? "f8" : "i8", bytes) : NULL;
 }
 
 static PyObject *table_stream(PyObject *self, PyObject *arguments, PyObject *keywords)

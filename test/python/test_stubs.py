@@ -6,7 +6,7 @@ import sys
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-# Names that only the type checker sees, a function whose signature functools.cache hides, and classes made in functions.
+# Names that only the type checker sees, a function whose signature functools.cache hides, classes made in functions.
 ALLOWED = r"""
 gpu_tracker\..*\.(DataFrame|Series)
 gpu_tracker\._names\.block_name

@@ -59,6 +59,15 @@ def test_figures_are_those_of_the_block():
     assert tracker.resource_usage.max_ram.unit == "megabytes"
 
 
+@pytest.mark.parametrize("sleep_time", [0.01, 0.2, 10])
+def test_a_spike_between_samples(sleep_time):
+    gpu_tracker._core.reset_own_peak()
+    before = gpu_tracker._core.own_memory()[0] / MEGABYTE
+    with Tracker(sleep_time=sleep_time, **QUIET) as tracker:
+        bytearray(b"1") * (90 * MEGABYTE)
+    assert before + 88 < tracker.max_ram.main.total_rss < before + 100
+
+
 def test_children_are_descendants():
     with Tracker(sleep_time=0.01, **QUIET) as tracker:
         code = "x = bytearray(b'1') * 60_000_000; import time; time.sleep(0.1)"

@@ -1,11 +1,11 @@
-/* The frames there are: what recordings and sub-tracking files hold. */
+/* The data sets there are: what recordings and sub-tracking files hold. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/interval.h"
-#include "api/frame.h"
+#include "api/dataset.h"
 #include "store/border.h"
 #include "store/fact.h"
 #include "store/store.h"
@@ -55,7 +55,7 @@ static bool is_inside(const struct spans *spans, double time)
 
 /* Those columns that the file has, in its order of importance: the original's, then ours. */
 static size_t choose_columns(const struct gt_columns *all, const struct gt_recording *recording,
-                             const struct gt_column **chosen, struct gt_frame *frame)
+                             const struct gt_column **chosen, struct gt_dataset *dataset)
 {
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -63,12 +63,12 @@ static size_t choose_columns(const struct gt_columns *all, const struct gt_recor
         if (!gt_recording_has(recording, column->name))
             continue;
         chosen[count++] = column;
-        gt_frame_add_column(frame, column->name, GT_FRAME_NUMBER);
+        gt_dataset_add_column(dataset, column->name, GT_DATASET_NUMBER);
     }
     return count;
 }
 
-static int read_samples(struct gt_frame *frame, struct gt_recording *recording, const struct spans *spans,
+static int read_samples(struct gt_dataset *dataset, struct gt_recording *recording, const struct spans *spans,
                         struct gt_error *error)
 {
     struct gt_columns columns;
@@ -77,64 +77,64 @@ static int read_samples(struct gt_frame *frame, struct gt_recording *recording, 
     int status;
     gt_store_columns(&columns, gt_recording_machine(recording));
     const struct gt_column *timestamp = &columns.column[gt_store_column_find(&columns, "timestamp")];
-    size_t count = choose_columns(&columns, recording, chosen, frame);
+    size_t count = choose_columns(&columns, recording, chosen, dataset);
     while ((status = gt_recording_next(recording, &sample, error)) > 0) {
         if (spans && !is_inside(spans, gt_store_column_value(timestamp, sample)))
             continue;
         for (size_t i = 0; i < count; i++)
-            gt_frame_number(frame, gt_store_column_value(chosen[i], sample));
+            gt_dataset_number(dataset, gt_store_column_value(chosen[i], sample));
     }
     for (size_t i = 0; i < count; i++)
         if (chosen[i]->is_integer)
-            gt_frame_make_integer(frame, i);
+            gt_dataset_make_integer(dataset, i);
     return status;
 }
 
-int gt_recording_frame(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_frame **ret,
+int gt_recording_samples(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_dataset **ret,
                        struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
     struct spans prepared = {0};
-    struct gt_frame *frame = gt_frame_new();
+    struct gt_dataset *dataset = gt_dataset_new();
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0 && spans && prepare_spans(&prepared, spans, span_count) < 0)
         status = gt_error_system(error, ENOMEM, "%s", path);
     if (status >= 0)
-        status = read_samples(frame, recording, spans ? &prepared : NULL, error);
+        status = read_samples(dataset, recording, spans ? &prepared : NULL, error);
     gt_recording_close(recording);
     free(prepared.span);
     if (status >= 0)
-        return gt_frame_finish(ret, frame, path, error);
-    gt_frame_free(frame);
+        return gt_dataset_finish(ret, dataset, path, error);
+    gt_dataset_free(dataset);
     return status;
 }
 
-int gt_recording_static_frame(const char *path, struct gt_frame **ret, struct gt_error *error)
+int gt_recording_static(const char *path, struct gt_dataset **ret, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
     int status = gt_recording_open(&recording, path, error);
     if (status < 0)
         return status;
     const struct gt_machine *machine = gt_recording_machine(recording);
-    struct gt_frame *frame = gt_frame_new();
+    struct gt_dataset *dataset = gt_dataset_new();
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
         enum gt_fact_kind kind = gt_machine_facts[i].kind;
-        gt_frame_add_column(frame, gt_machine_facts[i].name,
-                            kind == GT_FACT_TEXT      ? GT_FRAME_TEXT
-                            : kind == GT_FACT_INTEGER ? GT_FRAME_INTEGER
-                                                      : GT_FRAME_NUMBER);
+        gt_dataset_add_column(dataset, gt_machine_facts[i].name,
+                            kind == GT_FACT_TEXT      ? GT_DATASET_TEXT
+                            : kind == GT_FACT_INTEGER ? GT_DATASET_INTEGER
+                                                      : GT_DATASET_NUMBER);
     }
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
         const struct gt_fact *fact = &gt_machine_facts[i];
         if (fact->kind == GT_FACT_TEXT)
-            gt_frame_text(frame, gt_fact_text(fact, machine));
+            gt_dataset_text(dataset, gt_fact_text(fact, machine));
         else if (fact->kind == GT_FACT_INTEGER)
-            gt_frame_integer(frame, (int64_t)gt_fact_number(fact, machine));
+            gt_dataset_integer(dataset, (int64_t)gt_fact_number(fact, machine));
         else
-            gt_frame_number(frame, gt_fact_number(fact, machine));
+            gt_dataset_number(dataset, gt_fact_number(fact, machine));
     }
     gt_recording_close(recording);
-    return gt_frame_finish(ret, frame, path, error);
+    return gt_dataset_finish(ret, dataset, path, error);
 }
 
 /* ---- sub-tracking files ---- */
@@ -147,29 +147,29 @@ static int by_time(const void *a, const void *b)
     return (one->start > other->start) - (one->start < other->start);
 }
 
-static struct gt_frame *frame_of_calls(const struct gt_intervals *intervals, const struct gt_names *names)
+static struct gt_dataset *dataset_of_calls(const struct gt_intervals *intervals, const struct gt_names *names)
 {
-    struct gt_frame *frame = gt_frame_new();
-    gt_frame_add_column(frame, "code_block_name", GT_FRAME_TEXT);
-    gt_frame_add_column(frame, "process_id", GT_FRAME_INTEGER);
-    gt_frame_add_column(frame, "thread_id", GT_FRAME_NUMBER);
-    gt_frame_add_column(frame, "call", GT_FRAME_NUMBER);
-    gt_frame_add_column(frame, "start", GT_FRAME_NUMBER);
-    gt_frame_add_column(frame, "stop", GT_FRAME_NUMBER);
-    gt_frame_add_column(frame, "elapsed", GT_FRAME_NUMBER);
-    gt_frame_add_column(frame, "self", GT_FRAME_NUMBER);
+    struct gt_dataset *dataset = gt_dataset_new();
+    gt_dataset_add_column(dataset, "code_block_name", GT_DATASET_TEXT);
+    gt_dataset_add_column(dataset, "process_id", GT_DATASET_INTEGER);
+    gt_dataset_add_column(dataset, "thread_id", GT_DATASET_NUMBER);
+    gt_dataset_add_column(dataset, "call", GT_DATASET_NUMBER);
+    gt_dataset_add_column(dataset, "start", GT_DATASET_NUMBER);
+    gt_dataset_add_column(dataset, "stop", GT_DATASET_NUMBER);
+    gt_dataset_add_column(dataset, "elapsed", GT_DATASET_NUMBER);
+    gt_dataset_add_column(dataset, "self", GT_DATASET_NUMBER);
     for (size_t i = 0; i < intervals->count; i++) {
         const struct gt_interval *call = &intervals->interval[i];
-        gt_frame_text(frame, names->text[call->name]);
-        gt_frame_integer(frame, call->process);
-        gt_frame_number(frame, call->thread < 0 ? NAN : (double)call->thread);
-        gt_frame_number(frame, call->call < 0 ? NAN : (double)call->call);
-        gt_frame_number(frame, call->start);
-        gt_frame_number(frame, call->unfinished ? NAN : call->stop);
-        gt_frame_number(frame, call->unfinished ? NAN : call->elapsed);
-        gt_frame_number(frame, call->unfinished ? NAN : call->self);
+        gt_dataset_text(dataset, names->text[call->name]);
+        gt_dataset_integer(dataset, call->process);
+        gt_dataset_number(dataset, call->thread < 0 ? NAN : (double)call->thread);
+        gt_dataset_number(dataset, call->call < 0 ? NAN : (double)call->call);
+        gt_dataset_number(dataset, call->start);
+        gt_dataset_number(dataset, call->unfinished ? NAN : call->stop);
+        gt_dataset_number(dataset, call->unfinished ? NAN : call->elapsed);
+        gt_dataset_number(dataset, call->unfinished ? NAN : call->self);
     }
-    return frame;
+    return dataset;
 }
 
 /* Where what never ended is cut off: only its own row shows it, as missing. */
@@ -181,7 +181,7 @@ static double last_time(const struct gt_border_list *list, bool monotonic)
     return last;
 }
 
-int gt_blocks_frame(const char *const *files, struct gt_frame **ret, struct gt_error *error)
+int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt_error *error)
 {
     struct gt_border_list list = {0};
     struct gt_intervals intervals = {0};
@@ -198,10 +198,10 @@ int gt_blocks_frame(const char *const *files, struct gt_frame **ret, struct gt_e
     }
     if (status >= 0) {
         qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_time);
-        struct gt_frame *frame = frame_of_calls(&intervals, &list.names);
-        gt_frame_make_integer(frame, THREAD_COLUMN);
-        gt_frame_make_integer(frame, CALL_COLUMN);
-        status = gt_frame_finish(ret, frame, "code blocks", error);
+        struct gt_dataset *dataset = dataset_of_calls(&intervals, &list.names);
+        gt_dataset_make_integer(dataset, THREAD_COLUMN);
+        gt_dataset_make_integer(dataset, CALL_COLUMN);
+        status = gt_dataset_finish(ret, dataset, "code blocks", error);
     }
     gt_intervals_release(&intervals);
     gt_border_list_release(&list);

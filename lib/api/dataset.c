@@ -1,0 +1,177 @@
+#include "api/dataset.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+struct column {
+    char *name;
+    enum gt_dataset_kind kind;
+    void *value; /* double or int64_t [capacity]; for texts their ends */
+    size_t count, capacity;
+    char *text;
+    size_t length, text_capacity;
+};
+
+struct gt_dataset {
+    struct column *column;
+    size_t count, next; /* the column of the next cell */
+    bool failed;
+};
+
+struct gt_dataset *gt_dataset_new(void)
+{
+    return calloc(1, sizeof(struct gt_dataset));
+}
+
+void gt_dataset_free(struct gt_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    for (size_t i = 0; i < dataset->count; i++) {
+        free(dataset->column[i].name);
+        free(dataset->column[i].value);
+        free(dataset->column[i].text);
+    }
+    free(dataset->column);
+    free(dataset);
+}
+
+/* Room for `more` in an array that grows by doubling; NULL without memory. */
+static void *grow(void *array, size_t count, size_t more, size_t *capacity, size_t size)
+{
+    if (count + more <= *capacity)
+        return array;
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    while (wanted < count + more)
+        wanted *= 2;
+    void *grown = realloc(array, wanted * size);
+    if (grown)
+        *capacity = wanted;
+    return grown;
+}
+
+void gt_dataset_add_column(struct gt_dataset *dataset, const char *name, enum gt_dataset_kind kind)
+{
+    if (!dataset || dataset->failed)
+        return;
+    struct column *columns = realloc(dataset->column, (dataset->count + 1) * sizeof *columns);
+    char *copy = strdup(name);
+    dataset->failed = !columns || !copy;
+    if (columns)
+        dataset->column = columns;
+    if (dataset->failed)
+        free(copy);
+    else
+        columns[dataset->count++] = (struct column){.name = copy, .kind = kind};
+}
+
+/* The place of the next cell, NULL without memory. */
+static void *next_cell(struct gt_dataset *dataset, struct column **ret)
+{
+    if (!dataset || dataset->failed)
+        return NULL;
+    struct column *column = &dataset->column[dataset->next];
+    dataset->next = (dataset->next + 1) % dataset->count;
+    void *value = grow(column->value, column->count, 1, &column->capacity, sizeof(int64_t));
+    dataset->failed = !value;
+    if (!value)
+        return NULL;
+    column->value = value;
+    *ret = column;
+    return (int64_t *)value + column->count++;
+}
+
+void gt_dataset_number(struct gt_dataset *dataset, double value)
+{
+    struct column *column;
+    void *cell = next_cell(dataset, &column);
+    if (cell)
+        memcpy(cell, &value, sizeof value);
+}
+
+void gt_dataset_integer(struct gt_dataset *dataset, int64_t value)
+{
+    struct column *column;
+    void *cell = next_cell(dataset, &column);
+    if (cell)
+        memcpy(cell, &value, sizeof value);
+}
+
+void gt_dataset_text(struct gt_dataset *dataset, const char *value)
+{
+    struct column *column;
+    size_t length = strlen(value);
+    int64_t *end = next_cell(dataset, &column);
+    if (!end)
+        return;
+    char *text = grow(column->text, column->length, length, &column->text_capacity, 1);
+    dataset->failed = !text && length;
+    if (dataset->failed)
+        return;
+    column->text = text;
+    if (length)
+        memcpy(text + column->length, value, length);
+    column->length += length;
+    *end = (int64_t)column->length;
+}
+
+void gt_dataset_make_integer(struct gt_dataset *dataset, size_t column)
+{
+    if (!dataset || dataset->failed)
+        return;
+    struct column *numbers = &dataset->column[column];
+    for (size_t i = 0; i < numbers->count; i++) {
+        double value;
+        memcpy(&value, (int64_t *)numbers->value + i, sizeof value);
+        if (isnan(value) || value != floor(value) || fabs(value) > 9e15)
+            return;
+    }
+    for (size_t i = 0; i < numbers->count; i++) {
+        double value;
+        memcpy(&value, (int64_t *)numbers->value + i, sizeof value);
+        ((int64_t *)numbers->value)[i] = (int64_t)value;
+    }
+    numbers->kind = GT_DATASET_INTEGER;
+}
+
+int gt_dataset_finish(struct gt_dataset **ret, struct gt_dataset *dataset, const char *subject, struct gt_error *error)
+{
+    if (dataset && !dataset->failed) {
+        *ret = dataset;
+        return 0;
+    }
+    gt_dataset_free(dataset);
+    return gt_error_system(error, ENOMEM, "%s", subject);
+}
+
+size_t gt_dataset_rows(const struct gt_dataset *dataset)
+{
+    return dataset->count ? dataset->column[0].count : 0;
+}
+
+size_t gt_dataset_columns(const struct gt_dataset *dataset)
+{
+    return dataset->count;
+}
+
+int gt_dataset_column(const struct gt_dataset *dataset, size_t column, struct gt_dataset_column *ret)
+{
+    if (column >= dataset->count)
+        return -ENOENT;
+    const struct column *found = &dataset->column[column];
+    *ret = (struct gt_dataset_column){.name = found->name, .kind = found->kind};
+    switch (found->kind) {
+    case GT_DATASET_NUMBER: ret->number = found->value; break;
+    case GT_DATASET_INTEGER: ret->integer = found->value; break;
+    case GT_DATASET_TEXT:
+        ret->text = found->text;
+        ret->text_end = found->value;
+        break;
+    }
+    return 0;
+}
