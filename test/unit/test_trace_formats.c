@@ -1,5 +1,5 @@
-/* SMDebug's folders, Horovod's and TensorFlow's timelines, Python profiles and our own files, as small files that imitate
- * what the tools write. */
+/* SMDebug's folders, Horovod's and TensorFlow's timelines, Python profiles and our own files, as small files that
+ * imitate what the tools write. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "support/trace_file.h"
 
@@ -200,6 +201,82 @@ static void blocks_are_slices(void **state)
     gt_trace_close(trace);
 }
 
+/* A function that calls itself counts once; its callers are those of the tree. */
+static void pyinstruments_tree_is_summed_up(void **state)
+{
+    trace_write_text(*state, "pyinstrument/0-algo-1/train-1-start-1000000_train-1-end-2000000/python_stats.html",
+                     "<html>");
+    trace_write_text(
+        *state, "pyinstrument/0-algo-1/train-1-start-1000000_train-1-end-2000000/python_stats.json",
+        "{\"start_time\": 1700000000.5, \"duration\": 1.0, \"sample_count\": 10, \"root_frame\": {\"function\": \"main\", "
+        "\"file_path\": \"a.py\", \"line_no\": 1, \"time\": 1.0, \"children\": [{\"function\": \"f\", \"file_path\": \"a.py\", "
+        "\"line_no\": 5, \"time\": 0.75, \"children\": [{\"function\": \"f\", \"file_path\": \"a.py\", \"line_no\": 5, "
+        "\"time\": 0.5, \"children\": []}]}]}}");
+    struct gt_trace *trace = trace_load(*state, NULL);
+    assert_int_equal(trace->profile_count, 1);
+    const struct gt_trace_profile *profile = &trace->profile[0];
+    assert_int_equal(profile->profiler, GT_PROFILER_PYINSTRUMENT);
+    assert_int_equal(profile->function_count, 2);
+    assert_int_equal(profile->frame_count, 3);
+    assert_int_equal(profile->start, 1000000000);
+    assert_true(profile->duration == 1);
+    assert_non_null(strstr(gt_trace_text(trace, profile->report), "python_stats.html"));
+    const struct gt_trace_function *f = &profile->function[1];
+    assert_true(f->cumulative_time == 0.75 && f->total_time == 0.75);
+    assert_int_equal(f->total_calls, -1);
+    assert_int_equal(f->callers, 2); /* main, and itself */
+    assert_true(profile->function[0].total_time == 0.25 && profile->function[0].callers == 0);
+    assert_int_equal(profile->frame[2].parent, 1);
+    gt_trace_close(trace);
+    trace = trace_load(trace_write_text(*state, "cut.json", "{\"sample_count\": 1, \"root_frame\": {\"function\""),
+                       NULL);
+    assert_true(trace->file[0].damage.cut_off);
+    assert_int_equal(trace->profile_count, 0);
+    gt_trace_close(trace);
+}
+
+/* The tables that Nsight Systems exports, with the columns that are read. */
+static void nsight_exports_are_read(void **state)
+{
+    const char *path = trace_write(*state, "report.sqlite", "", 0);
+    sqlite3 *database;
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(
+            database,
+            "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+            "INSERT INTO StringIds VALUES (1, 'gemm<\"\\>'), (2, 'cudaLaunchKernel');"
+            "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INT, utcTime TEXT);"
+            "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000001, '');"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, streamId INT, correlationId INT, demangledName INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 150, 0, 7, 33, 1), (NULL, 1, 0, 7, 0, 1);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, deviceId INT, streamId INT, bytes INT, copyKind INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (10, 20, 0, 7, 4096, 1);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, 83886085, 33, 2);"
+            "CREATE TABLE NVTX_EVENTS (start INT, end INT, text TEXT, textId INT, globalTid INT);"
+            "INSERT INTO NVTX_EVENTS VALUES (1, NULL, 'mark', NULL, 83886085), (2, 90, NULL, 1, 83886085);",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(database);
+    struct gt_trace *trace = trace_load(path, NULL);
+    const struct gt_trace_events *events = &trace->events;
+    assert_string_equal(trace->file[0].format, "nsys");
+    assert_int_equal(events->count, 5);
+    assert_int_equal(trace->file[0].damage.bad_events, 1);
+    size_t kernel = trace_event(trace, "gemm<\"\\>"), launch = trace_event(trace, "cudaLaunchKernel"),
+           copy = trace_event(trace, "Memcpy HtoD");
+    assert_int_equal(events->start[kernel], INT64_C(1700000000000000101));
+    assert_int_equal(events->duration[kernel], 50);
+    assert_int_equal(events->id[kernel], events->id[launch]);
+    assert_string_equal(gt_trace_text(trace, events->category[kernel]), "kernel");
+    assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, launch)->pid), "5");
+    assert_int_equal(events->bytes[copy], 4096);
+    assert_int_equal(events->id[copy], GT_TRACE_NO_ID);
+    assert_int_equal(events->phase[trace_event(trace, "mark")], 'i');
+    gt_trace_close(trace);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, trace_folder_make, trace_folder_remove)
@@ -212,6 +289,8 @@ int main(void)
         TEST(hostile_profiles_are_bounded),
         TEST(profiles_are_chosen_by_time),
         TEST(blocks_are_slices),
+        TEST(pyinstruments_tree_is_summed_up),
+        TEST(nsight_exports_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,180 @@
+/* Nsight Systems' SQLite exports: kernels, copies and sets of memory, calls of the CUDA runtime, NVTX ranges. Names are
+ * numbers into StringIds; times are ns, from the begin of the session or, where the export says so, the epoch. */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json_write.h"
+#include "trace/format.h"
+
+static sqlite3 *open_database(const char *path)
+{
+    sqlite3 *database = NULL;
+    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+        sqlite3_close(database);
+        return NULL;
+    }
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return database;
+}
+
+static bool has(sqlite3 *database, const char *table, const char *column)
+{
+    return sqlite3_table_column_metadata(database, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static int probe_nsys(const struct gt_trace_probe *probe)
+{
+    if (probe->length < 16 || memcmp(probe->head, "SQLite format 3", 16) != 0)
+        return 0;
+    sqlite3 *database = open_database(probe->path);
+    bool is_ours = database && has(database, "StringIds", "value") &&
+                   (has(database, "CUPTI_ACTIVITY_KIND_KERNEL", "start") || has(database, "NVTX_EVENTS", "start") ||
+                    has(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "start") ||
+                    has(database, "TARGET_INFO_SYSTEM_ENV", NULL));
+    sqlite3_close(database);
+    return is_ours ? 95 : 0;
+}
+
+/* A table whose rows are events. Columns: start, end, name, process, thread, correlation, bytes; missing ones are NULL.
+ */
+struct source {
+    const char *table, *category;
+    const char *name; /* SQL for it */
+    const char *process, *thread, *correlation, *bytes;
+    bool is_gpu; /* lanes are devices and streams */
+};
+
+static const struct source sources[] = {
+    {"CUPTI_ACTIVITY_KIND_KERNEL", "kernel", "(SELECT value FROM StringIds WHERE id = demangledName)", "deviceId",
+     "streamId", "correlationId", NULL, true},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", "gpu_memcpy",
+     "CASE copyKind WHEN 1 THEN 'Memcpy HtoD' WHEN 2 THEN 'Memcpy DtoH' WHEN 8 THEN 'Memcpy DtoD' WHEN 10 THEN 'Memcpy PtoP' "
+     "ELSE 'Memcpy' END",
+     "deviceId", "streamId", "correlationId", "bytes", true},
+    {"CUPTI_ACTIVITY_KIND_MEMSET", "gpu_memset", "'Memset'", "deviceId", "streamId", "correlationId", "bytes", true},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime", "(SELECT value FROM StringIds WHERE id = nameId)", "globalTid",
+     "globalTid", "correlationId", NULL, false},
+    {"NVTX_EVENTS", "user_annotation", "coalesce(text, (SELECT value FROM StringIds WHERE id = textId))", "globalTid",
+     "globalTid", NULL, NULL, false},
+};
+
+/* The column if the table has it, else NULL. */
+static const char *column(sqlite3 *database, const struct source *source, const char *name)
+{
+    return name && has(database, source->table, name) ? name : "NULL";
+}
+
+static struct gt_span span_of(const char *text)
+{
+    return (struct gt_span){text, strlen(text)};
+}
+
+/* globalTid: the process in bits 24 to 47, the thread in the lowest 24. */
+static void name_lane(const struct source *source, sqlite3_int64 process, sqlite3_int64 thread, char pid[32],
+                      char tid[32])
+{
+    if (source->is_gpu) {
+        snprintf(pid, 32, "GPU %lld", (long long)process);
+        snprintf(tid, 32, "%lld", (long long)thread);
+    } else {
+        snprintf(pid, 32, "%lld", (long long)(process >> 24 & 0xffffff));
+        snprintf(tid, 32, "%lld", (long long)(thread & 0xffffff));
+    }
+}
+
+static int take_row(struct gt_reading *reading, const struct source *source, sqlite3_stmt *row)
+{
+    char pid[32], tid[32];
+    struct gt_buffer name = {0};
+    const char *text = (const char *)sqlite3_column_text(row, 2);
+    bool has_end = sqlite3_column_type(row, 1) == SQLITE_INTEGER;
+    int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1), length = 0;
+    if (sqlite3_column_type(row, 0) != SQLITE_INTEGER ||
+        (has_end && (__builtin_sub_overflow(end, start, &length) || length < 0))) {
+        gt_reading_file(reading)->damage.bad_events++;
+        return 0;
+    }
+    name_lane(source, sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4), pid, tid);
+    gt_json_quote(&name, text ? text : "");
+    int64_t track = name.failed ? name.failed
+                                : gt_reading_track(reading, span_of(pid), span_of(tid), (struct gt_span){0});
+    if (track >= 0) {
+        sqlite3_int64 correlation = sqlite3_column_int64(row, 5);
+        struct gt_item item = {
+            .name = {name.data + 1, name.length - 2},
+            .category = span_of(source->category),
+            .start = start,
+            .duration = length,
+            .bytes = sqlite3_column_type(row, 6) == SQLITE_INTEGER ? sqlite3_column_int64(row, 6) : -1,
+            .correlation = sqlite3_column_type(row, 5) == SQLITE_INTEGER ? (uint64_t)correlation : GT_TRACE_NO_ID,
+            .external = GT_TRACE_NO_ID,
+            .step = GT_TRACE_NO_STEP,
+            .phase = has_end ? 'X' : 'i',
+            .has = GT_ITEM_TIME | GT_ITEM_DURATION};
+        track = gt_reading_event(reading, &item, item.name, (uint32_t)track, 0);
+    }
+    gt_buffer_release(&name);
+    return track < 0 ? (int)track : 0;
+}
+
+static int read_table(struct gt_reading *reading, sqlite3 *database, const struct source *source)
+{
+    if (!has(database, source->table, "start") || !has(database, source->table, "end"))
+        return 0;
+    char *query = sqlite3_mprintf(
+        "SELECT start, \"end\", %s, %s, %s, %s, %s FROM %s ORDER BY start, rowid", source->name,
+        column(database, source, source->process), column(database, source, source->thread),
+        column(database, source, source->correlation), column(database, source, source->bytes), source->table);
+    sqlite3_stmt *row = NULL;
+    int status = query ? 0 : -ENOMEM, step = SQLITE_DONE;
+    if (!status && sqlite3_prepare_v2(database, query, -1, &row, NULL) != SQLITE_OK) {
+        gt_damage_note(&gt_reading_file(reading)->damage, 0, "%s: %s", source->table, sqlite3_errmsg(database));
+        gt_reading_file(reading)->damage.bad_events++;
+    }
+    while (row && status >= 0 && (step = sqlite3_step(row)) == SQLITE_ROW)
+        status = take_row(reading, source, row);
+    if (step != SQLITE_DONE && step != SQLITE_ROW) {
+        gt_damage_note(&gt_reading_file(reading)->damage, 0, "%s: %s", source->table, sqlite3_errmsg(database));
+        gt_reading_file(reading)->damage.cut_off = true;
+    }
+    sqlite3_finalize(row);
+    sqlite3_free(query);
+    return status;
+}
+
+/* The moment that the session's times count from, where the export has it. */
+static int read_base(struct gt_reading *reading, sqlite3 *database)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t base = 0;
+    if (!has(database, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs") ||
+        sqlite3_prepare_v2(database, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME LIMIT 1", -1, &row, NULL) !=
+            SQLITE_OK)
+        return 0;
+    bool found = sqlite3_step(row) == SQLITE_ROW && sqlite3_column_type(row, 0) == SQLITE_INTEGER;
+    base = found ? sqlite3_column_int64(row, 0) : 0;
+    sqlite3_finalize(row);
+    return found ? gt_reading_base(reading, base, GT_CLOCK_RECORD) : 0;
+}
+
+static int read_nsys(struct gt_reading *reading, const char *path, struct gt_error *error)
+{
+    sqlite3 *database = open_database(path);
+    if (!database)
+        return gt_error_set(error, EBADMSG, "%s: cannot be opened as SQLite", path);
+    int status = read_base(reading, database);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources && status >= 0; i++)
+        status = read_table(reading, database, &sources[i]);
+    sqlite3_close(database);
+    return status;
+}
+
+const struct gt_trace_format gt_trace_nsys = {
+    .name = "nsys",
+    .help = "Nsight Systems reports exported to SQLite",
+    .probe = probe_nsys,
+    .read = read_nsys,
+};
