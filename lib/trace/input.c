@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COMPRESSED_BLOCK = 256 * 1024, BOMB_RATIO = 1000 };
+enum { COMPRESSED_BLOCK = 256 * 1024, INFLATED_BLOCK = 1024 * 1024, BOMB_RATIO = 1000 };
 #define BOMB_ALLOWANCE (UINT64_C(256) << 20)
 #define DEFAULT_CEILING (UINT64_C(1) << 40)
 
@@ -20,6 +20,8 @@ struct gt_input {
     unsigned char *block;
     const unsigned char *at;
     size_t left;
+    char *inflated; /* always as much at a time, so that damage ends it at one place whatever the callers ask for */
+    size_t inflated_from, inflated_to;
     bool between, at_end; /* between two gzip members; nothing more comes */
     const char *trouble;
 };
@@ -68,7 +70,8 @@ static int start(struct gt_input *input, struct gt_error *error)
         input->inflater = &gt_inflate_zlib;
         input->state = input->inflater->open();
     }
-    return input->state ? 0 : gt_error_system(error, ENOMEM, "%s", input->path);
+    input->inflated = malloc(INFLATED_BLOCK);
+    return input->state && input->inflated ? 0 : gt_error_system(error, ENOMEM, "%s", input->path);
 }
 
 int gt_input_open(struct gt_input **ret, const char *path, uint64_t ceiling, struct gt_error *error)
@@ -167,6 +170,28 @@ static ssize_t inflate_into(struct gt_input *input, char *buffer, size_t size, s
     return (ssize_t)(size - room);
 }
 
+static ssize_t copy_inflated(struct gt_input *input, char *buffer, size_t size, struct gt_error *error)
+{
+    size_t filled = 0;
+    while (filled < size) {
+        if (input->inflated_from == input->inflated_to) {
+            ssize_t got = inflate_into(input, input->inflated, INFLATED_BLOCK, error);
+            if (got < 0)
+                return got;
+            if (!got)
+                break;
+            input->inflated_from = 0;
+            input->inflated_to = (size_t)got;
+        }
+        size_t left = input->inflated_to - input->inflated_from;
+        size_t length = left < size - filled ? left : size - filled;
+        memcpy(buffer + filled, input->inflated + input->inflated_from, length);
+        input->inflated_from += length;
+        filled += length;
+    }
+    return (ssize_t)filled;
+}
+
 static ssize_t copy_into(struct gt_input *input, char *buffer, size_t size, struct gt_error *error)
 {
     size_t first = input->left < size ? input->left : size;
@@ -179,7 +204,7 @@ static ssize_t copy_into(struct gt_input *input, char *buffer, size_t size, stru
 
 ssize_t gt_input_read(struct gt_input *input, char *buffer, size_t size, struct gt_error *error)
 {
-    ssize_t got = input->inflater ? inflate_into(input, buffer, size, error) : copy_into(input, buffer, size, error);
+    ssize_t got = input->inflater ? copy_inflated(input, buffer, size, error) : copy_into(input, buffer, size, error);
     if (got <= 0)
         return got;
     input->given += (uint64_t)got;
@@ -213,6 +238,7 @@ void gt_input_close(struct gt_input *input)
     if (input->state)
         input->inflater->close(input->state);
     free(input->block);
+    free(input->inflated);
     free(input->path);
     close(input->fd);
     free(input);

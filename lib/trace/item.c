@@ -63,16 +63,35 @@ static void take_argument(struct gt_item *item, struct gt_span key, struct gt_sp
     }
 }
 
-int gt_item_arguments(struct gt_item *item)
+static void forget_arguments(struct gt_item *item)
 {
-    struct gt_walk walk;
+    item->real_pid = item->real_tid = item->label = (struct gt_span){0};
+    item->bytes = -1;
+    item->correlation = item->external = GT_TRACE_NO_ID;
+    item->step = GT_TRACE_NO_STEP;
+}
+
+/* `walk` stands on '{', and afterwards behind its '}'. */
+static int walk_arguments(struct gt_item *item, struct gt_walk *walk)
+{
+    struct gt_walk inner = {.at = walk->at + 1, .end = walk->end};
     struct gt_span key, value;
     int status;
+    forget_arguments(item); /* of several members of one name the last counts */
+    while ((status = gt_walk_member(&inner, &key, &value)) > 0)
+        take_argument(item, key, value);
+    item->args = (struct gt_span){walk->at, (size_t)(inner.at - walk->at)};
+    walk->at = inner.at;
+    walk->mended |= inner.mended;
+    return status;
+}
+
+int gt_item_arguments(struct gt_item *item)
+{
+    struct gt_walk walk = {.at = item->args.text, .end = item->args.text + item->args.length};
     if (!item->args.text || *item->args.text != '{')
         return 0;
-    gt_walk_open(&walk, item->args);
-    while ((status = gt_walk_member(&walk, &key, &value)) > 0)
-        take_argument(item, key, value);
+    int status = walk_arguments(item, &walk);
     if (walk.mended)
         item->has |= GT_ITEM_MENDED;
     return status;
@@ -118,25 +137,33 @@ static int take_member(struct gt_item *item, struct gt_span key, struct gt_span 
         if (gt_span_is(key, "name"))
             item->name = gt_span_unquoted(value);
         else if (gt_span_is(key, "args"))
-            item->args = value; /* read when the last of that name is known */
+            item->args = value; /* no object: nothing to be read in it */
         return 0;
     default: return 0;
     }
 }
 
+static int take_next(struct gt_item *item, struct gt_walk *walk, struct gt_span key)
+{
+    struct gt_span value;
+    if (*walk->at == '{' && gt_span_is(key, "args"))
+        return walk_arguments(item, walk);
+    return gt_walk_value(walk, &value) < 0 ? -EBADMSG : take_member(item, key, value);
+}
+
 int gt_item_parse(struct gt_item *ret, struct gt_span text)
 {
-    struct gt_item item = {
-        .text = text, .bytes = -1, .correlation = GT_TRACE_NO_ID, .external = GT_TRACE_NO_ID, .step = GT_TRACE_NO_STEP};
+    struct gt_item item = {.text = text};
     struct gt_walk walk;
-    struct gt_span key, value;
+    struct gt_span key;
     bool any = false;
     int status = gt_walk_open(&walk, text);
     if (status < 0 || *text.text != '{')
         return -EBADMSG;
-    while ((status = gt_walk_member(&walk, &key, &value)) > 0) {
+    forget_arguments(&item);
+    while ((status = gt_walk_key(&walk, &key)) > 0) {
         any = true;
-        if (take_member(&item, key, value) < 0)
+        if (take_next(&item, &walk, key) < 0)
             return -EBADMSG;
     }
     if (status < 0 || !gt_walk_at_end(&walk))
@@ -145,7 +172,7 @@ int gt_item_parse(struct gt_item *ret, struct gt_span text)
         return 1;
     if (walk.mended)
         item.has |= GT_ITEM_MENDED;
-    if (!item.phase || gt_item_arguments(&item) < 0)
+    if (!item.phase)
         return -EBADMSG;
     *ret = item;
     return 0;

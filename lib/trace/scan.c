@@ -114,6 +114,14 @@ static void lose(struct gt_batch *batch, size_t at, size_t length, bool is_event
                    is_event ? "an event that does not end" : "text that is no event");
 }
 
+/* Text that is no event is left out word by word, so that blanks count nowhere, wherever blocks end. */
+static size_t word_end(const struct gt_batch *batch, size_t at, const char *stops)
+{
+    while (at < batch->length && !strchr(stops, batch->text[at]) && !strchr(" ,\n\r\t", batch->text[at]))
+        at++;
+    return at;
+}
+
 /* How a cutting step ended. */
 enum outcome { WENT_ON, NEEDS_MORE, FAILED };
 
@@ -161,9 +169,7 @@ static enum outcome cut_event(struct gt_scan *scan, struct gt_batch *batch, size
         *at = end;
         return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
     }
-    size_t end = *at + 1;
-    while (end < batch->length && !strchr("{],", batch->text[end]))
-        end++;
+    size_t end = word_end(batch, *at + 1, "{],");
     lose(batch, *at, end - *at, false);
     *at = end;
     return WENT_ON;
@@ -236,9 +242,7 @@ static enum outcome cut_member(struct gt_scan *scan, struct gt_batch *batch, siz
     }
     if (may_grow && batch->text[*at] == '"' && (!key_end || colon == batch->length || value == batch->length))
         return NEEDS_MORE;
-    size_t end = *at + 1;
-    while (end < batch->length && !strchr("\"},", batch->text[end]))
-        end++;
+    size_t end = word_end(batch, *at + 1, "\"},");
     batch->damage.cut_off |= scan->at_end && end == batch->length;
     lose(batch, *at, end - *at, false);
     *at = end;
@@ -282,9 +286,7 @@ static enum outcome cut_outside(struct gt_scan *scan, struct gt_batch *batch, si
     } else if (c == '\xef' && batch->offset + *at == 0 && batch->length >= 3) {
         *at += 3; /* a byte order mark */
     } else {
-        size_t end = *at + 1;
-        while (end < batch->length && !strchr("[{", batch->text[end]))
-            end++;
+        size_t end = word_end(batch, *at + 1, "[{");
         lose(batch, *at, end - *at, false);
         *at = end;
     }

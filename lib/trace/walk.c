@@ -209,7 +209,7 @@ static int skip_nested(struct gt_walk *walk)
     }
 }
 
-static int take_value(struct gt_walk *walk, struct gt_span *value)
+int gt_walk_value(struct gt_walk *walk, struct gt_span *value)
 {
     const char *from = walk->at;
     int status = *from == '{' || *from == '[' ? skip_nested(walk) : skip_scalar(walk);
@@ -243,15 +243,21 @@ static int step(struct gt_walk *walk, char closing)
     return 1;
 }
 
-int gt_walk_member(struct gt_walk *walk, struct gt_span *key, struct gt_span *value)
+int gt_walk_key(struct gt_walk *walk, struct gt_span *key)
 {
     int status = step(walk, '}');
-    if (status > 0)
-        status = skip_key(walk, key);
-    else
+    if (status <= 0)
         return status;
-    if (!status)
-        status = take_value(walk, value);
+    status = skip_key(walk, key);
+    return status < 0 ? status : 1;
+}
+
+int gt_walk_member(struct gt_walk *walk, struct gt_span *key, struct gt_span *value)
+{
+    int status = gt_walk_key(walk, key);
+    if (status <= 0)
+        return status;
+    status = gt_walk_value(walk, value);
     return status < 0 ? status : 1;
 }
 
@@ -261,7 +267,7 @@ int gt_walk_element(struct gt_walk *walk, struct gt_span *value)
     if (status <= 0)
         return status;
     skip_blanks(walk);
-    status = walk->at < walk->end ? take_value(walk, value) : -EBADMSG;
+    status = walk->at < walk->end ? gt_walk_value(walk, value) : -EBADMSG;
     return status < 0 ? status : 1;
 }
 
@@ -314,6 +320,8 @@ static const char *unescape_unicode(const char *at, const char *end, struct gt_b
 
 int gt_span_unescape(struct gt_span text, struct gt_buffer *out)
 {
+    if (!text.length)
+        return out->failed;
     const char *at = text.text, *end = text.text + text.length;
     while (at < end) {
         const char *stop = memchr(at, '\\', (size_t)(end - at));

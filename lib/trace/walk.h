@@ -29,6 +29,9 @@ int gt_walk_open(struct gt_walk *walk, struct gt_span text);
 /* 1 a member, 0 the end of the object, -EBADMSG. `key` is without its quotes, `value` is as it stands, quotes included.
  */
 int gt_walk_member(struct gt_walk *walk, struct gt_span *key, struct gt_span *value);
+/* The same in two steps; between them `walk->at` stands on the value, which the caller may walk himself. */
+int gt_walk_key(struct gt_walk *walk, struct gt_span *key);
+int gt_walk_value(struct gt_walk *walk, struct gt_span *value);
 int gt_walk_element(struct gt_walk *walk, struct gt_span *value);
 /* After 0 of the two above: nothing but blanks remains. */
 bool gt_walk_at_end(struct gt_walk *walk);
