@@ -118,20 +118,37 @@ static void add_row(const struct gt_analysis_input *input, struct gt_node *table
     gt_buffer_release(&text);
 }
 
+/* Narrow sorted entries to those of one function. */
+static const struct entry *same_function(const struct entry *all, size_t *count, const struct entry *wanted)
+{
+    size_t low = 0, high = *count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_keys(&all[middle], wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (high < *count && compare_keys(&all[high], wanted) == 0)
+        high++;
+    *count = high - low;
+    return all + low;
+}
+
 /* All dumps' callers of one function, added up caller by caller. */
 static int add_callers(const struct gt_analysis_input *input, struct gt_node *table, const struct entry *all,
                        size_t count, const struct entry *callee)
 {
     size_t callers = 0, kept = 0;
     struct gt_buffer text = {0}, of = {0};
+    all = same_function(all, &count, callee);
     for (size_t i = 0; i < count; i++)
-        if (compare_keys(&all[i], callee) == 0)
-            callers += all[i].profile->function[all[i].function].callers;
+        callers += all[i].profile->function[all[i].function].callers;
     struct entry *caller = calloc(callers + 1, sizeof *caller);
     for (size_t i = 0; caller && i < count; i++) {
         const struct gt_trace_profile *profile = all[i].profile;
         const struct gt_trace_function *function = &profile->function[all[i].function];
-        for (uint32_t j = 0; j < function->callers && compare_keys(&all[i], callee) == 0; j++) {
+        for (uint32_t j = 0; j < function->callers; j++) {
             const struct gt_trace_caller *from = &profile->caller[function->caller + j];
             if (from->function == GT_TRACE_NONE)
                 continue;
@@ -226,5 +243,6 @@ const struct gt_analysis gt_analysis_functions = {
     .help =
         "Python functions of cProfile and pyinstrument; --top, --key tottime|cumtime|pcalls|ncalls, --phase train or "
         "initialization, training_loop, finalization",
+    .of_profiles = true,
     .build = build,
 };

@@ -63,7 +63,18 @@ def test_own_recording_by_phase(gpu_tracker, tmp_path):
     script = tmp_path / "t.blocks.csv"
     rows = profile(gpu_tracker, "utilization", "--by=phase", "--device=cpu_utilization", tmp_path / "t.csv", script)
     use = {row["phase"]: row["mean"] for row in rows["utilization"] if row["resource"] == "combined"}
-    assert use["busy"] > 40 and use["calm"] < 20
+    assert use["busy"] > use["calm"] + 10
+
+
+def test_python_profiles_are_kept_to_steps(gpu_tracker, tmp_path):
+    folder = tmp_path / f"framework/pytorch/cprofile/algo-1/train-1-stepstart-{BASE}.0_train-3-stepend-{BASE + 10**6}.0"
+    folder.mkdir(parents=True)
+    subprocess.run(["python3", "-c", f"import cProfile; cProfile.run('len([])', {str(folder / 'python_stats')!r})"], check=True)
+    for start, end, found in ((2, 2, True), (0, 1, True), (4, 9, False)):
+        rows = profile(gpu_tracker, "functions", tmp_path, "--unit=step", "--start", start, "--end", end)["functions"]
+        assert bool(rows) == found
+    for start, found in ((BASE + 200_000, True), (BASE + 2_000_000, False)):
+        assert bool(profile(gpu_tracker, "functions", tmp_path, "--start", start)["functions"]) == found
 
 
 def test_what_is_wrong_is_named(gpu_tracker, smdebug):
