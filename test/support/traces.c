@@ -66,12 +66,11 @@ static uint32_t track_of(struct gt_trace *trace, const struct traces_event *even
     return (uint32_t)trace->track_count - 1;
 }
 
-#define COLUMNS(APPLY)                                                                                             \
-    APPLY(start)                                                                                                   \
-    APPLY(duration)                                                                                                \
-    APPLY(id)                                                                                                      \
-    APPLY(external) APPLY(bytes) APPLY(name) APPLY(category) APPLY(track) APPLY(step) APPLY(argument) APPLY(phase) \
-        APPLY(flag)
+/* clang-format off */
+#define COLUMNS(APPLY) \
+    APPLY(start) APPLY(duration) APPLY(id) APPLY(external) APPLY(bytes) APPLY(name) \
+    APPLY(category) APPLY(track) APPLY(step) APPLY(argument) APPLY(phase) APPLY(flag)
+/* clang-format on */
 
 size_t traces_add(struct gt_trace *trace, struct traces_event event)
 {
