@@ -91,7 +91,7 @@ static int read_samples(struct gt_dataset *dataset, struct gt_recording *recordi
 }
 
 int gt_recording_samples(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_dataset **ret,
-                       struct gt_error *error)
+                         struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
     struct spans prepared = {0};
@@ -120,9 +120,9 @@ int gt_recording_static(const char *path, struct gt_dataset **ret, struct gt_err
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
         enum gt_fact_kind kind = gt_machine_facts[i].kind;
         gt_dataset_add_column(dataset, gt_machine_facts[i].name,
-                            kind == GT_FACT_TEXT      ? GT_DATASET_TEXT
-                            : kind == GT_FACT_INTEGER ? GT_DATASET_INTEGER
-                                                      : GT_DATASET_NUMBER);
+                              kind == GT_FACT_TEXT      ? GT_DATASET_TEXT
+                              : kind == GT_FACT_INTEGER ? GT_DATASET_INTEGER
+                                                        : GT_DATASET_NUMBER);
     }
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
         const struct gt_fact *fact = &gt_machine_facts[i];

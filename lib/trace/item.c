@@ -88,9 +88,9 @@ static int walk_arguments(struct gt_item *item, struct gt_walk *walk)
 
 int gt_item_arguments(struct gt_item *item)
 {
-    struct gt_walk walk = {.at = item->args.text, .end = item->args.text + item->args.length};
     if (!item->args.text || *item->args.text != '{')
         return 0;
+    struct gt_walk walk = {.at = item->args.text, .end = item->args.text + item->args.length};
     int status = walk_arguments(item, &walk);
     if (walk.mended)
         item->has |= GT_ITEM_MENDED;
