@@ -28,9 +28,34 @@ static void count_from_first(struct gt_filter *filter, const struct gt_trace *su
         filter->end = add(filter->end, first);
 }
 
+static int by_node(const void *a, const void *b)
+{
+    const struct gt_window *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Sorted and without overlaps, so that ends are sorted as well. */
+static void unite(struct gt_filter *filter)
+{
+    size_t count = 0;
+    qsort(filter->window, filter->windows, sizeof *filter->window, by_node);
+    for (size_t i = 0; i < filter->windows; i++) {
+        const struct gt_window *window = &filter->window[i];
+        struct gt_window *last = count ? &filter->window[count - 1] : NULL;
+        if (!last || last->node != window->node || last->end < window->start)
+            filter->window[count++] = *window;
+        else if (window->end > last->end)
+            last->end = window->end;
+    }
+    filter->windows = count;
+}
+
+/* Each window twice: for its node, and for nodes without steps of their own, to which those of all apply. */
 static int keep_windows(struct gt_filter *filter, const struct gt_trace *survey)
 {
-    filter->window = calloc(survey->step_count + 1, sizeof *filter->window);
+    filter->window = calloc(survey->step_count * 2 + 1, sizeof *filter->window);
     if (!filter->window)
         return -ENOMEM;
     filter->start = INT64_MAX;
@@ -40,9 +65,11 @@ static int keep_windows(struct gt_filter *filter, const struct gt_trace *survey)
         if (step->step < filter->options->start_step || step->step > filter->options->end_step)
             continue;
         filter->window[filter->windows++] = (struct gt_window){step->node, step->start, step->end};
+        filter->window[filter->windows++] = (struct gt_window){GT_TRACE_NONE, step->start, step->end};
         filter->start = step->start < filter->start ? step->start : filter->start;
         filter->end = step->end > filter->end ? step->end : filter->end;
     }
+    unite(filter);
     return 0;
 }
 
@@ -67,19 +94,30 @@ int gt_filter_open(struct gt_filter *ret, const struct gt_trace_options *options
     return ret->verdict ? 0 : gt_error_system(error, ENOMEM, "reading traces");
 }
 
+/* The first window of the node that ends at `start` or later; NULL when the node has none at all, or none so late. */
+static const struct gt_window *find_window(const struct gt_filter *filter, uint32_t node, int64_t start, bool *has_any)
+{
+    size_t low = 0, high = filter->windows;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_window *window = &filter->window[middle];
+        if (window->node < node || (window->node == node && window->end < start))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *has_any = (low < filter->windows && filter->window[low].node == node) ||
+               (low && filter->window[low - 1].node == node);
+    return low < filter->windows && filter->window[low].node == node ? &filter->window[low] : NULL;
+}
+
 static bool overlaps_window(const struct gt_filter *filter, uint32_t node, int64_t start, int64_t end)
 {
-    bool any_of_node = false;
-    for (int pass = 0; pass < 2 && !any_of_node; pass++) /* a node without steps of its own: those of all */
-        for (size_t i = 0; i < filter->windows; i++) {
-            const struct gt_window *window = &filter->window[i];
-            if (pass == 0 && window->node != node)
-                continue;
-            any_of_node = true;
-            if (window->start <= end && window->end >= start)
-                return true;
-        }
-    return false;
+    bool has_any;
+    const struct gt_window *window = find_window(filter, node, start, &has_any);
+    if (!has_any)
+        window = find_window(filter, GT_TRACE_NONE, start, &has_any);
+    return window && window->start <= end;
 }
 
 bool gt_filter_event(const struct gt_filter *filter, uint32_t node, int32_t step, int64_t start, int64_t end)

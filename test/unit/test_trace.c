@@ -267,6 +267,29 @@ static void filters_keep_what_they_say(void **state)
     gt_trace_close(trace);
 }
 
+/* Each node's own windows, in two pieces; a node without steps follows those of the others. */
+static void steps_are_chosen_node_by_node(void **state)
+{
+#define NODE_STEP(number, ts) "{\"ph\":\"X\",\"name\":\"ProfilerStep#" number "\",\"ts\":" ts ",\"dur\":10},"
+#define AT(name, ts) "{\"ph\":\"i\",\"name\":\"" name "\",\"ts\":" ts "},"
+    trace_write_text(*state, "rank0.json",
+                     "[" NODE_STEP("1", "100") NODE_STEP("2", "120") NODE_STEP("3", "140") AT("a", "125") AT("b", "135")
+                         AT("c", "150") AT("d", "151") "]");
+    trace_write_text(*state, "rank1.json", "[" NODE_STEP("2", "1100") AT("e", "125") AT("f", "1110") "]");
+    trace_write_text(*state, "other.json", "[" AT("g", "125") AT("h", "1105") AT("i", "99") "]");
+    struct gt_trace_options options = GT_TRACE_OPTIONS;
+    options.by_step = true;
+    options.start_step = 2;
+    options.end_step = 3;
+    options.select = "^.$";
+    struct gt_trace *trace = trace_load(*state, &options);
+    char names[16] = {0};
+    for (size_t i = 0; i < trace->events.count; i++)
+        names[i] = *gt_trace_text(trace, trace->events.name[i]);
+    assert_string_equal(names, "ghacf");
+    gt_trace_close(trace);
+}
+
 static void what_is_no_trace_is_refused(void **state)
 {
     struct gt_trace *trace = NULL;
@@ -316,6 +339,7 @@ int main(void)
         TEST(gzip_is_read_member_after_member),
         TEST(cut_gzip_says_so),
         TEST(filters_keep_what_they_say),
+        TEST(steps_are_chosen_node_by_node),
         TEST(what_is_no_trace_is_refused),
         TEST(braces_end_where_a_plain_reading_says),
     };

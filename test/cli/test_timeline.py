@@ -1,0 +1,125 @@
+"""timeline merge and info from the command line: real profiles and recordings, options, errors."""
+import cProfile
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def timeline(gpu_tracker):
+    """timeline("info", ...): the completed process."""
+    return lambda *words: subprocess.run([gpu_tracker, "timeline", *map(str, words)], capture_output=True, text=True,
+                                         timeout=60, check=False)
+
+
+EVENTS = [{"ph": "X", "name": "step", "pid": 1, "tid": 1, "ts": 1_700_000_000_000_000 + i * 1000, "dur": 500}
+          for i in range(10)]
+
+
+@pytest.fixture
+def trace(tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(EVENTS))
+    return path
+
+
+def info(timeline, *words):
+    done = timeline("info", "--format", "json", *words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_info_counts_what_filters_keep(timeline, trace):
+    report = info(timeline, trace)
+    assert (report["events"], report["lost"], report["start_us"]) == (10, 0, 1_700_000_000_000_000)
+    assert report["sources"][0]["kept"] == 10
+    assert info(timeline, "--start", "+0.0041", trace)["sources"][0]["kept"] == 6
+    assert info(timeline, "--start", "1700000000004501", trace)["sources"][0]["kept"] == 5
+    assert info(timeline, "--end", "1700000000004000", trace)["sources"][0]["kept"] == 5
+    assert info(timeline, "--select", "^nothing", trace)["sources"][0]["kept"] == 0
+
+
+def test_a_real_profile_is_recognised_by_its_content(timeline, tmp_path):
+    profile = cProfile.Profile()
+    profile.enable()
+    json.dumps([json.loads("[1, 2]") for _ in range(10)])
+    profile.disable()
+    path = tmp_path / "no suffix tells"
+    profile.dump_stats(path)
+    report = info(timeline, path)
+    assert report["sources"][0]["format"] == "pstats"
+    profile.create_stats()
+    assert report["sources"][0]["events"] == len(profile.stats)
+    assert report["profiles"] == 1
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".sqlite"])
+def test_recordings_become_counters_and_blocks_become_slices(gpu_tracker, timeline, tmp_path, suffix):
+    recording = tmp_path / f"job{suffix}"
+    subprocess.run([gpu_tracker, "run", "--st", "0.05", "--tf", recording, "--format", "json", "--", sys.executable, "-c",
+                    "import time; time.sleep(0.4)"], check=True, stdout=subprocess.DEVNULL)
+    blocks = tmp_path / "blocks.csv"
+    blocks.write_text("process_id,code_block_name,position,timestamp\r\n7,load,0,1700000000.5\r\n7,load,1,1700000001.0\r\n")
+    merged = tmp_path / "out" / "merged.json.gz"
+    merged.parent.mkdir()
+    done = timeline("merge", "-o", merged, recording, blocks)
+    assert done.returncode == 0, done.stderr
+    events = json.loads(gzip.decompress(merged.read_bytes()))
+    counters = {event["name"] for event in events if event["ph"] == "C"}
+    assert any(name.startswith("main_ram") for name in counters)
+    slices = [event for event in events if event["ph"] == "X"]
+    assert [(event["name"], event["dur"]) for event in slices] == [("load", 500000)]
+
+
+def test_merging_is_the_same_for_any_order(timeline, tmp_path, trace):
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"traceEvents": EVENTS[:3]}))
+    results = []
+    for order in ([trace, other], [other, trace], [other, trace, other]):
+        assert timeline("merge", "--overwrite", "-o", tmp_path / "m.out", *order).returncode == 0
+        results.append((tmp_path / "m.out").read_bytes())
+    assert results[0] == results[1] == results[2]
+
+
+def test_nothing_is_overwritten_and_nothing_left_behind(timeline, tmp_path, trace):
+    merged = tmp_path / "merged.out"
+    merged.write_text("mine")
+    done = timeline("merge", "-o", merged, trace)
+    assert done.returncode != 0 and "merged.out" in done.stderr
+    assert merged.read_text() == "mine"
+    assert timeline("merge", "-o", tmp_path / "no" / "m.json", trace).returncode != 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["merged.out", "trace.json"]
+
+
+@pytest.mark.parametrize("words, said", [
+    (["merge", "TRACE"], "-o FILE is missing"),
+    (["info"], "PATH"),
+    (["info", "/nowhere.json"], "/nowhere.json"),
+    (["info", "--start", "soon", "TRACE"], "soon"),
+    (["info", "--unit", "step", "--start", "x", "TRACE"], "x"),
+    (["info", "--start", "+1", "--end", "5", "TRACE"], "start and end"),
+    (["info", "--select", "(", "TRACE"], "regular expression"),
+    (["merge", "-o", "OUT", "--metrics", "[", "TRACE"], "regular expression"),
+    (["merge", "-o", "OUT", "--unit", "step", "--start", "5", "TRACE"], "no step 5"),
+    (["merge", "-o", "OUT", "--align", "never", "TRACE"], "never"),
+    (["info", "/dev/null"], "/dev/null"),
+])
+def test_bad_input_gets_one_line(timeline, tmp_path, trace, words, said):
+    out = tmp_path / "out.json"
+    done = timeline(*[{"TRACE": trace, "OUT": out}.get(word, word) for word in words])
+    assert done.returncode != 0 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and said in done.stderr
+    assert not out.exists()
+
+
+def test_a_bomb_is_refused(timeline, tmp_path):
+    bomb = tmp_path / "bomb.json.gz"
+    with gzip.open(bomb, "wb") as file:
+        file.write(b'[{"ph":"X","ts":1,"name":"a"}')
+        for _ in range(320):
+            file.write(b" " * (1 << 20))
+    done = timeline("info", bomb)
+    assert done.returncode != 0 and "1000 times" in done.stderr
