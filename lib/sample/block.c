@@ -227,10 +227,15 @@ static int add_file(struct gt_block_file **ret, struct gt_block_file *file, stru
     return 0;
 }
 
-static struct gt_block_file *find_file(const char *origin)
+/* By the path that was asked for, or else by that of the file itself. */
+static struct gt_block_file *find_file(const char *path)
 {
     struct gt_block_file *file = process->files;
-    while (file && strcmp(file->origin, origin) != 0)
+    while (file && strcmp(file->origin, path) != 0)
+        file = file->next;
+    if (file)
+        return file;
+    for (file = process->files; file && strcmp(file->path, path) != 0;)
         file = file->next;
     return file;
 }
@@ -277,7 +282,10 @@ int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwri
 /* Caller holds the mutex. `stem` is the file's path without its suffix. */
 static struct gt_block_file *open_numbered(const char *origin, const char *stem, const char *suffix)
 {
+    char path[PATH_MAX];
     struct gt_block_file *file = find_file(origin);
+    if (!file && snprintf(path, sizeof path, "%s%s", stem, suffix) < (int)sizeof path)
+        file = find_file(path);
     if (file)
         return file;
     file = calloc(1, sizeof *file);
