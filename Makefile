@@ -107,6 +107,9 @@ python: test-dependencies
 	$(Q)$(PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
 	@touch $@
 
+docs/python-api.md: python
+	@$(PYTHON) tools/write-python-api >$@.new && mv $@.new $@
+
 # The whole of the tests; the last line is "N passed, N failed".
 test: python
 	@$(MAKE) -s all test-programs

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct entry {
     struct gt_block block;
@@ -64,17 +65,26 @@ static int set_name(struct sub_tracker *self, PyObject *name, PyObject *attribut
     return self->bytes ? 0 : -1;
 }
 
+/* The process's own file, under the name that it has unless an older one is in the way. */
+static PyObject *default_path(void)
+{
+    const char *folder = getenv(GT_BLOCKS_ENVIRONMENT);
+    if (folder && *folder)
+        return PyBytes_FromFormat("%s/%ld.csv", folder, (long)getpid());
+    return PyBytes_FromFormat("%ld.csv", (long)getpid());
+}
+
 static int set_file(struct sub_tracker *self, PyObject *path, int overwrite)
 {
     struct gt_error error = {0};
     PyObject *bytes = NULL;
     if (path == Py_None && !overwrite)
         return 0;
-    if (path == Py_None) {
-        PyErr_SetString(PyExc_ValueError, "overwrite needs a sub_tracking_file: the default file is a new one always");
+    if (path == Py_None)
+        bytes = default_path();
+    else if (!PyUnicode_FSConverter(path, &bytes))
         return -1;
-    }
-    if (!PyUnicode_FSConverter(path, &bytes))
+    if (!bytes)
         return -1;
     int status = gt_block_file_open(&self->file, PyBytes_AsString(bytes), overwrite, &error);
     Py_DECREF(bytes);
@@ -82,7 +92,7 @@ static int set_file(struct sub_tracker *self, PyObject *path, int overwrite)
         core_raise(status, &error);
         return -1;
     }
-    self->path = Py_NewRef(path);
+    self->path = path == Py_None ? NULL : Py_NewRef(path);
     return 0;
 }
 
@@ -110,7 +120,7 @@ static PyObject *sub_tracker_file(PyObject *object, void *unused)
 {
     (void)unused;
     struct sub_tracker *self = sub_tracker_of(object);
-    const char *path = self->path ? NULL : gt_block_file_path(NULL);
+    const char *path = self->path ? NULL : gt_block_file_path(self->file);
     if (self->path)
         return Py_NewRef(self->path);
     if (!path)
@@ -238,7 +248,7 @@ static const char documentation[] =
     "    sub_tracking_file: Where the marks go: a .csv or .sqlite file, one for each process. A child made by fork writes\n"
     "        NAME-<pid> beside it. When None, <pid>.csv in the folder that the environment variable GPU_TRACKER_BLOCKS\n"
     "        names, or in the current folder; a file of that name is kept, and <pid>-2.csv written.\n"
-    "    overwrite: Replace `sub_tracking_file` when an earlier process left it.\n"
+    "    overwrite: Replace the file when an earlier process left it.\n"
     "\n"
     "Raises:\n"
     "    ValueError: The file is neither .csv nor .sqlite.\n"

@@ -70,6 +70,24 @@ def test_the_default_file(python):
     assert len(calls(open("name").read(), "x")) == 1
 
 
+@pytest.mark.parametrize("first, second, files", [
+    (False, False, 2), (True, False, 1), (True, True, 1),
+    (False, True, 2)])  # the first goes to <pid>-2.csv, as the old file is in the way
+def test_an_old_default_file(python, tmp_path, first, second, files):
+    python(f"""
+        import os
+        from gpu_tracker import SubTracker
+        open(f"{{os.getpid()}}.csv", "w").write("old")
+        with SubTracker("x", overwrite={first}), SubTracker("y", overwrite={second}) as last:
+            pass
+        open("name", "w").write(last.sub_tracking_file)
+    """)
+    found = list(tmp_path.glob("*.csv"))
+    assert len(found) == files
+    assert len(calls(open("name").read(), "y")) == 1
+    assert any(path.read_text() == "old" for path in found) is not (first or second)
+
+
 def test_a_folder_for_all_processes(python, tmp_path):
     (tmp_path / "blocks").mkdir()
     python("""
@@ -94,8 +112,7 @@ def test_existing_files_are_kept_unless_told(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, error", [
-    ({"sub_tracking_file": "x.txt"}, ValueError), ({"overwrite": True}, ValueError),
-    ({"code_block_name": 3}, TypeError)])
+    ({"sub_tracking_file": "x.txt"}, ValueError), ({"code_block_name": 3}, TypeError)])
 def test_wrong_arguments(arguments, error):
     with pytest.raises(error):
         SubTracker(**{"code_block_name": "x", **arguments})

@@ -1,0 +1,39 @@
+"""The documents: their examples run, and the page made from the docstrings is up to date."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def examples(document):
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / document).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_tutorial_runs(python):
+    code = examples("python.md")
+    assert len(code) >= 9
+    done = python("\n".join(code))
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["Max RAM:", "   Unit: gigabytes"]
+    assert any(re.fullmatch(r"megabytes \d+\.\d+", line) for line in lines)
+    assert any(line.startswith("RSSValues(total_rss=") for line in lines)
+    assert any(line.startswith("ComputeTime(unit='seconds', time=") for line in lines)
+    assert any(re.match(r"train 3 0\.05", line) for line in lines)
+    assert "['prepare', 'train'] 3" in lines
+    assert any(re.fullmatch(r"\d+ double", line) for line in lines)
+
+
+@pytest.mark.parametrize("page", ["python.md", "coming-from-gpu_tracker.md", "coming-from-ipygpulogger.md"])
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "docs" / page).read_text()):
+        assert (ROOT / "docs" / target).exists(), target
+
+
+def test_the_api_page_is_up_to_date():
+    written = subprocess.run([sys.executable, str(ROOT / "tools" / "write-python-api")], capture_output=True, text=True,
+                             check=True).stdout
+    assert (ROOT / "docs" / "python-api.md").read_text() == written, "run: make docs/python-api.md"
