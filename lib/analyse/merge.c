@@ -73,8 +73,12 @@ static int align(struct gt_merge *merge, struct gt_error *error)
         return gt_error_system(error, ENOMEM, "merging");
     for (size_t i = 0; i < trace->file_count; i++)
         alignment.first[i] = INT64_MAX;
-    gt_trace_source_window(merge->source, -GT_TRACE_EVER, GT_TRACE_EVER);
+    struct gt_trace_options *options = gt_trace_source_options(merge->source), asked = *options;
+    options->start = -GT_TRACE_EVER; /* the event is looked for everywhere, kept or not */
+    options->end = GT_TRACE_EVER;
+    options->select = options->node = NULL;
     int status = gt_trace_source_read(merge->source, &sink, NULL, error);
+    *options = asked;
     if (status >= 0 && shift_to_landmark(merge, alignment.first) < 0)
         status = gt_error_set(error, ENOENT, "align: no file has an event \"%s\"", merge->options->align);
     free(alignment.first);
@@ -136,7 +140,8 @@ static int choose_window(struct gt_merge *merge, struct gt_error *error)
         start = start == -GT_TRACE_EVER ? start : begin + start;
         end = end == GT_TRACE_EVER ? end : begin + end;
     }
-    gt_trace_source_window(merge->source, start, end);
+    gt_trace_source_options(merge->source)->start = start;
+    gt_trace_source_options(merge->source)->end = end;
     return 0;
 }
 
@@ -216,6 +221,14 @@ static int write_file(struct gt_merge *merge, struct gt_error *error)
     return status < 0 ? status : closed;
 }
 
+static bool is_shifted(const struct gt_merge *merge)
+{
+    for (size_t i = 0; i < merge->trace->file_count; i++)
+        if (merge->shift[i])
+            return true;
+    return false;
+}
+
 static int prepare(struct gt_merge *merge, struct gt_error *error)
 {
     int status = gt_trace_source_read(merge->source, NULL, NULL, error);
@@ -229,7 +242,7 @@ static int prepare(struct gt_merge *merge, struct gt_error *error)
         status = align(merge, error);
     if (status >= 0)
         place_unknown(merge);
-    if (status >= 0)
+    if (status >= 0 && is_shifted(merge))
         status = gt_trace_source_read(merge->source, NULL, merge->shift, error);
     if (status >= 0)
         status = choose_window(merge, error);

@@ -6,19 +6,36 @@
 #include "analyse/merge_parts.h"
 #include "base/json_write.h"
 
+/* Millions of numbers: printf would take most of the time of a merge. */
+static void write_whole(struct gt_buffer *out, uint64_t number, int least)
+{
+    char digits[20], *at = digits + sizeof digits;
+    for (; number || least > 0; number /= 10, least--)
+        *--at = (char)('0' + number % 10);
+    gt_buffer_append(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+static void write_integer(struct gt_buffer *out, int64_t number)
+{
+    if (number < 0)
+        gt_buffer_char(out, '-');
+    write_whole(out, number < 0 ? -(uint64_t)number : (uint64_t)number, 1);
+}
+
 void gt_merge_time(struct gt_buffer *out, int64_t ns)
 {
     uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
     unsigned rest = (unsigned)(size % 1000);
-    gt_buffer_printf(out, "%s%" PRIu64, ns < 0 ? "-" : "", size / 1000);
-    if (rest)
-        gt_buffer_printf(out,
-                         rest % 100 == 0  ? ".%.1u"
-                         : rest % 10 == 0 ? ".%.2u"
-                                          : ".%.3u",
-                         rest % 100 == 0  ? rest / 100
-                         : rest % 10 == 0 ? rest / 10
-                                          : rest);
+    int digits = 3;
+    if (ns < 0)
+        gt_buffer_char(out, '-');
+    write_whole(out, size / 1000, 1);
+    if (!rest)
+        return;
+    for (; rest % 10 == 0; rest /= 10)
+        digits--;
+    gt_buffer_char(out, '.');
+    write_whole(out, rest, digits);
 }
 
 void gt_merge_begin_event(struct gt_merge *merge)
@@ -185,9 +202,14 @@ int gt_merge_event(void *context, const struct gt_trace_event *event, struct gt_
     size_t from = out->length;
     gt_buffer_text(out, "{\"name\": ");
     gt_json_quote(out, gt_trace_text(merge->trace, event->name));
-    gt_buffer_printf(out, ", \"ph\": \"%c\", \"pid\": %" PRId64, event->phase, lane->pid);
-    if (*gt_trace_text(merge->trace, merge->trace->track[event->track].tid))
-        gt_buffer_printf(out, ", \"tid\": %" PRId64, lane->tid);
+    gt_buffer_text(out, ", \"ph\": \"");
+    gt_buffer_char(out, event->phase);
+    gt_buffer_text(out, "\", \"pid\": ");
+    write_integer(out, lane->pid);
+    if (*gt_trace_text(merge->trace, merge->trace->track[event->track].tid)) {
+        gt_buffer_text(out, ", \"tid\": ");
+        write_integer(out, lane->tid);
+    }
     if (!(event->flag & GT_TRACE_NO_TIME)) {
         gt_buffer_text(out, ", \"ts\": ");
         gt_merge_time(out, event->start - merge->base);

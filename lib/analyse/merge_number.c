@@ -6,6 +6,8 @@
 #include "analyse/merge_parts.h"
 #include "base/number.h"
 
+enum { FIRST_NEW_THREAD = 1000000 }; /* for threads whose own number cannot be kept */
+
 /* SMDebug's order of phases: the first that is part of the name counts. */
 static const struct {
     const char *part;
@@ -65,10 +67,18 @@ static int64_t own_number(const char *text)
     return gt_number_i64(text, &number) == 0 && number >= 0 && number < INT64_C(1) << 53 ? number : -1;
 }
 
-static int number_threads(struct gt_merge *merge, struct gt_keys *keys, struct gt_keys *taken)
+/* 1 when nobody has this pid and tid yet, and the track has them now. */
+static int take_place(struct gt_keys *taken, const struct gt_merge_lane *lane, size_t track)
+{
+    struct gt_key place = {{(uint32_t)lane->pid, (uint32_t)lane->tid, (uint32_t)((uint64_t)lane->tid >> 32), 0}};
+    int64_t owner = gt_keys_add(taken, place, (uint32_t)track);
+    return owner < 0 ? (int)owner : owner == (int64_t)track;
+}
+
+/* Tracks that are one thread, though in several files, and the numbers that threads have of their own. */
+static int keep_numbers(struct gt_merge *merge, struct gt_keys *keys, struct gt_keys *taken)
 {
     const struct gt_trace *trace = merge->trace;
-    int64_t next = 1000000;
     for (size_t i = 0; i < trace->track_count; i++) {
         const struct gt_trace_track *track = &trace->track[i];
         struct gt_merge_lane *lane = &merge->lane[i];
@@ -78,24 +88,33 @@ static int number_threads(struct gt_merge *merge, struct gt_keys *keys, struct g
         if (first < 0)
             return (int)first;
         lane->first = (uint32_t)first;
-        if (first < (int64_t)i) {
-            lane->tid = merge->lane[first].tid;
-            continue;
-        }
         const char *text = gt_trace_text(trace, track->tid);
         lane->tid = *text ? own_number(text) : 0;
-        struct gt_key place = {{(uint32_t)lane->pid, (uint32_t)lane->tid, (uint32_t)((uint64_t)lane->tid >> 32), 0}};
-        if (lane->tid >= 0) {
-            int64_t owner = gt_keys_add(taken, place, (uint32_t)i);
-            if (owner < 0)
-                return (int)owner;
-            if (owner != (int64_t)i)
-                lane->tid = -1;
-        }
-        if (lane->tid < 0)
-            lane->tid = next++;
+        int status = lane->tid >= 0 && first == (int64_t)i ? take_place(taken, lane, i) : 1;
+        if (status < 0)
+            return status;
+        if (!status)
+            lane->tid = -1;
     }
     return 0;
+}
+
+static int number_threads(struct gt_merge *merge, struct gt_keys *keys, struct gt_keys *taken)
+{
+    int64_t next = FIRST_NEW_THREAD;
+    int status = keep_numbers(merge, keys, taken);
+    for (size_t i = 0; i < merge->trace->track_count && status >= 0; i++) {
+        struct gt_merge_lane *lane = &merge->lane[i];
+        if (lane->first != i) {
+            lane->tid = merge->lane[lane->first].tid;
+            continue;
+        }
+        for (status = lane->tid >= 0; !status;) {
+            lane->tid = next++;
+            status = take_place(taken, lane, i);
+        }
+    }
+    return status;
 }
 
 int gt_merge_number(struct gt_merge *merge)

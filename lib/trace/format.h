@@ -129,8 +129,8 @@ struct gt_trace *gt_trace_source_trace(struct gt_trace_source *source);
 /* Without a sink: survey. The files' times are moved by `shift` (ns for each file; may be NULL). */
 int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_sink *sink, const int64_t *shift,
                          struct gt_error *error);
-/* Another window for the reads that follow. */
-void gt_trace_source_window(struct gt_trace_source *source, int64_t start, int64_t end);
+/* What the reads that follow keep; may be changed between them. */
+struct gt_trace_options *gt_trace_source_options(struct gt_trace_source *source);
 void gt_trace_source_close(struct gt_trace_source *source);
 
 /* The sink that fills the columns of `trace`; `columns` lives as long as the sink is used. */

@@ -148,10 +148,9 @@ int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_s
     return status;
 }
 
-void gt_trace_source_window(struct gt_trace_source *source, int64_t start, int64_t end)
+struct gt_trace_options *gt_trace_source_options(struct gt_trace_source *source)
 {
-    source->options.start = start;
-    source->options.end = end;
+    return &source->options;
 }
 
 static void release_tables(struct gt_trace_source *source)

@@ -180,6 +180,11 @@ static void times_without_a_clock_are_placed_or_aligned(void **state)
     const json_t *source = json_array_get(json_object_get(base, "sources"), 1);
     assert_string_equal(json_string_value(json_object_get(source, "clock")), "aligned by the event");
     release(&merged);
+    options.trace.select = "first"; /* the landmark itself need not be kept */
+    merged = merge(*state, *state, options);
+    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 85);
+    assert_int_equal(count(&merged, "name", "meet"), 0);
+    release(&merged);
     options.align = "never";
     struct gt_report *report = NULL;
     struct gt_error error = {0};
@@ -203,6 +208,25 @@ static void ids_of_two_ranks_are_kept_apart(void **state)
     }
     assert_int_equal(found, 2);
     assert_string_not_equal(id[0], id[1]);
+    release(&merged);
+}
+
+/* Real repeats are no duplicates, tracks that are no numbers get small ones, and the same lane keeps its number. */
+static void repeats_and_texts_are_kept(void **state)
+{
+    const char *path = trace_write_text(
+        *state, "t.json",
+        "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":\"P\",\"tid\":\"T\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"name\":\"a\",\"pid\":\"P\","
+        "\"tid\":\"T\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"name\":\"b\",\"pid\":\"P\",\"tid\":99999999999999999999,\"ts\":1},"
+        "{\"ph\":\"X\",\"name\":\"c\",\"pid\":\"P\",\"tid\":1000000,\"ts\":1}]");
+    struct merged merged = merge(*state, path, EVERYTHING);
+    assert_int_equal(count(&merged, "name", "a"), 2);
+    assert_int_equal(count(&merged, "name", "thread_name"), 2);
+    const json_int_t tids[] = {json_integer_value(json_object_get(first(&merged, "a", "X"), "tid")),
+                               json_integer_value(json_object_get(first(&merged, "b", "X"), "tid")),
+                               json_integer_value(json_object_get(first(&merged, "c", "X"), "tid"))};
+    assert_int_equal(tids[2], 1000000);
+    assert_true(tids[0] != tids[1] && tids[1] != tids[2] && tids[0] != tids[2] && tids[1] < 1 << 30);
     release(&merged);
 }
 
@@ -281,6 +305,7 @@ int main(void)
         TEST(nothing_merged_is_an_empty_list),
         TEST(times_without_a_clock_are_placed_or_aligned),
         TEST(ids_of_two_ranks_are_kept_apart),
+        TEST(repeats_and_texts_are_kept),
         TEST(reading_again_gives_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
