@@ -1,13 +1,17 @@
 """Results of analyses. Figures and texts come from the library; pandas objects are made when they are asked for."""
+from __future__ import annotations
+
 import copyreg
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _frames, _tree
 from ._core import Table
 
+TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
     from pandas import DataFrame, Series
 
 
@@ -99,8 +103,8 @@ class CodeBlockResults(_FromTree):
     num_timepoints: int
     num_calls: int
     num_non_empty_calls: int
-    compute_time: "Series"
-    resource_usage: "DataFrame"
+    compute_time: Series
+    resource_usage: DataFrame
 
     _kind = "code_block_results"
 
@@ -125,8 +129,8 @@ class SubTrackingResults(_FromTree):
         code_block_results: One for each block.
     """
 
-    overall: "DataFrame"
-    static_data: "Series"
+    overall: DataFrame
+    static_data: Series
     code_block_results: list[CodeBlockResults]
 
     _kind = "sub_tracking_results"
@@ -161,9 +165,9 @@ class ComparisonResults(_FromTree):
         code_block_compute_time: For each block, the length of its calls in each session.
     """
 
-    overall_resource_usage: "dict[str, Series]"
-    code_block_resource_usage: "dict[str, dict[str, Series]]"
-    code_block_compute_time: "dict[str, Series]"
+    overall_resource_usage: dict[str, Series]
+    code_block_resource_usage: dict[str, dict[str, Series]]
+    code_block_compute_time: dict[str, Series]
 
     _kind = "comparison_results"
 

@@ -1,15 +1,17 @@
 """From the C reports' trees (JSON) to dataclasses and back."""
 import dataclasses
 import math
+import sys
 
 
 def instance(cls, tree):
     """A dataclass from the section `tree`, which has more keys than the class has fields; missing numbers are NaN."""
     values = {}
+    classes = vars(sys.modules[cls.__module__])
     for field in dataclasses.fields(cls):
         value = tree[field.name]
-        if dataclasses.is_dataclass(field.type):
-            value = instance(field.type, value)
+        if isinstance(value, dict):
+            value = instance(classes[field.type], value)
         values[field.name] = math.nan if value is None else value
     return cls(**values)
 

@@ -1,19 +1,23 @@
 """Blocks of code: marking them, and what each of them used."""
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core
 from ._core import SubTracker, Table
 from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
 
+TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
     from pandas import DataFrame, Series
+
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults",
            "TrackingComparison", "sub_track"]
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,
@@ -85,7 +89,7 @@ class SubTrackingAnalyzer:
             raise ValueError("the analyzer was made without a tracking file")
         return self._tracking_file
 
-    def read_static_data(self) -> "Series":
+    def read_static_data(self) -> Series:
         """Units, capacities and counts of the tracking file."""
         from . import _frames
 
@@ -132,7 +136,7 @@ class SubTrackingAnalyzer:
         """
         return _core.calls([os.fspath(self._sub_tracking_file)])
 
-    def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> "DataFrame":
+    def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> DataFrame:
         """The samples inside any of some spans of time, their ends included.
 
         Args:
@@ -147,9 +151,9 @@ class SubTrackingAnalyzer:
         pairs = None if timestamp_pairs is None else list(timestamp_pairs)
         return _core.timepoints(self._recording(), pairs)
 
-    def overall_timepoint_results(self) -> "DataFrame":
+    def overall_timepoint_results(self) -> DataFrame:
         """Statistics over all samples: a row for each measurement, with min, max, mean, std, and further ones."""
-        overall: "DataFrame" = self._analyze([], True).overall
+        overall: DataFrame = self._analyze([], True).overall
         return overall
 
     def sub_tracking_results(self) -> SubTrackingResults:

@@ -1,17 +1,22 @@
 """`Tracker`, and the classes of its results."""
+from __future__ import annotations
+
 import dataclasses
 import enum
 import os
-from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
-from typing import Any, TypeVar
 
 from . import _core, _tree
 
+TYPE_CHECKING = False  # importing typing would take longer than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, TypeVar
+
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
+
 __all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxRAM", "ProcessingUnitPercentages",
            "ResourceUsage", "RSSValues", "Tracker"]
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclasses.dataclass
@@ -299,7 +304,7 @@ class Tracker:
 
             logging.getLogger("gpu_tracker").warning("%s", sentence)
 
-    def __enter__(self) -> "Tracker":
+    def __enter__(self) -> Tracker:
         self.start()
         return self
 
@@ -312,7 +317,7 @@ class Tracker:
                 raise
             self._warn(str(error))  # the block's own exception matters more
 
-    async def __aenter__(self) -> "Tracker":
+    async def __aenter__(self) -> Tracker:
         return self.__enter__()
 
     async def __aexit__(self, kind: type[BaseException] | None, exception: BaseException | None,
