@@ -53,7 +53,12 @@ static void rapl_close(void *opaque)
 static void find_dead(struct state *state)
 {
     struct gt_rapl_zones *zones = &state->zones;
-    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    bool any = false;
+    for (int i = 0; i < zones->count; i++)
+        any |= zones->zone[i].fd >= 0;
+    if (!any)
+        return; /* nothing to wait for */
+    nanosleep(&(struct timespec){.tv_nsec = 2500000}, NULL);
     gt_rapl_read(zones, gt_clock_monotonic(state->clock));
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
