@@ -4,7 +4,6 @@
  * is what the original gpu_tracker reports. It leaves tmpfs and shared anonymous memory out, for the kernel counts them as page
  * cache. In a container whose figures do not fit together it is MemTotal less what is free. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,13 +49,21 @@ static void read_memory(struct state *state)
 /* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guest time is part of user and nice. Seconds. */
 static double busy_time(int fd)
 {
+    enum { USER, NICE, SYSTEM, IDLE, WAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
     char text[256];
-    double user, nice, system, idle, wait = 0, irq = 0, softirq = 0, steal = 0;
-    if (fd < 0 || gt_root_reread(fd, text, sizeof text) <= 0 ||
-        sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle, &wait, &irq, &softirq,
-               &steal) < 4)
+    if (fd < 0 || gt_root_reread(fd, text, sizeof text) <= 0 || strncmp(text, "cpu ", 4) != 0)
         return NAN;
-    return (user + nice + system + irq + softirq + steal) / (double)sysconf(_SC_CLK_TCK);
+    unsigned long long field[FIELDS] = {0};
+    int count = 0;
+    for (char *at = text + 4, *end; count < FIELDS; at = end, count++) {
+        field[count] = strtoull(at, &end, 10);
+        if (end == at)
+            break;
+    }
+    if (count <= IDLE)
+        return NAN;
+    unsigned long long busy = field[USER] + field[NICE] + field[SYSTEM] + field[IRQ] + field[SOFTIRQ] + field[STEAL];
+    return (double)busy / (double)sysconf(_SC_CLK_TCK);
 }
 
 static void host_close(void *opaque)

@@ -73,6 +73,8 @@ static void wait_for_work(struct gt_store *store, int64_t not_before_ns)
         store->idle = true;
         pthread_cond_wait(&store->wake, &store->lock);
     }
+    if (gt_clock_monotonic(&gt_clock_system) >= not_before_ns)
+        return;
     struct timespec until = moment(not_before_ns);
     while (!store->closing && pthread_cond_timedwait(&store->wake, &store->lock, &until) == 0)
         ;
@@ -200,13 +202,14 @@ static struct slot *take_slot(struct gt_store *store, size_t rows)
     return NULL;
 }
 
-static void enqueue(struct gt_store *store, const struct gt_sample *sample)
+/* With the lock held; whether the writer sleeps and has to be woken. */
+static bool enqueue(struct gt_store *store, const struct gt_sample *sample)
 {
     size_t rows = store->detail ? sample->row_count : GT_FIXED_ROWS;
     struct slot *slot = take_slot(store, rows);
     if (!slot) {
         store->dropped++;
-        return;
+        return false;
     }
     gt_sample_copy_set(&slot->copy, sample, rows);
     slot->next = NULL;
@@ -215,9 +218,9 @@ static void enqueue(struct gt_store *store, const struct gt_sample *sample)
     else
         store->first = slot;
     store->last = slot;
-    if (store->idle)
-        pthread_cond_signal(&store->wake);
+    bool was_idle = store->idle;
     store->idle = false; /* one signal is enough */
+    return was_idle;
 }
 
 int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struct gt_error *error)
@@ -228,9 +231,10 @@ int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struc
             return status;
     }
     pthread_mutex_lock(&store->lock);
-    if (!store->failure.code)
-        enqueue(store, sample);
+    bool wake = !store->failure.code && enqueue(store, sample);
     pthread_mutex_unlock(&store->lock);
+    if (wake) /* after the lock is free, or the writer would wake up to wait for it */
+        pthread_cond_signal(&store->wake);
     return 0;
 }
 
