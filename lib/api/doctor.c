@@ -1,5 +1,7 @@
 /* Every metric, where it comes from on this machine, and what would enable the rest. */
-#include <math.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "api/tracker.h"
 #include "report/report.h"
@@ -10,62 +12,120 @@ static const char *state_name(enum gt_state state)
     return names[state];
 }
 
-static void add_columns(struct gt_node *table)
+/* A collector, or one of the sources below that are none. */
+struct source {
+    const char *name;
+    const enum gt_metric_id *metrics;
+    size_t metric_count;
+    struct gt_availability availability;
+};
+
+enum { OTHER_SOURCES = 3 };
+
+struct doctor {
+    struct source *source;
+    size_t count;
+};
+
+static void add_source(struct doctor *doctor, const char *name, const enum gt_metric_id *metrics, size_t metric_count,
+                       const struct gt_availability *availability)
 {
-    gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, "");
-    gt_table_column(table, "collector", "Collector", GT_CELL_TEXT, "");
-    gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
-    gt_table_column(table, "source", "Source", GT_CELL_TEXT, "");
-    gt_table_column(table, "refresh", "Refresh", GT_CELL_NUMBER, "seconds");
-    gt_table_column(table, "reason", "Reason", GT_CELL_TEXT, "");
-    gt_table_column(table, "remedy", "Would enable it", GT_CELL_TEXT, "");
+    doctor->source[doctor->count++] = (struct source){name, metrics, metric_count, *availability};
 }
 
-static void add_row(struct gt_node *table, const char *metric, const char *collector,
-                    const struct gt_availability *availability)
-{
-    gt_table_text(table, metric);
-    gt_table_text(table, collector);
-    gt_table_text(table, state_name(availability->state));
-    gt_table_text(table, availability->source);
-    gt_table_number(table, availability->refresh);
-    gt_table_text(table, availability->reason);
-    gt_table_text(table, availability->remedy);
-}
-
-static void add_metric(struct gt_node *table, const struct gt_sampler *sampler, enum gt_metric_id id)
-{
-    for (size_t i = 0; i < sampler->source_count; i++) {
-        const struct gt_sampler_source *source = &sampler->source[i];
-        for (size_t k = 0; k < source->type->metric_count; k++)
-            if (source->type->metrics[k] == id)
-                add_row(table, gt_metrics[id].name, source->type->name, &source->availability);
-    }
-}
-
-/* How memory shared in the tree is counted once: no collector, but a source like any other. */
-static void add_walks(struct gt_node *table, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
+/* How memory shared in the tree is counted once. */
+static void add_walks(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
     static const enum gt_metric_id walked[] = {GT_RAM_PRIVATE, GT_RAM_SHARED};
     struct gt_memory *memory = NULL;
     struct gt_availability availability = {0};
     gt_memory_open(&memory, &sampler->root, options ? options->memory : NULL, &availability, NULL);
     gt_memory_close(memory);
-    for (size_t i = 0; i < sizeof walked / sizeof *walked; i++)
-        add_row(table, gt_metrics[walked[i]].name, "memory", &availability);
+    add_source(doctor, "memory", walked, sizeof walked / sizeof *walked, &availability);
 }
 
 /* Exact counts of processes and threads, and peaks of processes that ended. */
-static void add_events(struct gt_node *table, const struct gt_sampler *sampler)
+static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
 {
     static const enum gt_metric_id counted[] = {GT_PROCESSES_STARTED, GT_PROCESSES_PEAK, GT_THREADS_PEAK};
+    static const enum gt_metric_id recorded[] = {GT_RAM_PEAK};
     struct gt_follow follow;
     if (gt_follow_open(&follow, &sampler->root, NULL) < 0)
         return;
-    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
-        add_row(table, gt_metrics[counted[i]].name, "events", &follow.availability[GT_EVENTS_FORKS]);
-    add_row(table, gt_metrics[GT_RAM_PEAK].name, "events", &follow.availability[GT_EVENTS_RECORDS]);
+    add_source(doctor, "events", counted, sizeof counted / sizeof *counted, &follow.availability[GT_EVENTS_FORKS]);
+    add_source(doctor, "exit records", recorded, sizeof recorded / sizeof *recorded,
+               &follow.availability[GT_EVENTS_RECORDS]);
     gt_follow_close(&follow);
+}
+
+static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
+{
+    for (size_t i = 0; i < sampler->source_count; i++) {
+        const struct gt_sampler_source *source = &sampler->source[i];
+        add_source(doctor, source->type->name, source->type->metrics, source->type->metric_count,
+                   &source->availability);
+    }
+    add_walks(doctor, sampler, options);
+    add_events(doctor, sampler);
+}
+
+static bool gives(const struct source *source, enum gt_metric_id id)
+{
+    for (size_t i = 0; i < source->metric_count; i++)
+        if (source->metrics[i] == id)
+            return true;
+    return false;
+}
+
+/* The names of the sources of a metric: the ready ones, or where none is ready all that could be. */
+static void add_metric(struct gt_node *table, const struct doctor *doctor, enum gt_metric_id id)
+{
+    bool is_ready = false, is_known = false;
+    for (size_t i = 0; i < doctor->count; i++)
+        if (gives(&doctor->source[i], id)) {
+            is_known = true;
+            is_ready = is_ready || doctor->source[i].availability.state == GT_READY;
+        }
+    if (!is_known)
+        return;
+    char names[256] = "";
+    for (size_t i = 0, used = 0; i < doctor->count && used < sizeof names; i++)
+        if (gives(&doctor->source[i], id) && is_ready == (doctor->source[i].availability.state == GT_READY))
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     doctor->source[i].name);
+    gt_table_text(table, gt_metrics[id].name);
+    gt_table_text(table, is_ready ? "ready" : "missing");
+    gt_table_text(table, names);
+}
+
+static void add_metrics(struct gt_node *root, const struct doctor *doctor)
+{
+    struct gt_node *table = gt_report_table(root, "metrics", "Metrics");
+    gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, "");
+    gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
+    gt_table_column(table, "sources", "Sources", GT_CELL_TEXT, "");
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        add_metric(table, doctor, id);
+}
+
+static void add_sources(struct gt_node *root, const struct doctor *doctor)
+{
+    struct gt_node *table = gt_report_table(root, "sources", "Sources");
+    gt_table_column(table, "source", "Source", GT_CELL_TEXT, "");
+    gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
+    gt_table_column(table, "interface", "Interface", GT_CELL_TEXT, "");
+    gt_table_column(table, "refresh", "Refresh", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "reason", "Reason", GT_CELL_TEXT, "");
+    gt_table_column(table, "remedy", "Would enable it", GT_CELL_TEXT, "");
+    for (size_t i = 0; i < doctor->count; i++) {
+        const struct gt_availability *availability = &doctor->source[i].availability;
+        gt_table_text(table, doctor->source[i].name);
+        gt_table_text(table, state_name(availability->state));
+        gt_table_text(table, availability->source);
+        gt_table_number(table, availability->refresh);
+        gt_table_text(table, availability->reason);
+        gt_table_text(table, availability->remedy);
+    }
 }
 
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error)
@@ -81,16 +141,15 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
     if (status < 0)
         return status;
     struct gt_report *report = NULL;
-    status = gt_report_new(&report, "doctor", error);
+    struct doctor doctor = {.source = calloc(sampler.source_count + OTHER_SOURCES, sizeof *doctor.source)};
+    status = doctor.source ? gt_report_new(&report, "doctor", error) : gt_error_system(error, ENOMEM, "doctor");
     if (status >= 0) {
-        struct gt_node *table = gt_report_table(gt_report_root(report), "metrics", "Metrics");
-        add_columns(table);
-        for (int id = 0; id < GT_METRIC_COUNT; id++)
-            add_metric(table, &sampler, id);
-        add_walks(table, &sampler, options);
-        add_events(table, &sampler);
+        gather(&doctor, &sampler, options);
+        add_metrics(gt_report_root(report), &doctor);
+        add_sources(gt_report_root(report), &doctor);
         *ret = report;
     }
+    free(doctor.source);
     gt_sampler_close(&sampler);
     return status;
 }

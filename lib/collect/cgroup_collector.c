@@ -15,7 +15,9 @@ static int open_group(void **ret, const struct gt_collect_options *options, stru
     *ret = NULL;
     *availability = (struct gt_availability){.state = GT_READY, .source = "control group of the job"};
     if (!options->cgroup)
-        return gt_unavailable(availability, GT_ABSENT, NULL, "the job has no control group of its own");
+        return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
+                              options->pid ? "the job has no control group of its own"
+                                           : "a job that is started gets a group of its own where it may have one");
     const char *memory = gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY);
     const char *peak = gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY_PEAK);
     if (!memory)
