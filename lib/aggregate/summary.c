@@ -13,6 +13,7 @@ static void clear(struct gt_statistic statistics[GT_METRIC_COUNT])
 void gt_summary_init(struct gt_summary *summary)
 {
     memset(summary, 0, sizeof *summary);
+    gt_history_init(&summary->history);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         clear(summary->of[scope]);
         summary->shared_at_peak[scope] = NAN;
@@ -59,6 +60,7 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
     if (!summary->samples++)
         summary->first_real_ns = sample->real_ns;
     summary->last_real_ns = sample->real_ns;
+    gt_history_add(&summary->history, sample);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         const double *value = sample->row[scope].value;
         if (!(value[GT_RAM] <= summary->of[scope][GT_RAM].max) && !isnan(value[GT_RAM]))

@@ -2,7 +2,7 @@
 #ifndef GT_AGGREGATE_SUMMARY_H
 #define GT_AGGREGATE_SUMMARY_H
 
-#include "sample/sample.h"
+#include "aggregate/history.h"
 
 struct gt_statistic {
     uint64_t count; /* samples that had the metric */
@@ -16,6 +16,7 @@ struct gt_summary {
     double shared_at_peak[GT_FIXED_ROWS];                   /* RAM_SHARED in the sample with the largest RAM */
     struct gt_statistic (*gpu)[GT_METRIC_COUNT];            /* [index in gt_machine.gpu][metric] */
     size_t gpu_count;
+    struct gt_history history;
 };
 
 void gt_summary_init(struct gt_summary *summary);

@@ -48,21 +48,23 @@ static void add_max_ram(const struct gt_usage *usage, struct gt_node *root)
 }
 
 /* The original has 0.0 for everything about GPUs on a machine without one. */
-static double gpu_figure(const struct gt_usage *usage, double value)
+static void add_gpu_number(const struct gt_usage *usage, struct gt_node *section, const char *key, const char *title,
+                           double value)
 {
-    return usage->machine->gpu_count == 0 && isnan(value) ? 0.0 : value;
+    bool is_absent = usage->machine->gpu_count == 0 && !(value > 0);
+    struct gt_node *number = gt_report_number(section, key, title, is_absent ? NAN : value, NULL);
+    gt_node_flags(number, is_absent ? GT_ORIGINAL_ZERO : 0);
 }
 
 static void add_max_gpu_ram(const struct gt_usage *usage, struct gt_node *root)
 {
     struct gt_node *section = gt_report_section(root, "max_gpu_ram", "Max GPU RAM");
-    double capacity = gpu_figure(usage, usage->machine->gpu_ram_capacity);
     gt_report_text(section, "unit", "Unit", usage->machine->gpu_ram_unit);
-    gt_report_number(section, "system_capacity", "System capacity", capacity / usage->gpu_ram_unit, NULL);
-    for (int i = 0; i < SCOPES; i++) {
-        double value = gpu_figure(usage, largest(usage, scopes[i].scope, GT_GPU_RAM));
-        gt_report_number(section, scopes[i].key, scopes[i].title, value / usage->gpu_ram_unit, NULL);
-    }
+    add_gpu_number(usage, section, "system_capacity", "System capacity",
+                   usage->machine->gpu_ram_capacity / usage->gpu_ram_unit);
+    for (int i = 0; i < SCOPES; i++)
+        add_gpu_number(usage, section, scopes[i].key, scopes[i].title,
+                       largest(usage, scopes[i].scope, GT_GPU_RAM) / usage->gpu_ram_unit);
 }
 
 static void add_percentages(struct gt_node *section, double max, double mean, int units)
@@ -107,10 +109,14 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *root)
     struct gt_node *section = gt_report_section(root, "gpu_utilization", "GPU utilization");
     gt_report_integer(section, "system_gpu_count", "System GPU count", machine->gpu_count, NULL);
     gt_report_integer(section, "n_expected_gpus", "Number of expected GPUs", machine->expected_gpus, NULL);
-    double max = gpu_figure(usage, largest(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION));
-    double mean = gpu_figure(usage, gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION));
-    add_percentages(gt_report_section(section, "gpu_percentages", "GPU percentages"), max, mean,
-                    machine->expected_gpus);
+    double max = largest(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) * 100;
+    double mean = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) * 100;
+    double share = machine->expected_gpus > 0 ? machine->expected_gpus : 1;
+    struct gt_node *percentages = gt_report_section(section, "gpu_percentages", "GPU percentages");
+    add_gpu_number(usage, percentages, "max_sum_percent", "Max sum percent", max);
+    add_gpu_number(usage, percentages, "max_hardware_percent", "Max hardware percent", max / share);
+    add_gpu_number(usage, percentages, "mean_sum_percent", "Mean sum percent", mean);
+    add_gpu_number(usage, percentages, "mean_hardware_percent", "Mean hardware percent", mean / share);
 }
 
 static void add_compute_time(const struct gt_usage *usage, struct gt_node *root)
@@ -144,6 +150,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, co
     status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
         return status;
+    gt_usage_course(&usage, gt_report_root(report));
     gt_usage_original(&usage, gt_report_root(report));
     gt_usage_further(&usage, gt_report_root(report));
     gt_usage_provenance(&usage, gt_report_root(report));

@@ -117,7 +117,7 @@ static int put_nodes(struct gt_buffer *out, const struct gt_report *report, cons
     int status = 0;
     put_facts(out, report, section);
     for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
-        if (gt_node_is_fact(node))
+        if (gt_node_is_fact(node) || gt_node_flag_bits(node) & GT_ONLY_PICTURE)
             continue;
         size_t alike = gt_people_alike(node);
         if (alike > 1) {

@@ -245,6 +245,12 @@ double gt_node_number(const struct gt_node *node)
     return node->kind == GT_NODE_INTEGER ? (double)node->integer : NAN;
 }
 
+double gt_node_original(const struct gt_node *node)
+{
+    double number = gt_node_number(node);
+    return isnan(number) && node->flags & GT_ORIGINAL_ZERO ? 0.0 : number;
+}
+
 int64_t gt_node_integer(const struct gt_node *node)
 {
     return node->kind == GT_NODE_INTEGER ? node->integer : 0;

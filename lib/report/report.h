@@ -32,6 +32,8 @@ enum gt_node_flag {
                            list of objects; people see the first column without a title */
     GT_LIST = 8,  /* sections: JSON writes the children as a list, without their keys; text without their titles */
     GT_ROW = 16,  /* sections of facts: people see a table of one row */
+    GT_ONLY_PICTURE = 32, /* series: drawn in HTML, left out of every other format */
+    GT_ORIGINAL_ZERO = 64 /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
 };
 
 /* The two layouts of the text format, as the original's tracking and analysis have them. */
@@ -96,6 +98,7 @@ const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidde
 bool gt_node_is_fact(const struct gt_node *node); /* a number, integer, text or truth value */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
 double gt_node_number(const struct gt_node *node);
+double gt_node_original(const struct gt_node *node); /* the number as the original's formats have it */
 int64_t gt_node_integer(const struct gt_node *node);
 bool gt_node_bool(const struct gt_node *node);
 const char *gt_node_text(const struct gt_node *node); /* NULL: missing */

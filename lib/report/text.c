@@ -1,6 +1,7 @@
 /* Text for a terminal, in the two layouts of the original gpu_tracker: its tracking report, and its analyses with tables
  * as pandas prints them. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "report/format.h"
@@ -133,6 +134,15 @@ static size_t widest_title(const struct gt_node *section)
     return widest;
 }
 
+static void put_fact(struct text *text, const struct gt_node *fact)
+{
+    if (isnan(gt_node_number(fact)) && !isnan(gt_node_original(fact)))
+        gt_buffer_text(text->out, "0.0");
+    else
+        gt_people_fact(text->out, text->report, fact);
+    gt_buffer_char(text->out, '\n');
+}
+
 static int put_nodes(struct text *text, const struct gt_node *section, int level)
 {
     size_t widest = text->pandas ? widest_title(section) : 0;
@@ -143,8 +153,7 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
         if (gt_node_is_fact(node)) {
             size_t width = gt_people_width(gt_node_title(node));
             put_spaces(text, 1 + (widest > width ? widest - width : 0));
-            gt_people_fact(text->out, text->report, node);
-            gt_buffer_char(text->out, '\n');
+            put_fact(text, node);
         } else {
             gt_buffer_char(text->out, '\n');
             status = put_body(text, node, level + 1);

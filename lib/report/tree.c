@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+static const unsigned HIDDEN = GT_ONLY_PEOPLE | GT_ONLY_PICTURE;
+
 struct walk {
     const struct gt_tree_sink *sink;
     void *context;
@@ -108,8 +110,8 @@ static void walk_section(const struct walk *walk, const struct gt_node *section)
 {
     bool is_list = gt_node_flag_bits(section) & GT_LIST;
     (is_list ? walk->sink->list_begin : walk->sink->object_begin)(walk->context);
-    for (const struct gt_node *node = gt_node_visible(gt_node_child(section), GT_ONLY_PEOPLE); node;
-         node = gt_node_visible(gt_node_next(node), GT_ONLY_PEOPLE)) {
+    for (const struct gt_node *node = gt_node_visible(gt_node_child(section), HIDDEN); node;
+         node = gt_node_visible(gt_node_next(node), HIDDEN)) {
         if (!is_list)
             walk->sink->key(walk->context, gt_node_key(node));
         walk_node(walk, node);
@@ -123,7 +125,7 @@ static void walk_node(const struct walk *walk, const struct gt_node *node)
     case GT_NODE_SECTION: walk_section(walk, node); break;
     case GT_NODE_TABLE: walk_table(walk, node); break;
     case GT_NODE_SERIES: walk_series(walk, node); break;
-    case GT_NODE_NUMBER: walk->sink->number(walk->context, gt_node_number(node)); break;
+    case GT_NODE_NUMBER: walk->sink->number(walk->context, gt_node_original(node)); break;
     case GT_NODE_INTEGER: walk->sink->integer(walk->context, gt_node_integer(node)); break;
     case GT_NODE_TEXT: walk->sink->text(walk->context, gt_node_text(node)); break;
     case GT_NODE_BOOL: walk->sink->boolean(walk->context, gt_node_bool(node)); break;

@@ -42,7 +42,8 @@ static void begin(struct run *run)
 
 static void take_sample(struct run *run, size_t rows)
 {
-    struct gt_sample sample = {.real_ns = run->now += 1000000000, .row_count = rows, .row = run->row};
+    run->now += 1000000000;
+    struct gt_sample sample = {.real_ns = run->now, .monotonic_ns = run->now, .row_count = rows, .row = run->row};
     assert_int_equal(gt_summary_add(&run->summary, &sample), 0);
 }
 
@@ -152,22 +153,59 @@ static void cpu_means_are_total_time_over_elapsed(void **state)
     end(&run, report);
 }
 
-static void gpu_figures_are_zero_only_without_a_gpu(void **state)
+static void gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats(void **state)
 {
     (void)state;
+    static const struct {
+        const char *format, *has;
+    } formats[] = {
+        {"text", "\n   Descendants: 0.0\n"},
+        {"json", "\"descendants\": 0.0,"},
+        {"csv", "max_gpu_ram.descendants,,\n"},
+        {"markdown", "| Descendants | n/a |"},
+        {"html", "<th scope=\"row\">Descendants</th><td>n/a</td>"},
+    };
     struct run run;
     begin(&run);
     take_sample(&run, GT_FIXED_ROWS);
     gt_summary_outcome(&run.summary, &run.outcome);
     struct gt_report *report = report_of(&run);
-    assert_number(report, "max_gpu_ram.main", 0);
-    assert_number(report, "gpu_utilization.gpu_percentages.mean_sum_percent", 0);
+    assert_number(report, "max_gpu_ram.main", NAN);
+    assert_number(report, "gpu_utilization.gpu_percentages.mean_sum_percent", NAN);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        struct gt_buffer out = {0};
+        assert_int_equal(gt_report_write(report, formats[i].format, &out, NULL), 0);
+        if (!strstr(out.data, formats[i].has))
+            fail_msg("%s has no %s:\n%s", formats[i].format, formats[i].has, out.data);
+        gt_buffer_release(&out);
+    }
     assert_null(gt_node_find(gt_report_root(report), "gpus"));
     gt_report_free(report);
     run.machine.gpu_count = run.machine.expected_gpus = 1;
     report = report_of(&run);
     assert_number(report, "max_gpu_ram.main", NAN);
     assert_number(report, "gpu_utilization.gpu_percentages.mean_sum_percent", NAN);
+    end(&run, report);
+}
+
+static void only_html_has_pictures_of_the_course(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"text", "json", "csv", "markdown", "html"};
+    struct run run;
+    begin(&run);
+    for (int i = 0; i < 3; i++) {
+        ram(&run, GT_SCOPE_COMBINED, 1e9 * i, 0);
+        take_sample(&run, GT_FIXED_ROWS);
+    }
+    gt_summary_outcome(&run.summary, &run.outcome);
+    struct gt_report *report = report_of(&run);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        struct gt_buffer out = {0};
+        assert_int_equal(gt_report_write(report, formats[i], &out, NULL), 0);
+        assert_int_equal(strstr(out.data, "<svg") || strstr(out.data, "over_time"), !strcmp(formats[i], "html"));
+        gt_buffer_release(&out);
+    }
     end(&run, report);
 }
 
@@ -362,7 +400,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peak_is_the_high_water_mark_and_parts_add_up),
         cmocka_unit_test(cpu_means_are_total_time_over_elapsed),
-        cmocka_unit_test(gpu_figures_are_zero_only_without_a_gpu),
+        cmocka_unit_test(gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats),
+        cmocka_unit_test(only_html_has_pictures_of_the_course),
         cmocka_unit_test(each_gpu_has_its_row),
         cmocka_unit_test(counters_are_those_of_the_whole_run),
         cmocka_unit_test(every_figure_says_where_it_comes_from),
