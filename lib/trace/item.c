@@ -151,29 +151,23 @@ static int take_next(struct gt_item *item, struct gt_walk *walk, struct gt_span 
     return gt_walk_value(walk, &value) < 0 ? -EBADMSG : take_member(item, key, value);
 }
 
-int gt_item_parse(struct gt_item *ret, struct gt_span text)
+int gt_item_parse(struct gt_item *item, struct gt_span text)
 {
-    struct gt_item item = {.text = text};
     struct gt_walk walk;
     struct gt_span key;
-    bool any = false;
     int status = gt_walk_open(&walk, text);
     if (status < 0 || *text.text != '{')
         return -EBADMSG;
-    forget_arguments(&item);
-    while ((status = gt_walk_key(&walk, &key)) > 0) {
-        any = true;
-        if (take_next(&item, &walk, key) < 0)
+    *item = (struct gt_item){.text = text};
+    forget_arguments(item);
+    while ((status = gt_walk_key(&walk, &key)) > 0)
+        if (take_next(item, &walk, key) < 0)
             return -EBADMSG;
-    }
     if (status < 0 || !gt_walk_at_end(&walk))
         return -EBADMSG;
-    if (!any)
+    if (!walk.begun)
         return 1;
     if (walk.mended)
-        item.has |= GT_ITEM_MENDED;
-    if (!item.phase)
-        return -EBADMSG;
-    *ret = item;
-    return 0;
+        item->has |= GT_ITEM_MENDED;
+    return item->phase ? 0 : -EBADMSG;
 }

@@ -21,8 +21,8 @@ struct gt_item {
 };
 
 /* 0; 1 an empty object, as TensorFlow ends its lists with; -EBADMSG no event: no JSON, no "ph", or a time that is no
- * number. */
-int gt_item_parse(struct gt_item *ret, struct gt_span text);
+ * number. Only after 0 does *item mean something. */
+int gt_item_parse(struct gt_item *item, struct gt_span text);
 
 /* Read the columns again from item->args, which was changed. -EBADMSG. */
 int gt_item_arguments(struct gt_item *item);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { DEFAULT_BLOCK = 1 << 20 };
+enum { DEFAULT_BLOCK = 256 * 1024 }; /* with what is made of it, it stays in a core's cache */
 /* Text that is looked at again after damage is work without progress: no more than this for one file. */
 #define RESCAN_BUDGET (UINT64_C(4) << 30)
 

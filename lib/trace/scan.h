@@ -34,7 +34,7 @@ struct gt_batch {
 
 struct gt_scan;
 
-/* `input` stays the caller's. `block` bytes at a time, 0: 1 MiB. */
+/* `input` stays the caller's. `block` bytes at a time, 0: 256 KiB. */
 int gt_scan_open(struct gt_scan **ret, struct gt_input *input, enum gt_scan_form form, size_t block);
 /* 1 a batch, filled anew, with what was lost on the way; 0 the end, where `damage` may still tell something; negative
  * errors of the input. */
@@ -44,8 +44,10 @@ void gt_scan_close(struct gt_scan *scan);
 void gt_batch_release(struct gt_batch *batch);
 
 /* The end of the object that begins at `from` ('{'), behind its last brace; 0 when it does not end before `length`.
- * Reads up to GT_SCAN_PAD bytes past `length`. gt_scan_object_end_plain is the same, a byte at a time. */
+ * Reads up to GT_SCAN_PAD bytes past `length`. The same on processors without AVX2, and a byte at a time: _narrow and
+ * _plain. */
 size_t gt_scan_object_end(const char *text, size_t from, size_t length);
+size_t gt_scan_object_end_narrow(const char *text, size_t from, size_t length);
 size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length);
 /* Behind `from`, the first '{' that looks like the begin of an event: "}, {"" with any blanks; 0 when there is none. */
 size_t gt_scan_resume(const char *text, size_t from, size_t length);

@@ -1,4 +1,5 @@
-/* One thread reads and cuts, others parse, and the first again receives, batch after batch in the order of the text. */
+/* One thread reads and cuts, others parse, and the first again receives, batch after batch in the order of the text.
+ * While the batch that is due is not ready, the first parses as well. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,28 +24,28 @@ struct stream {
     struct gt_trace_damage *damage;
     struct job *job;
     size_t jobs;
+    size_t received; /* batches, in all */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool ends;
 };
 
-static int add_item(struct job *job, const struct gt_item *item, size_t entry)
+/* Room for one more. NULL without memory. */
+static struct gt_item *next_item(struct job *job)
 {
-    if (job->count == job->capacity) {
-        size_t capacity = job->capacity ? job->capacity * 2 : 4096;
-        struct gt_item *items = realloc(job->item, capacity * sizeof *items);
-        if (items)
-            job->item = items;
-        uint32_t *of = realloc(job->of, capacity * sizeof *of);
-        if (of)
-            job->of = of;
-        if (!items || !of)
-            return -ENOMEM;
-        job->capacity = capacity;
-    }
-    job->item[job->count] = *item;
-    job->of[job->count++] = (uint32_t)entry;
-    return 0;
+    if (job->count < job->capacity)
+        return &job->item[job->count];
+    size_t capacity = job->capacity ? job->capacity * 2 : 1024;
+    struct gt_item *items = realloc(job->item, capacity * sizeof *items);
+    if (items)
+        job->item = items;
+    uint32_t *of = realloc(job->of, capacity * sizeof *of);
+    if (of)
+        job->of = of;
+    if (!items || !of)
+        return NULL;
+    job->capacity = capacity;
+    return &job->item[job->count];
 }
 
 /* A damaged entry may hold several events, when a quote too many hid their borders: read what looks whole in it. */
@@ -58,11 +59,12 @@ static int salvage(struct job *job, struct gt_span text, size_t entry)
     uint64_t lost = text.length;
     while ((at = gt_scan_resume(text.text, at + 1, text.length))) {
         size_t end = gt_scan_object_end(text.text, at, text.length);
-        struct gt_item item;
-        if (!end || gt_item_parse(&item, (struct gt_span){text.text + at, end - at}) != 0)
-            continue;
-        if (add_item(job, &item, entry) < 0)
+        struct gt_item *item = next_item(job);
+        if (!item)
             return -ENOMEM;
+        if (!end || gt_item_parse(item, (struct gt_span){text.text + at, end - at}) != 0)
+            continue;
+        job->of[job->count++] = (uint32_t)entry;
         lost -= end - at;
         at = end - 2;
     }
@@ -77,39 +79,46 @@ static int parse(struct job *job)
         const struct gt_scan_entry *entry = &job->batch.entry[i];
         if (entry->key_length != SIZE_MAX)
             continue;
-        struct gt_item item;
         struct gt_span text = {job->batch.text + entry->value, entry->value_length};
-        int status = gt_item_parse(&item, text);
-        if (status < 0)
-            status = salvage(job, text, i);
-        else if (!status)
-            status = add_item(job, &item, i);
-        if (status < 0)
+        struct gt_item *item = next_item(job);
+        if (!item)
+            return -ENOMEM;
+        int status = gt_item_parse(item, text);
+        if (!status)
+            job->of[job->count++] = (uint32_t)i;
+        else if (status < 0 && (status = salvage(job, text, i)) < 0)
             return status;
     }
     return 0;
+}
+
+/* Of the batches that wait to be parsed the one that is due first. With the mutex held, which is released meanwhile.
+ * False when none waits. */
+static bool parse_one(struct stream *stream)
+{
+    struct job *job = NULL;
+    for (size_t i = 0; i < stream->jobs && !job; i++) {
+        struct job *next = &stream->job[(stream->received + i) % stream->jobs];
+        job = next->stage == CUT ? next : NULL;
+    }
+    if (!job)
+        return false;
+    job->stage = PARSING;
+    pthread_mutex_unlock(&stream->mutex);
+    job->status = parse(job);
+    pthread_mutex_lock(&stream->mutex);
+    job->stage = PARSED;
+    pthread_cond_broadcast(&stream->changed);
+    return true;
 }
 
 static void *work(void *context)
 {
     struct stream *stream = context;
     pthread_mutex_lock(&stream->mutex);
-    while (!stream->ends) {
-        struct job *job = NULL;
-        for (size_t i = 0; i < stream->jobs && !job; i++)
-            if (stream->job[i].stage == CUT)
-                job = &stream->job[i];
-        if (!job) {
+    while (!stream->ends)
+        if (!parse_one(stream))
             pthread_cond_wait(&stream->changed, &stream->mutex);
-            continue;
-        }
-        job->stage = PARSING;
-        pthread_mutex_unlock(&stream->mutex);
-        job->status = parse(job);
-        pthread_mutex_lock(&stream->mutex);
-        job->stage = PARSED;
-        pthread_cond_broadcast(&stream->changed);
-    }
     pthread_mutex_unlock(&stream->mutex);
     return NULL;
 }
@@ -150,6 +159,7 @@ static void put(struct stream *stream, struct job *job, enum stage stage)
 {
     pthread_mutex_lock(&stream->mutex);
     job->stage = stage;
+    stream->received += stage == FREE;
     pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->mutex);
 }
@@ -158,7 +168,8 @@ static void wait_for(struct stream *stream, const struct job *job)
 {
     pthread_mutex_lock(&stream->mutex);
     while (job->stage != PARSED)
-        pthread_cond_wait(&stream->changed, &stream->mutex);
+        if (!parse_one(stream))
+            pthread_cond_wait(&stream->changed, &stream->mutex);
     pthread_mutex_unlock(&stream->mutex);
 }
 
@@ -166,11 +177,11 @@ static void wait_for(struct stream *stream, const struct job *job)
 static int feed(struct stream *stream, struct gt_scan *scan, struct gt_error *error)
 {
     struct gt_trace_damage last = {0};
-    size_t cut = 0, received = 0;
+    size_t cut = 0;
     bool more = true;
     int status = 0;
-    while (status >= 0 && (more || received < cut)) {
-        while (more && status >= 0 && cut - received < stream->jobs) {
+    while (status >= 0 && (more || stream->received < cut)) {
+        while (more && status >= 0 && cut - stream->received < stream->jobs) {
             struct job *job = &stream->job[cut % stream->jobs];
             status = gt_scan_next(scan, &job->batch, error);
             more = status > 0;
@@ -179,9 +190,9 @@ static int feed(struct stream *stream, struct gt_scan *scan, struct gt_error *er
             else if (++cut)
                 put(stream, job, CUT);
         }
-        if (status < 0 || received == cut)
+        if (status < 0 || stream->received == cut)
             break;
-        struct job *job = &stream->job[received++ % stream->jobs];
+        struct job *job = &stream->job[stream->received % stream->jobs];
         wait_for(stream, job);
         status = deliver(stream, job, error);
         put(stream, job, FREE);
@@ -196,7 +207,7 @@ static int run_together(struct stream *stream, struct gt_scan *scan, int threads
     int started = 0;
     pthread_mutex_init(&stream->mutex, NULL);
     pthread_cond_init(&stream->changed, NULL);
-    while (started < threads && pthread_create(&thread[started], NULL, work, stream) == 0)
+    while (started < threads - 1 && pthread_create(&thread[started], NULL, work, stream) == 0)
         started++;
     int status = started ? feed(stream, scan, error) : run_alone(stream, scan, error);
     pthread_mutex_lock(&stream->mutex);

@@ -204,7 +204,7 @@ struct gt_trace_options {
     const char *const *arguments;            /* NULL-terminated: arguments of events to keep; NULL none */
     bool no_events, no_samples, no_profiles; /* count them, do not keep them */
     int threads;                             /* 0: one for each core */
-    size_t block;                            /* bytes read at a time; 0: 1 MiB */
+    size_t block;                            /* bytes read at a time; 0: 256 KiB */
     uint64_t ceiling;                        /* bytes of text that one file may inflate to; 0: 1 TiB */
 };
 #define GT_TRACE_OPTIONS ((struct gt_trace_options){.start = -GT_TRACE_EVER, .end = GT_TRACE_EVER})

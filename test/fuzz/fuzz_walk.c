@@ -1,4 +1,4 @@
-/* The scanner's two ways of finding braces agree, and the walk ends. */
+/* The scanner's three ways of finding braces agree, and the walk ends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text + 1, data, size);
     memset(text + size + 1, 0, GT_SCAN_PAD);
     size_t end = gt_scan_object_end(text, 0, size + 1);
-    if (end != gt_scan_object_end_plain(text, 0, size + 1))
+    if (end != gt_scan_object_end_plain(text, 0, size + 1) || end != gt_scan_object_end_narrow(text, 0, size + 1))
         abort();
     struct gt_item item;
     struct gt_buffer plain = {0};

@@ -320,7 +320,9 @@ static void braces_end_where_a_plain_reading_says(void **state)
         for (size_t i = 1; i < length; i++)
             text[i] = round % 3 ? (rand_r(&seed) % 9 ? 'x' : letters[rand_r(&seed) % 15]) : letters[rand_r(&seed) % 15];
         memset(text + length, 0, GT_SCAN_PAD);
-        assert_int_equal(gt_scan_object_end(text, 0, length), gt_scan_object_end_plain(text, 0, length));
+        size_t end = gt_scan_object_end_plain(text, 0, length);
+        assert_int_equal(gt_scan_object_end(text, 0, length), end);
+        assert_int_equal(gt_scan_object_end_narrow(text, 0, length), end);
     }
 }
 
