@@ -282,6 +282,12 @@ int gt_recording_samples(const char *path, const struct gt_time_span *spans, siz
                          struct gt_error *error);
 /* What a recording says of its machine and units: one row. */
 int gt_recording_static(const char *path, struct gt_dataset **ret, struct gt_error *error);
+/* What a recording has of a column at moments of your choosing, in the column's unit: accuracy of each epoch against joules
+ * ("combined_energy"). Linear between the samples around a moment, NaN before the first and after the last. `column` may be
+ * several, added up: "combined_cpu_energy+combined_gpu_energy". `times` are seconds since the epoch, in any order; `values`
+ * has as many. -ENOENT names a column that the recording has not. */
+int gt_recording_interpolate(const char *path, const char *column, const double *times, size_t count, double *values,
+                             struct gt_error *error);
 /* Every call of every block in sub-tracking files and folders of them, by start: code_block_name, process_id, thread_id,
  * call, start, stop (seconds since the epoch; missing when it never ended), elapsed and self (seconds). */
 int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt_error *error);

@@ -137,6 +137,7 @@ void gt_attribution_show(const struct gt_attribution *attribution, double *syste
         [GT_ENERGY_DRAM] = {GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT, GT_DRAM_ENERGY_UNATTRIBUTED},
         [GT_ENERGY_GPU] = {GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE, GT_GPU_ENERGY_UNATTRIBUTED},
     };
+    double all = NAN;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_energy *energy = &attribution->energy[i];
         if (!energy->is_measured)
@@ -147,5 +148,7 @@ void gt_attribution_show(const struct gt_attribution *attribution, double *syste
         if (metrics[i].idle != GT_METRIC_COUNT)
             system[metrics[i].idle] = energy->idle;
         system[metrics[i].unattributed] = energy->unattributed;
+        all = (isnan(all) ? 0 : all) + energy->job;
     }
+    job[GT_ENERGY] = all;
 }

@@ -1,0 +1,97 @@
+#include "aggregate/curve.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gt_curve_init(struct gt_curve *curve, size_t width)
+{
+    *curve = (struct gt_curve){.width = width};
+}
+
+void gt_curve_release(struct gt_curve *curve)
+{
+    free(curve->point);
+    *curve = (struct gt_curve){.width = curve->width};
+}
+
+static double *point_of(const struct gt_curve *curve, size_t point)
+{
+    return curve->point + point * (curve->width + 1);
+}
+
+double gt_curve_time(const struct gt_curve *curve, size_t point)
+{
+    return *point_of(curve, point);
+}
+
+double gt_curve_value(const struct gt_curve *curve, size_t point, size_t quantity)
+{
+    return point_of(curve, point)[1 + quantity];
+}
+
+static int grow(struct gt_curve *curve)
+{
+    size_t capacity = curve->capacity ? curve->capacity * 2 : 256;
+    double *point = reallocarray(curve->point, capacity, (curve->width + 1) * sizeof *point);
+    if (!point)
+        return -ENOMEM;
+    curve->point = point;
+    curve->capacity = capacity;
+    return 0;
+}
+
+int gt_curve_add(struct gt_curve *curve, double time, const double *values)
+{
+    if (isnan(time))
+        return 0;
+    if (curve->count == curve->capacity && grow(curve) < 0)
+        return -ENOMEM;
+    double *point = point_of(curve, curve->count);
+    *point = time;
+    memcpy(point + 1, values, curve->width * sizeof *values);
+    curve->is_unsorted |= curve->count && time < gt_curve_time(curve, curve->count - 1);
+    curve->count++;
+    return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+void gt_curve_finish(struct gt_curve *curve)
+{
+    if (curve->is_unsorted)
+        qsort(curve->point, curve->count, (curve->width + 1) * sizeof *curve->point, by_time);
+    curve->is_unsorted = false;
+}
+
+size_t gt_curve_find(const struct gt_curve *curve, double time)
+{
+    size_t low = 0, high = curve->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (gt_curve_time(curve, middle) <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+double gt_curve_at(const struct gt_curve *curve, double time, size_t quantity)
+{
+    size_t after = isnan(time) ? 0 : gt_curve_find(curve, time);
+    if (!after)
+        return NAN;
+    double begin = gt_curve_time(curve, after - 1), value = gt_curve_value(curve, after - 1, quantity);
+    if (begin == time)
+        return value;
+    if (after == curve->count)
+        return NAN;
+    double share = (time - begin) / (gt_curve_time(curve, after) - begin);
+    return value + share * (gt_curve_value(curve, after, quantity) - value);
+}

@@ -1,0 +1,79 @@
+/* What a recording measured, at the moments of another time base. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregate/curve.h"
+#include "gpu_tracker.h"
+#include "store/store.h"
+
+/* The columns of "combined_cpu_energy+combined_gpu_energy". */
+struct sum {
+    struct gt_columns columns; /* keep the names */
+    const struct gt_column *column[GT_CURVE_VALUES];
+    size_t count;
+};
+
+static int add_column(struct sum *sum, const struct gt_recording *recording, const char *path, const char *name,
+                      struct gt_error *error)
+{
+    int index = gt_store_column_find(&sum->columns, name);
+    if (index < 0 || !gt_recording_has(recording, name))
+        return gt_error_set(error, ENOENT, "%s has no column \"%s\"", path, name);
+    if (sum->count == GT_CURVE_VALUES)
+        return gt_error_set(error, E2BIG, "at most %d columns can be added up", GT_CURVE_VALUES);
+    sum->column[sum->count++] = &sum->columns.column[index];
+    return 0;
+}
+
+static int choose(struct sum *sum, struct gt_recording *recording, const char *path, const char *names,
+                  struct gt_error *error)
+{
+    const char *wanted[GT_CURVE_VALUES + 1];
+    int status = 0;
+    gt_store_columns(&sum->columns, gt_recording_machine(recording));
+    for (const char *name = names; status == 0 && name; name = strchr(name, '+') ? strchr(name, '+') + 1 : NULL) {
+        char one[64];
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(name, "+"), name);
+        status = add_column(sum, recording, path, one, error);
+    }
+    for (size_t i = 0; i < sum->count; i++)
+        wanted[i] = sum->column[i]->name;
+    return status < 0 ? status : gt_recording_columns(recording, wanted, sum->count, error);
+}
+
+static int read_curve(struct gt_curve *curve, struct gt_recording *recording, const struct sum *sum, const char *path,
+                      struct gt_error *error)
+{
+    const struct gt_column *time = &sum->columns.column[gt_store_column_find(&sum->columns, "timestamp")];
+    const struct gt_sample *sample;
+    int status;
+    while ((status = gt_recording_next(recording, &sample, error)) > 0) {
+        double value = 0;
+        for (size_t i = 0; i < sum->count; i++)
+            value += gt_store_column_value(sum->column[i], sample);
+        if (value == value && gt_curve_add(curve, gt_store_column_value(time, sample), &value) < 0)
+            return gt_error_system(error, ENOMEM, "%s", path);
+    }
+    gt_curve_finish(curve);
+    return status;
+}
+
+int gt_recording_interpolate(const char *path, const char *column, const double *times, size_t count, double *values,
+                             struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    struct sum sum = {0};
+    struct gt_curve curve;
+    gt_curve_init(&curve, 1);
+    int status = gt_recording_open(&recording, path, error);
+    if (status >= 0)
+        status = choose(&sum, recording, path, column, error);
+    if (status >= 0)
+        status = read_curve(&curve, recording, &sum, path, error);
+    for (size_t i = 0; status >= 0 && i < count; i++)
+        values[i] = gt_curve_at(&curve, times[i], 0);
+    gt_recording_close(recording);
+    gt_curve_release(&curve);
+    return status;
+}

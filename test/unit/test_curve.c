@@ -1,0 +1,116 @@
+/* Quantities at moments between samples. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "aggregate/curve.h"
+#include "support/recorder.h"
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    recorder_folder(folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    recorder_remove(folder);
+    return 0;
+}
+
+static void between_two_points_it_is_linear(void **state)
+{
+    (void)state;
+    struct gt_curve curve;
+    gt_curve_init(&curve, 2);
+    assert_int_equal(gt_curve_add(&curve, 10, (double[]){100, 0}), 0);
+    assert_int_equal(gt_curve_add(&curve, 14, (double[]){300, -8}), 0);
+    assert_int_equal(gt_curve_add(&curve, 12, (double[]){200, -1}), 0); /* the clock was set back */
+    assert_int_equal(gt_curve_add(&curve, NAN, (double[]){999, 999}), 0);
+    gt_curve_finish(&curve);
+    assert_int_equal(curve.count, 3);
+    assert_float_equal(gt_curve_at(&curve, 10, 0), 100, 0);
+    assert_float_equal(gt_curve_at(&curve, 11, 0), 150, 1e-9);
+    assert_float_equal(gt_curve_at(&curve, 13, 1), -4.5, 1e-9);
+    assert_float_equal(gt_curve_at(&curve, 14, 1), -8, 0);
+    assert_true(isnan(gt_curve_at(&curve, 9.999, 0)));
+    assert_true(isnan(gt_curve_at(&curve, 14.001, 0)));
+    assert_true(isnan(gt_curve_at(&curve, NAN, 0)));
+    gt_curve_release(&curve);
+}
+
+static void a_curve_without_points_is_nowhere(void **state)
+{
+    (void)state;
+    struct gt_curve curve;
+    gt_curve_init(&curve, 1);
+    gt_curve_finish(&curve);
+    assert_true(isnan(gt_curve_at(&curve, 0, 0)));
+    gt_curve_release(&curve);
+}
+
+static double seconds(int64_t ns)
+{
+    return (double)(ns / 1000000000) + (double)(ns % 1000000000) / 1e9;
+}
+
+static void a_recording_is_asked_at_other_times(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"epochs.csv", "epochs.sqlite"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = recorder_path(folder, names[i]);
+        recorder_write(path, 10, false);
+        double first = seconds(recorder_sample(0)->real_ns), last = seconds(recorder_sample(9)->real_ns);
+        double begin = recorder_value(0, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_ENERGY);
+        double end = recorder_value(9, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_ENERGY);
+        double times[] = {last, first + 0.25 * (last - first), first, first - 1, last + 1}, values[5];
+        struct gt_error error = {0};
+        assert_int_equal(gt_recording_interpolate(path, "combined_energy", times, 5, values, &error), 0);
+        assert_string_equal(error.text, "");
+        assert_float_equal(values[2], begin, 1e-6);
+        assert_float_equal(values[0], end, 1e-6);
+        assert_true(values[1] > fmin(begin, end) && values[1] < fmax(begin, end));
+        assert_true(isnan(values[3]) && isnan(values[4]));
+        double parts[5], sum[5];
+        assert_int_equal(gt_recording_interpolate(path, "combined_cpu_energy", times, 5, parts, &error), 0);
+        assert_int_equal(
+            gt_recording_interpolate(path, "combined_cpu_energy+combined_cpu_energy", times, 5, sum, &error), 0);
+        assert_float_equal(sum[1], 2 * parts[1], 1e-6);
+    }
+}
+
+static void an_unknown_column_is_named(void **state)
+{
+    (void)state;
+    const char *path = recorder_path(folder, "named.csv");
+    struct gt_error error = {0};
+    double time = 0, value;
+    recorder_write(path, 3, false);
+    assert_int_equal(gt_recording_interpolate(path, "combined_energy+joules", &time, 1, &value, &error), -ENOENT);
+    assert_non_null(strstr(error.text, "\"joules\""));
+    error = (struct gt_error){0};
+    assert_true(gt_recording_interpolate(recorder_path(folder, "none.csv"), "main_ram", &time, 1, &value, &error) < 0);
+    assert_non_null(strstr(error.text, "none.csv"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(between_two_points_it_is_linear),
+        cmocka_unit_test(a_curve_without_points_is_nowhere),
+        cmocka_unit_test(a_recording_is_asked_at_other_times),
+        cmocka_unit_test(an_unknown_column_is_named),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
