@@ -117,6 +117,19 @@ test: python
 	@$(MAKE) -s fuzz-build
 	@$(PYTHON) tools/run-tests all
 
+# The training frameworks themselves, which are too large to come with every test.
+FRAMEWORKS := build/frameworks/bin/python
+test-frameworks: python
+	@$(MAKE) -s build/frameworks/installed
+	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
+	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py
+
+build/frameworks/installed: tools/requirements-frameworks.txt
+	@$(SAY) "PIP $(<F)"
+	$(Q).venv/bin/python -m venv build/frameworks
+	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
 # Only the unit tests, only the release build.
 check: all unit
 	@python3 tools/run-tests unit
@@ -154,4 +167,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all unit test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test check fuzz-build fuzz valgrind bench lint format install clean
+        run python test test-frameworks check fuzz-build fuzz valgrind bench lint format install clean

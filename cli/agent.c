@@ -162,6 +162,18 @@ static void tick(struct agent *agent)
     save_backup(agent);
 }
 
+static double energy(const struct agent *agent)
+{
+    static const char *const meters[] = {"cpu_energy", "dram_energy", "gpu_energy"};
+    double joules = NAN;
+    for (size_t i = 0; i < sizeof meters / sizeof *meters; i++) {
+        double value = gt_tracker_value(agent->tracker, GT_SCOPE_SYSTEM, gt_metric_find(meters[i]));
+        if (!isnan(value))
+            joules = isnan(joules) ? value : joules + value;
+    }
+    return joules;
+}
+
 static void next_window(struct agent *agent)
 {
     struct gt_error error = {0};
@@ -170,7 +182,7 @@ static void next_window(struct agent *agent)
     struct agent_window window = {
         .gpu_ram = gt_tracker_value(agent->tracker, GT_SCOPE_MAIN, gt_metric_find("gpu_ram")),
         .gpu_ram_peak = agent->gpu_ram_peak,
-        .gpu_energy = gt_tracker_value(agent->tracker, GT_SCOPE_SYSTEM, gt_metric_find("gpu_energy")),
+        .energy = energy(agent),
     };
     agent->gpu_ram_peak = window.gpu_ram;
     tell(agent, AGENT_WINDOW, &window, sizeof window);

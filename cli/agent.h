@@ -32,7 +32,7 @@ enum agent_request {
 struct agent_window {
     double gpu_ram;      /* bytes, of the tracked process, now */
     double gpu_ram_peak; /* bytes, the largest sample of the window */
-    double gpu_energy;   /* joules of all GPUs since tracking began */
+    double energy;       /* joules of the processors, the memory and the GPUs, those that tell, since tracking began */
 };
 
 /* Returns the exit status. */

@@ -179,7 +179,7 @@ static PyObject *window_of(const char *data, size_t length)
     struct agent_window window = {NAN, NAN, NAN};
     if (length == sizeof window)
         memcpy(&window, data, sizeof window);
-    return Py_BuildValue("(s(ddd))", "window", window.gpu_ram, window.gpu_ram_peak, window.gpu_energy);
+    return Py_BuildValue("(s(ddd))", "window", window.gpu_ram, window.gpu_ram_peak, window.energy);
 }
 
 static PyObject *error_of(const char *data, size_t length)

@@ -15,6 +15,7 @@ class Sampling:
 
     def __init__(self, process_id, options, warn, backup=None):
         self.owner = os.getpid()
+        self._windows_asked = 0
         self._warn = warn
         words = _core.command_line(options)
         if backup is not None:
@@ -37,9 +38,14 @@ class Sampling:
         raise TimeoutError(f"the sampler did not answer within {timeout} s")
 
     def window(self, timeout=5.0):
-        """(GPU memory in bytes now, its peak since the last call, joules since the start); NaN: not measured."""
+        """(GPU memory in bytes now, its peak since the last call, the machine's joules since the start); NaN: not known."""
         self._sampler.next_window()
-        return self._await("window", timeout)
+        self._windows_asked += 1
+        while True:  # past the answers that an interrupted call did not wait for
+            window = self._await("window", timeout)
+            self._windows_asked -= 1
+            if self._windows_asked == 0:
+                return window
 
     def finish(self, attempts, timeout):
         """The final report as (JSON text, text for people)."""

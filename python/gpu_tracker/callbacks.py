@@ -4,9 +4,11 @@
     model.fit(..., callbacks=[gpu_tracker.callbacks.keras()])          # Keras
     Trainer(..., callbacks=[gpu_tracker.callbacks.hugging_face()])     # Hugging Face transformers
 
-Each function imports its framework when it is called, and returns a callback that marks the blocks "epoch" and "step",
-and "validation" where the framework has it, as `SubTracker` does.
+Each function imports its framework when it is called, and returns a callback that marks blocks as `SubTracker` does:
+"epoch" and "step"; with Lightning and Keras also "validation" and "predict", with Lightning "test" and "sanity check".
+(Transformers tells its callbacks when an evaluation has ended, but not when one begins.)
 """
+from collections.abc import Callable
 from typing import Any
 
 from .sub_tracker import SubTracker
@@ -24,26 +26,60 @@ class Blocks:
 
     def __init__(self, sub_tracking_file: str | None = None, overwrite: bool = False) -> None:
         self._arguments = (None, sub_tracking_file, overwrite)
-        self._trackers: dict[str, SubTracker] = {}
-        self._open: list[str] = []
+        self._open: list[tuple[str, SubTracker]] = []
 
     def begin(self, name: str) -> None:
-        """A block begins; one of that name that never ended ends now."""
-        self.end(name)
-        if name not in self._trackers:
-            self._trackers[name] = SubTracker(name, *self._arguments)
-        self._trackers[name].__enter__()
-        self._open.append(name)
+        """A block begins. One of that name that is open was interrupted: it and what began inside never end."""
+        for depth, (opened, _) in enumerate(self._open):
+            if opened == name:
+                del self._open[depth:]
+                break
+        self._open.append((name, SubTracker(name, *self._arguments).__enter__()))
 
     def end(self, name: str) -> None:
         """A block ends, and with it what began inside."""
-        while name in self._open:
-            self._trackers[self._open.pop()].__exit__(None, None, None)
+        while any(opened == name for opened, _ in self._open):
+            self._open.pop()[1].__exit__(None, None, None)
 
     def end_all(self) -> None:
         """Everything ends: training is over, or was interrupted."""
-        while self._open:
-            self.end(self._open[0])
+        if self._open:
+            self.end(self._open[0][0])
+
+
+_BLOCKS_OF_LIGHTNING = {
+    "sanity check": ("on_sanity_check_start", "on_sanity_check_end"),
+    "epoch": ("on_train_epoch_start", "on_train_epoch_end"),
+    "step": ("on_train_batch_start", "on_train_batch_end"),
+    "validation": ("on_validation_start", "on_validation_end"),
+    "test": ("on_test_start", "on_test_end"),
+    "predict": ("on_predict_start", "on_predict_end"),
+}
+_BLOCKS_OF_KERAS = {
+    "epoch": ("on_epoch_begin", "on_epoch_end"),
+    "step": ("on_train_batch_begin", "on_train_batch_end"),
+    "validation": ("on_test_begin", "on_test_end"),
+    "predict": ("on_predict_begin", "on_predict_end"),
+}
+_BLOCKS_OF_TRANSFORMERS = {
+    "epoch": ("on_epoch_begin", "on_epoch_end"),
+    "step": ("on_step_begin", "on_step_end"),
+}
+
+
+def _hook(act: Callable[..., None], *name: str) -> Callable[..., None]:
+    return lambda self, *_, **__: act(*name)
+
+
+def _callback(base: type, table: dict[str, tuple[str, str]], end_all: tuple[str, ...], remake: Callable[..., Any],
+              arguments: tuple[str | None, bool]) -> Any:
+    """An object of a class made for the blocks of a table; copies and pickles of it mark blocks of their own."""
+    blocks = Blocks(*arguments)
+    methods: dict[str, Callable[..., Any]] = {hook: _hook(blocks.end_all) for hook in end_all}
+    for name, (begin, end) in table.items():
+        methods[begin], methods[end] = _hook(blocks.begin, name), _hook(blocks.end, name)
+    methods["__reduce__"] = lambda self: (remake, arguments)
+    return type("GPUTrackerBlocks", (base,), methods)()
 
 
 def lightning(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
@@ -57,38 +93,21 @@ def lightning(sub_tracking_file: str | None = None, overwrite: bool = False) -> 
         from lightning.pytorch import Callback
     except ImportError:
         from pytorch_lightning import Callback
-    blocks = Blocks(sub_tracking_file, overwrite)
 
-    class LightningBlocks(Callback):  # type: ignore[misc]
-        def on_train_epoch_start(self, *_: Any) -> None:
-            blocks.begin("epoch")
+    callback = _callback(Callback, _BLOCKS_OF_LIGHTNING, ("on_train_end", "on_exception"), lightning,
+                         (sub_tracking_file, overwrite))
+    begin_validation = type(callback).on_validation_start
 
-        def on_train_epoch_end(self, *_: Any) -> None:
-            blocks.end("epoch")
+    def on_validation_start(self: Any, trainer: Any, module: Any) -> None:
+        if not trainer.sanity_checking:  # that is a block of its own
+            begin_validation(self)
 
-        def on_train_batch_start(self, *_: Any) -> None:
-            blocks.begin("step")
-
-        def on_train_batch_end(self, *_: Any) -> None:
-            blocks.end("step")
-
-        def on_validation_start(self, *_: Any) -> None:
-            blocks.begin("validation")
-
-        def on_validation_end(self, *_: Any) -> None:
-            blocks.end("validation")
-
-        def on_train_end(self, *_: Any) -> None:
-            blocks.end_all()
-
-        def on_exception(self, *_: Any) -> None:
-            blocks.end_all()
-
-    return LightningBlocks()
+    type(callback).on_validation_start = on_validation_start
+    return callback
 
 
 def keras(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
-    """A callback for Keras's fit and evaluate.
+    """A callback for Keras's fit, evaluate and predict.
 
     Args:
         sub_tracking_file: As for `SubTracker`.
@@ -96,31 +115,7 @@ def keras(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
     """
     from keras.callbacks import Callback
 
-    blocks = Blocks(sub_tracking_file, overwrite)
-
-    class KerasBlocks(Callback):  # type: ignore[misc]
-        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            blocks.begin("epoch")
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            blocks.end("epoch")
-
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            blocks.begin("step")
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            blocks.end("step")
-
-        def on_test_begin(self, logs: Any = None) -> None:
-            blocks.begin("validation")
-
-        def on_test_end(self, logs: Any = None) -> None:
-            blocks.end("validation")
-
-        def on_train_end(self, logs: Any = None) -> None:
-            blocks.end_all()
-
-    return KerasBlocks()
+    return _callback(Callback, _BLOCKS_OF_KERAS, ("on_train_end",), keras, (sub_tracking_file, overwrite))
 
 
 def hugging_face(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
@@ -132,22 +127,5 @@ def hugging_face(sub_tracking_file: str | None = None, overwrite: bool = False) 
     """
     from transformers import TrainerCallback
 
-    blocks = Blocks(sub_tracking_file, overwrite)
-
-    class HuggingFaceBlocks(TrainerCallback):  # type: ignore[misc]
-        def on_epoch_begin(self, *_: Any, **__: Any) -> None:
-            blocks.begin("epoch")
-
-        def on_epoch_end(self, *_: Any, **__: Any) -> None:
-            blocks.end("epoch")
-
-        def on_step_begin(self, *_: Any, **__: Any) -> None:
-            blocks.begin("step")
-
-        def on_step_end(self, *_: Any, **__: Any) -> None:
-            blocks.end("step")
-
-        def on_train_end(self, *_: Any, **__: Any) -> None:
-            blocks.end_all()
-
-    return HuggingFaceBlocks()
+    return _callback(TrainerCallback, _BLOCKS_OF_TRANSFORMERS, ("on_train_end",), hugging_face,
+                     (sub_tracking_file, overwrite))

@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
+import weakref
 from typing import Any, NamedTuple
 
 from . import _core
@@ -76,7 +77,8 @@ class Cell(NamedTuple):
         number: Of the input, as in "In [4]"; None outside.
         start: When it began, in seconds since the epoch.
         data: What it used.
-        energy: Joules of all GPUs meanwhile; None where it is not measured.
+        energy: Joules of the whole machine meanwhile: its processors, memory and GPUs, those that tell; None where none
+            does.
     """
 
     number: int | None
@@ -106,17 +108,33 @@ def _torch() -> Any:
         return None  # half imported, or something else of that name
 
 
+def _torch_memory(torch: Any) -> tuple[float, float]:
+    """(bytes that PyTorch has from its GPUs now, its own peak of that), cache included."""
+    devices = range(torch.cuda.device_count())
+    return (sum(torch.cuda.memory_reserved(device) for device in devices),
+            sum(torch.cuda.max_memory_reserved(device) for device in devices))
+
+
+def _remove_folder(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # not in a child that was forked
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class _Meter:
     """Reads both ends of a cell."""
 
     def __init__(self, gc_collect: bool) -> None:
         self._gc_collect = gc_collect
-        self._folder = tempfile.mkdtemp(prefix="gpu-tracker-")
-        self.recording = os.path.join(self._folder, "notebook.sqlite")
+        folder = tempfile.mkdtemp(prefix="gpu-tracker-")
+        self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
+        self.recording = os.path.join(folder, "notebook.sqlite")
         self._history: Sampling | None = self._sampling(_HISTORY_PERIOD, tracking_file=self.recording)
-        self._gpu: Sampling | None = None
-        if not math.isnan(self._window(self._history)[0]):
-            self._gpu = self._sampling(_GPU_PERIOD)
+        self._fast: Sampling | None = None  # the same, or one with a short period where there is GPU memory to watch
+        gpu, _, energy = self._window(self._history)
+        if not math.isnan(gpu):
+            self._fast = self._sampling(_GPU_PERIOD)
+        elif not math.isnan(energy):
+            self._fast = self._history
 
     @staticmethod
     def _sampling(period: float, **options: Any) -> Sampling:
@@ -137,12 +155,22 @@ class _Meter:
             if (torch := _torch()) is not None:
                 torch.cuda.empty_cache()
 
+    def _read(self) -> tuple[float, float, float]:
+        """As `Sampling.window`; what PyTorch knows counts as well, and alone where the driver does not tell."""
+        gpu, peak, energy = self._window(self._fast)
+        if (torch := _torch()) is not None:
+            reserved, most_reserved = _torch_memory(torch)
+            gpu = reserved if math.isnan(gpu) else gpu
+            peak = max(gpu + most_reserved - reserved, gpu if math.isnan(peak) else peak)
+        return gpu, peak, energy
+
     def begin(self) -> _Moment:
         """Set the peaks back."""
         self._clean()
-        gpu, _, energy = self._window(self._gpu)
         if (torch := _torch()) is not None:
-            torch.cuda.reset_peak_memory_stats()
+            for device in range(torch.cuda.device_count()):
+                torch.cuda.reset_peak_memory_stats(device)
+        gpu, _, energy = self._read()
         _core.reset_own_peak()
         ram, peak = _core.own_memory()
         return _Moment(ram, peak, gpu, gpu, energy, time.perf_counter(), time.time())
@@ -150,23 +178,20 @@ class _Meter:
     def end(self) -> _Moment:
         """Clocks first and peaks before the cleaning, which is not the cell's."""
         clock, now = time.perf_counter(), time.time()
-        peak = _core.own_memory()[1]
-        reserved = (torch := _torch()) and torch.cuda.max_memory_reserved() - torch.cuda.memory_reserved()
-        gpu, gpu_peak, energy = self._window(self._gpu)
-        if reserved:
-            gpu_peak = max(gpu_peak, gpu + reserved)
+        ram_peak = _core.own_memory()[1]
+        gpu, gpu_peak, energy = self._read()
         self._clean()
-        if torch is not None and self._gc_collect:
-            gpu = self._window(self._gpu)[0]
-        return _Moment(_core.own_memory()[0], peak, gpu, gpu_peak, energy, clock, now)
+        if self._gc_collect and _torch() is not None:
+            gpu = self._read()[0]
+        return _Moment(_core.own_memory()[0], ram_peak, gpu, gpu_peak, energy, clock, now)
 
     def close(self) -> None:
         """End the samplers."""
-        for sampling in (self._gpu, self._history):
+        for sampling in (self._fast, self._history):
             if sampling is not None:
                 sampling.close()
-        self._gpu = self._history = None
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._fast = self._history = None
+        self._remove()
 
 
 def _megabytes(value: float) -> int | None:
@@ -334,10 +359,12 @@ def _execute(shell: Any, cell: str) -> Any:
     """The value of the last expression, as a cell without the magic has it."""
     import ast
 
-    tree = shell.compile.ast_parse(shell.transform_cell(cell), filename="<%%track>")
+    source = shell.transform_cell(cell)
+    name = shell.compile.cache(source, shell.execution_count)  # where tracebacks find the lines
+    tree = shell.compile.ast_parse(source, filename=name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<%%track>", "exec"), shell.user_ns)
-    return None if last is None else eval(compile(ast.Expression(last.value), "<%%track>", "eval"), shell.user_ns)
+    exec(shell.compile(tree, name, "exec"), shell.user_ns)
+    return None if last is None else eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -1,10 +1,12 @@
 """The notebook logger, in a real kernel and in plain IPython."""
+import jupyter_client
 import nbclient
 import nbformat
 import pytest
 from gpu_tracker import _core
 from gpu_tracker._notebook_view import CellReport, CellTable, RunPlot
 from gpu_tracker.notebook import Cell, Data, IPyGPULogger
+from waiting import samplers, wait_until
 
 
 @pytest.fixture
@@ -106,6 +108,78 @@ def test_a_sampler_that_dies_leaves_the_notebook_alone(notebook):
     assert again == {}
 
 
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    """run(source, until=None): the outputs of one cell; `until` is called with each while the cell runs."""
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    manager, client = jupyter_client.manager.start_new_kernel(cwd=str(tmp_path))
+
+    def run(source, during=None):
+        found = []
+
+        def keep(message):
+            found.append(message)
+            if during and message["msg_type"] == "stream":
+                during()
+
+        client.execute_interactive(source, timeout=60, output_hook=keep)
+        return found
+
+    yield manager, client, run
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def report_of(messages):
+    [report] = [message["content"]["data"] for message in messages if message["msg_type"] == "display_data"]
+    return report
+
+
+def test_an_interrupted_cell(kernel):
+    manager, _, run = kernel
+    run(START)
+    outputs = run("block = bytearray(b'1') * (50 * 2**20)\nprint('begun')\nimport time; time.sleep(60)",
+                  manager.interrupt_kernel)
+    assert [message["content"]["ename"] for message in outputs if message["msg_type"] == "error"] == ["KeyboardInterrupt"]
+    assert 48 <= figures(report_of(outputs))[0] <= 55
+    assert abs(figures(report_of(run("pass")))[0]) <= 2
+
+
+def test_a_kernel_that_restarts(kernel, tmp_path):
+    manager, client, run = kernel
+    run(START)
+    [folder] = tmp_path.glob("gpu-tracker-*")
+    [first] = samplers(folder)
+    run("pass")
+    manager.restart_kernel()
+    client.wait_for_ready(timeout=60)
+    wait_until(lambda: not samplers(folder) and not folder.exists())
+    run(START)
+    assert 38 <= figures(report_of(run("block = bytearray(b'1') * (40 * 2**20)")))[0] <= 45
+    [folder] = tmp_path.glob("gpu-tracker-*")
+    [second] = samplers(folder)
+    assert second != first
+    manager.shutdown_kernel(now=True)
+    wait_until(lambda: not samplers(folder))
+
+
+def test_a_child_leaves_the_logger_to_its_parent(kernel, tmp_path):
+    _, _, run = kernel
+    run(START)
+    run("""
+import os, subprocess, sys
+pid = os.fork()
+if pid == 0:
+    logger.stop()
+    os._exit(0)
+os.waitpid(pid, 0)
+""")
+    [folder] = tmp_path.glob("gpu-tracker-*")
+    assert len(samplers(folder)) == 1
+    assert figures(report_of(run("pass")))
+
+
 def test_plain_ipython(python):
     done = python("""
         from IPython.testing.globalipapp import start_ipython
@@ -151,8 +225,119 @@ def test_gpu_memory_of_this_process(notebook, fake, one_gpu):
     """Half a second after the driver was opened the process has 300 MB, 0.3 s later 100 MB."""
     one_gpu(0)
     _, cell = notebook(FAKE_GPU.format(library=fake("nvml")) + START, "time.sleep(1.2)")
-    line = next(line for line in cell["text/plain"].splitlines() if line.startswith("GPU:"))
-    assert [int(word) for word in line.split()[1:4]] == [100, 200, 100]
+    assert gpu_figures(cell) == [100, 200, 100]
+
+
+TORCH = """
+import sys, types
+class Cuda:
+    \"\"\"Stands in for torch.cuda: what PyTorch holds of each of two GPUs.\"\"\"
+    def __init__(self): self.initialized, self.now, self.most, self.emptied = True, [0, 0], [0, 0], 0
+    def is_initialized(self): return self.initialized
+    def device_count(self): return 2
+    def memory_reserved(self, device): return self.now[device]
+    def max_memory_reserved(self, device): return self.most[device]
+    def reset_peak_memory_stats(self, device): self.most[device] = self.now[device]
+    def empty_cache(self): self.emptied += 1
+    def hold(self, device, megabytes):
+        self.now[device] = megabytes * 2**20
+        self.most[device] = max(self.most[device], self.now[device])
+torch = types.ModuleType("torch")
+torch.cuda = cuda = Cuda()
+sys.modules["torch"] = torch
+"""
+
+
+def gpu_figures(report):
+    """(consumed, peaked, used) of GPU memory in a printed report."""
+    line = next(line for line in report["text/plain"].splitlines() if line.startswith("GPU:"))
+    return [word if word == "n/a" else int(word) for word in line.split()[1:4]]
+
+
+def test_pytorchs_own_peak(notebook, fake, one_gpu):
+    """The driver says 100 MB all the time; the second cell holds 700 MB more for a moment, on both GPUs."""
+    one_gpu(0)
+    start = FAKE_GPU.replace("((0, 0), (0.5, 300), (0.8, 100))", "((0, 100),)").format(library=fake("nvml")) + START
+    _, calm, busy, after = notebook(TORCH + start, "pass", """
+cuda.hold(0, 400); cuda.hold(1, 300); cuda.hold(0, 0); cuda.hold(1, 0)
+""", "pass")
+    assert [gpu_figures(cell) for cell in (calm, busy, after)] == [[0, 0, 100], [0, 700, 100], [0, 0, 100]]
+
+
+def test_pytorch_where_the_driver_tells_nothing(notebook):
+    _, kept, emptied, leaks, untouched = notebook(
+        TORCH + START,
+        "cuda.hold(0, 500); cuda.hold(0, 100)",
+        "print(cuda.emptied > 0)",
+        "logger.stop(); logger.gc_collect = False; logger.start(); cuda.emptied = 0",
+        "cuda.hold(0, 120); print(cuda.emptied)")
+    assert gpu_figures(kept) == [100, 400, 100]
+    assert emptied["stdout"] == "True\n" and untouched["stdout"] == "0\n"
+    assert gpu_figures(untouched) == [20, 0, 120]
+
+
+def test_pytorch_without_a_gpu_in_use(notebook):
+    _, cell, none = notebook(TORCH + "cuda.initialized = False\n" + START, "pass", "print(cuda.emptied, cuda.most)")
+    assert gpu_figures(cell) == ["n/a"] * 3 and none["stdout"] == "0 [0, 0]\n"
+
+
+def test_the_backend_is_imported_when_asked_for(notebook, tmp_path):
+    (tmp_path / "torch.py").write_text("""
+class cuda:
+    used = False
+    is_available = is_initialized = lambda: False
+class ones:
+    def __init__(self, shape): assert shape == (1, 1)
+    def cuda(self): cuda.used = True
+""")
+    start = "import sys\nfrom gpu_tracker.notebook import IPyGPULogger\nlogger = IPyGPULogger({})\nlogger.start()\nNone"
+    asked = "print('torch' in sys.modules, 'torch' in sys.modules and sys.modules['torch'].cuda.used)"
+    assert notebook(start.format(""), asked)[1]["stdout"] == "False False\n"
+    assert notebook(start.format("backend='torch'"), asked)[1]["stdout"] == "True False\n"
+    with open(tmp_path / "torch.py", "a") as file:
+        file.write("cuda.is_available = lambda: True\n")
+    assert notebook(start.format("backend='torch'"), asked)[1]["stdout"] == "True True\n"
+
+
+FAKE_ROOT = """
+import gpu_tracker._sampling as sampling
+command_line = sampling._core.command_line
+sampling._core.command_line = lambda options: [*command_line(options), "--root={root}"]
+"""
+
+
+@pytest.fixture
+def energy_counter(tmp_path):
+    """A machine like this one, whose processor package counts its energy: (its root, the counter's file)."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "proc").symlink_to("/proc")
+    zone = tmp_path / "root" / "sys" / "class" / "powercap" / "intel-rapl:0"
+    zone.mkdir(parents=True)
+    for file, content in [("name", "package-0"), ("energy_uj", "5000000"), ("max_energy_range_uj", "262143328850")]:
+        (zone / file).write_text(content + "\n")
+    return tmp_path / "root", zone / "energy_uj"
+
+
+def test_energy(notebook, energy_counter):
+    root, counter = energy_counter
+    _, first, second, table, without = notebook(
+        FAKE_ROOT.format(root=root) + START,
+        f"open({str(counter)!r}, 'w').write('8500000')\nNone",
+        f"open({str(counter)!r}, 'w').write('12500000')\nNone",
+        "logger.table()",
+        "logger.stop(); sampling._core.command_line = command_line; logger.start(); None")
+    assert first["text/plain"].splitlines()[-1] == "Energy: 3.5 J" and ", 3.5 J" in first["text/html"]
+    assert second["text/plain"].splitlines()[-1] == "Energy: 4.0 J"
+    lines = table["text/plain"].splitlines()
+    assert lines[0].endswith("joules") and lines[1].endswith(" 3.500") and " 4.000" in lines[2]
+    assert without == {}
+
+
+def test_no_energy_where_nothing_counts_it(notebook, energy_counter):
+    root, counter = energy_counter
+    counter.unlink()
+    _, cell = notebook(FAKE_ROOT.format(root=root) + START, "pass")
+    assert "Energy" not in cell["text/plain"] and " J" not in cell["text/html"]
 
 
 def cell(**changes):

@@ -17,29 +17,10 @@ import gpu_tracker
 import pytest
 from gpu_tracker import Tracker
 from gpu_tracker.tracker import ResourceUsage
+from waiting import samplers, wait_until
 
 QUIET = {"ram_unit": "megabytes", "time_unit": "seconds", "disable_logs": True}
 MEGABYTE = 10**6
-
-
-def samplers():
-    """Pids of this test's samplers that live: their command line names a file in the current folder."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[1:2] == [b"agent"] and any(os.fsencode(os.getcwd()) in word for word in words):
-            found.append(int(path.parent.name))
-    return found
-
-
-def wait_until(condition, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def test_figures_are_those_of_the_block():
