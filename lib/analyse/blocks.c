@@ -119,6 +119,9 @@ static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample
 {
     const struct gt_sweep_shape shape = {analysis->borders.names.count, analysis->gauges, analysis->counters};
     analysis->use_monotonic = first && is_one_clock(analysis, first);
+    if (first)
+        analysis->first = seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
+    gt_history_init(&analysis->history);
     return gt_sweep_open(&analysis->sweep, &shape, &analysis->intervals, analysis->use_monotonic);
 }
 
@@ -129,6 +132,7 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         values[i] = gt_store_column_value(analysis->gauge[i], sample);
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
+    gt_history_add(&analysis->history, sample);
     return gt_sweep_add(analysis->sweep, seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns),
                         values, counters);
 }

@@ -2,6 +2,7 @@
 #ifndef GT_ANALYSE_BLOCKS_PARTS_H
 #define GT_ANALYSE_BLOCKS_PARTS_H
 
+#include "aggregate/history.h"
 #include "aggregate/sweep.h"
 #include "analyse/blocks.h"
 #include "store/border.h"
@@ -37,11 +38,16 @@ struct gt_block_analysis {
     struct gt_process_total *process;
     size_t processes;
     bool use_monotonic;
+    double first; /* seconds of the first sample, on the clock used */
+    struct gt_history history;
     uint64_t bad_timepoints;
 };
 
 /* After the intervals are closed: the totals by block and by process. 0 or -ENOMEM. */
 int gt_blocks_count_calls(struct gt_block_analysis *analysis);
+/* One line for each block, the longest first; `flags` of the table. And pictures of the recording with the calls in them. */
+void gt_blocks_summary(struct gt_node *root, struct gt_block_analysis *analysis, unsigned flags);
+void gt_blocks_course(struct gt_node *root, const struct gt_block_analysis *analysis);
 int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error);
 
 #endif

@@ -228,6 +228,8 @@ int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, 
     struct gt_node *root = gt_report_root(report);
     struct gt_block_total overall = gt_sweep_overall(analysis->sweep);
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    gt_blocks_summary(root, analysis, GT_ONLY_PAGE);
+    gt_blocks_course(root, analysis);
     add_gauges(root, "overall", "Overall", analysis, &overall);
     add_static_data(root, gt_recording_machine(analysis->recording));
     status = add_blocks(root, analysis);
@@ -236,6 +238,7 @@ int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, 
         add_processes(root, analysis);
         add_calls(root, analysis);
     }
+    gt_blocks_summary(root, analysis, GT_ONLY_TEXT);
     add_method(root, analysis);
     gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
                   GT_ONLY_DATA);

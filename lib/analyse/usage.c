@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "analyse/course.h"
 #include "analyse/usage_parts.h"
 #include "schema/unit.h"
 
@@ -150,7 +151,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, co
     status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
         return status;
-    gt_usage_course(&usage, gt_report_root(report));
+    gt_course_add(&(struct gt_course){.history = &summary->history, .machine = machine}, gt_report_root(report));
     gt_usage_original(&usage, gt_report_root(report));
     gt_usage_further(&usage, gt_report_root(report));
     gt_usage_provenance(&usage, gt_report_root(report));

@@ -14,8 +14,6 @@ struct gt_usage {
 /* The kernel's high-water mark, or the largest sample whose shared memory was known, bytes. */
 double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope);
 
-/* Pictures of what was used over time. */
-void gt_usage_course(const struct gt_usage *usage, struct gt_node *root);
 /* The sections that the original's report has. */
 void gt_usage_original(const struct gt_usage *usage, struct gt_node *root);
 /* What it does not have. Sections in which nothing was measured are for programs only. */

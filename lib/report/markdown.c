@@ -112,12 +112,18 @@ static void put_facts(struct gt_buffer *out, const struct gt_report *report, con
     gt_buffer_release(&value);
 }
 
+static bool is_hidden(const struct gt_node *node)
+{
+    bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PAGE;
+    return is_picture || gt_node_flag_bits(node) & GT_ONLY_TEXT;
+}
+
 static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level)
 {
     int status = 0;
     put_facts(out, report, section);
     for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
-        if (gt_node_is_fact(node) || gt_node_flag_bits(node) & GT_ONLY_PICTURE)
+        if (gt_node_is_fact(node) || is_hidden(node))
             continue;
         size_t alike = gt_people_alike(node);
         if (alike > 1) {

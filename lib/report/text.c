@@ -148,7 +148,7 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
     size_t widest = text->pandas ? widest_title(section) : 0;
     int status = 0;
     for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
-        if (gt_node_flag_bits(node) & GT_ONLY_PICTURE)
+        if (gt_node_flag_bits(node) & GT_ONLY_PAGE)
             continue;
         put_indent(text, level);
         gt_buffer_printf(text->out, "%s:", gt_node_title(node));

@@ -1,5 +1,6 @@
-/* Pictures of a recording: what was used, over time. */
-#include "analyse/usage_parts.h"
+#include "analyse/course.h"
+
+#include "schema/unit.h"
 
 enum { LINES = 4 };
 
@@ -22,9 +23,7 @@ static const struct picture {
     {"gpu_ram_over_time",
      "GPU RAM",
      {{{GT_SCOPE_COMBINED, GT_GPU_RAM}, "combined", "Combined"}, {{GT_SCOPE_SYSTEM, GT_GPU_RAM}, "system", "System"}}},
-    {"gpu_over_time",
-     "GPUs in use",
-     {{{GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION}, "system", "Sum of the GPUs"}}},
+    {"gpu_over_time", "GPUs in use", {{{GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION}, "system", "Sum of the GPUs"}}},
     {"power_over_time",
      "Power",
      {{{GT_SCOPE_COMBINED, GT_CPU_ENERGY}, "cpu_combined", "CPU, this tree"},
@@ -32,6 +31,12 @@ static const struct picture {
       {{GT_SCOPE_COMBINED, GT_GPU_ENERGY}, "gpu_combined", "GPU, this tree"},
       {{GT_SCOPE_SYSTEM, GT_GPU_POWER}, "gpu_system", "GPU, whole machine"}}},
 };
+
+static bool gpu_picture(const struct picture *picture)
+{
+    enum gt_metric_id metric = picture->of[0].line.metric;
+    return metric == GT_GPU_RAM || metric == GT_GPU_UTILIZATION;
+}
 
 static size_t line_of(struct gt_history_line wanted)
 {
@@ -51,15 +56,17 @@ static size_t known(const struct gt_history *history, size_t line)
 }
 
 /* One unit of the picture, in the metric's own. */
-static double unit_of(const struct gt_usage *usage, enum gt_metric_id metric, const char **name)
+static double unit_of(const struct gt_machine *machine, enum gt_metric_id metric, const char **name)
 {
-    enum gt_unit unit = gt_metrics[metric].unit;
-    *name = unit == GT_BYTES ? usage->machine->ram_unit : unit == GT_RATIO ? "percent" : "watts";
-    if (metric == GT_GPU_RAM)
-        *name = usage->machine->gpu_ram_unit;
-    if (unit == GT_BYTES)
-        return metric == GT_GPU_RAM ? usage->gpu_ram_unit : usage->ram_unit;
-    return unit == GT_RATIO ? 0.01 : 1;
+    double size = 1;
+    switch (gt_metrics[metric].unit) {
+    case GT_BYTES:
+        *name = metric == GT_GPU_RAM ? machine->gpu_ram_unit : machine->ram_unit;
+        gt_unit_memory(*name, &size, NULL);
+        return size;
+    case GT_RATIO: *name = "percent"; return 0.01;
+    default: *name = "watts"; return 1;
+    }
 }
 
 static void add_line(const struct gt_history *history, struct gt_node *series, size_t line, int index, double unit)
@@ -71,11 +78,11 @@ static void add_line(const struct gt_history *history, struct gt_node *series, s
     }
 }
 
-static void add_picture(const struct gt_usage *usage, struct gt_node *root, const struct picture *picture)
+static void add_picture(const struct gt_course *course, struct gt_node *root, const struct picture *picture)
 {
-    const struct gt_history *history = &usage->summary->history;
+    const struct gt_history *history = course->history;
     const char *unit_name;
-    double unit = unit_of(usage, picture->of[0].line.metric, &unit_name);
+    double unit = unit_of(course->machine, picture->of[0].line.metric, &unit_name);
     struct gt_node *series = NULL;
     for (int i = 0; i < LINES && picture->of[i].key; i++) {
         size_t line = line_of(picture->of[i].line);
@@ -83,15 +90,18 @@ static void add_picture(const struct gt_usage *usage, struct gt_node *root, cons
             continue;
         if (!series) {
             series = gt_report_series(root, picture->key, picture->title, "seconds", unit_name);
-            gt_node_flags(series, GT_ONLY_PICTURE);
+            gt_node_flags(series, GT_ONLY_PAGE);
+            for (size_t k = 0; k < course->bands; k++)
+                gt_series_band(series, course->band[k].title, course->band[k].from, course->band[k].to);
         }
         int index = gt_series_line(series, picture->of[i].key, picture->of[i].title);
         add_line(history, series, line, index, unit);
     }
 }
 
-void gt_usage_course(const struct gt_usage *usage, struct gt_node *root)
+void gt_course_add(const struct gt_course *course, struct gt_node *root)
 {
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++)
-        add_picture(usage, root, &pictures[i]);
+        if (!gpu_picture(&pictures[i]) || course->machine->gpu_count)
+            add_picture(course, root, &pictures[i]);
 }
