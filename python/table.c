@@ -343,7 +343,7 @@ static const char documentation[] =
     "Columns of one length: numbers, integers or texts, where None is missing.\n"
     "\n"
     "`table[name]` is a column as a list, `len(table)` the number of rows. pyarrow.table(table),\n"
-    "polars.from_arrow(table) and duckdb take it without copying (the Arrow PyCapsule interface).\n"
+    "polars.DataFrame(table) and duckdb take it without copying (the Arrow PyCapsule interface).\n"
     "\n"
     "Args:\n"
     "    columns: Lists by name.\n";

@@ -7,8 +7,10 @@ import random
 import subprocess
 import time
 
+import duckdb
 import gpu_tracker
 import pandas
+import polars
 import pyarrow
 import pytest
 from gpu_tracker import SubTracker, SubTrackingAnalyzer, SubTrackingResults, Table, Tracker, TrackingComparison
@@ -222,6 +224,30 @@ def test_tables_for_arrow(analyzer):
     stream = points.__arrow_c_stream__()
     del points  # a stream outlives its table
     assert pyarrow.RecordBatchReader._import_from_c_capsule(stream).read_all().num_rows == 4
+
+
+def test_tables_for_polars_and_duckdb():
+    table = Table({"number": [1.5, None, math.nan, 2.5], "integer": [1, 2, 3, 4], "text": ["a", None, "ü", ""]})
+    frame = polars.DataFrame(table)
+    assert frame.schema == {"number": polars.Float64, "integer": polars.Int64, "text": polars.String}
+    assert frame.rows() == [(1.5, 1, "a"), (None, 2, None), (None, 3, "ü"), (2.5, 4, "")]
+    query = "SELECT sum(number), count(number), sum(integer), max(text), count(text) FROM cells"
+    cells = table  # noqa: F841  DuckDB finds it by its name
+    assert duckdb.query(query).fetchall() == [(4.0, 2, 10, "ü", 3)]
+    nothing = Table({"number": []})
+    assert polars.DataFrame(nothing).height == 0
+    assert duckdb.query("SELECT count(*) FROM nothing").fetchall() == [(0,)]
+
+
+def test_numbers_are_not_copied(analyzer):
+    """Whoever imports a table looks at the same bytes."""
+    table = analyzer.timepoints_table()
+    [column] = pyarrow.table(table).column("main_ram").chunks
+    address = column.buffers()[1].address
+    frame = polars.DataFrame(table)
+    del table
+    assert frame["main_ram"].to_numpy(allow_copy=False).__array_interface__["data"][0] == address
+    assert frame["main_ram"].to_list() == [0.25, 0.5, 0.75, 1.0]
 
 
 CELLS = st.one_of(

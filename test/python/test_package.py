@@ -1,0 +1,97 @@
+"""The wheel and the source archive: what is in them, and the wheel in environments without a compiler."""
+import glob
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import textwrap
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """(wheel, source archive) of the working tree."""
+    folder = tmp_path_factory.mktemp("dist")
+    for kind in "--wheel", "--sdist":
+        command = [sys.executable, "-m", "build", "--no-isolation", kind, "--outdir", str(folder), str(ROOT)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    [wheel], [source] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, source
+
+
+def interpreters():
+    """One Python of each version that the package is for."""
+    found = {sys.version_info[:2]: sys.executable}
+    places = [*glob.glob("/usr/bin/python3.*[0-9]"), *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python"))]
+    for path in places:
+        code = "import sys, venv; print(*sys.version_info[:2], sys.implementation.name)"
+        done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+        words = done.stdout.split()
+        if words and words[2] == "cpython" and (version := (int(words[0]), int(words[1]))) >= (3, 11):
+            found.setdefault(version, path)
+    return [pytest.param(path, id=".".join(map(str, version))) for version, path in sorted(found.items())]
+
+
+def test_the_wheel_has_everything(archives):
+    wheel, _ = archives
+    assert "-cp311-abi3-linux_" in wheel.name
+    names = zipfile.ZipFile(wheel).namelist()
+    wanted = {f"gpu_tracker/{path.name}" for path in (ROOT / "python" / "gpu_tracker").glob("*.py*")}
+    assert wanted | {"gpu_tracker/_core.abi3.so", "gpu_tracker/py.typed", "gpu_tracker/_core.pyi"} <= set(names)
+    assert any(name.endswith(".data/scripts/gpu-tracker") for name in names)
+    assert any(name.endswith("entry_points.txt") for name in names)
+
+
+def test_the_wheel_keeps_to_the_limited_api(archives):
+    pytest.importorskip("abi3audit")
+    done = subprocess.run([sys.executable, "-m", "abi3audit", "--strict", str(archives[0])], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_source_archive_has_everything(archives):
+    with tarfile.open(archives[1]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {"VERSION", "LICENSE", "README.md", "setup.py", "pyproject.toml"}
+    for pattern in ("lib/*/*.[chd]*", "cli/*.[chd]*", "include/*.h", "python/*.[ch]", "python/gpu_tracker/*.p*"):
+        wanted.update(os.path.relpath(path, ROOT) for path in ROOT.glob(pattern))
+    assert wanted <= names
+
+
+USE = """
+    import shutil, subprocess, sys
+    import gpu_tracker
+    assert not any(map(shutil.which, ("cc", "gcc", "clang")))
+    with gpu_tracker.Tracker(sleep_time=0.02, tracking_file="t.csv", ram_unit="megabytes") as tracker:
+        with gpu_tracker.SubTracker("block", sub_tracking_file="b.csv"):
+            data = bytearray(b"1") * 50_000_000
+    assert tracker.max_ram.main.total_rss > 50
+    analyzer = gpu_tracker.SubTrackingAnalyzer("t.csv", "b.csv")
+    assert analyzer.load_code_block_names() == ["block"] and len(analyzer.timepoints_table()) >= 1
+    assert str(analyzer.sub_tracking_results())
+    try:
+        analyzer.read_static_data()
+    except ImportError as error:
+        print(error)
+    print(subprocess.check_output(["gpu-tracker", "--version"], text=True), end="")
+"""
+
+
+@pytest.mark.parametrize("interpreter", interpreters())
+def test_without_a_compiler_and_without_pandas(archives, interpreter, tmp_path):
+    subprocess.run([interpreter, "-m", "venv", "--without-pip", "venv"], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--python", "venv/bin/python",
+                    "install", "--no-index", str(archives[0])], check=True)
+    (tmp_path / "use.py").write_text(textwrap.dedent(USE))
+    done = subprocess.run([str(tmp_path / "venv/bin/python"), "use.py"], capture_output=True, text=True, check=False,
+                          env={"PATH": str(tmp_path / "venv/bin"), "HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "this needs pandas: pip install gpu-tracker[pandas]; the methods that return a Table do without",
+        f"gpu-tracker {(ROOT / 'VERSION').read_text().strip()}"]
