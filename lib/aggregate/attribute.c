@@ -14,6 +14,16 @@ int gt_idle_find(const char *name)
     return -EINVAL;
 }
 
+const char *gt_energy_method(enum gt_energy_device device)
+{
+    static const char *const methods[GT_ENERGY_DEVICES] = {
+        [GT_ENERGY_CPU] = "energy x CPU time of the job / busy CPU time of the machine",
+        [GT_ENERGY_DRAM] = "energy x memory of the job / memory in use",
+        [GT_ENERGY_GPU] = "each GPU: all when only the job uses it, else by share of SM time",
+    };
+    return methods[device];
+}
+
 /* Busy time is counted in ticks of 10 ms for each core: shorter stretches tell little. */
 static const int64_t STRETCH_NS = GT_SECOND / 10;
 /* A machine busier than that is not idle; a window shorter than that has too few ticks of either kind. */

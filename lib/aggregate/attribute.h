@@ -12,6 +12,7 @@
 #ifndef GT_AGGREGATE_ATTRIBUTE_H
 #define GT_AGGREGATE_ATTRIBUTE_H
 
+#include "sample/sample.h"
 #include "sample/tree.h"
 
 enum gt_idle {
@@ -23,7 +24,8 @@ enum gt_idle {
 extern const char *const gt_idle_names[GT_IDLE_POLICIES];
 int gt_idle_find(const char *name); /* -EINVAL */
 
-enum gt_energy_device { GT_ENERGY_CPU, GT_ENERGY_DRAM, GT_ENERGY_GPU, GT_ENERGY_DEVICES };
+/* How the job's share of a device's energy is told, one clause. */
+const char *gt_energy_method(enum gt_energy_device device);
 
 /* Joules since tracking began. */
 struct gt_energy {

@@ -20,6 +20,8 @@ void gt_usage_original(const struct gt_usage *usage, struct gt_node *root);
 void gt_usage_further(const struct gt_usage *usage, struct gt_node *root);
 /* What the devices drew, and whose it is. */
 void gt_usage_energy(const struct gt_usage *usage, struct gt_node *root);
+/* Why a metric was not measured, one clause. */
+const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
 /* Where each figure comes from, and which are missing. For programs only. */
 void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root);
 

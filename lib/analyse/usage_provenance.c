@@ -84,6 +84,7 @@ static const struct {
     {"energy.gpu.other", GT_SCOPE_SYSTEM, GT_GPU_ENERGY_OTHER, FINAL},
     {"energy.gpu.idle", GT_SCOPE_SYSTEM, GT_GPU_ENERGY_IDLE, FINAL},
     {"energy.gpu.unattributed", GT_SCOPE_SYSTEM, GT_GPU_ENERGY_UNATTRIBUTED, FINAL},
+    {"energy.job", GT_SCOPE_COMBINED, GT_ENERGY, FINAL},
     {"energy.platform", GT_SCOPE_SYSTEM, GT_PLATFORM_ENERGY, FINAL},
     {"gpu_totals.energy", GT_SCOPE_SYSTEM, GT_GPU_ENERGY, FINAL},
     {"gpu_totals.max_power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK, LARGEST},
@@ -148,7 +149,7 @@ static void add_provenance(const struct gt_usage *usage, struct gt_node *table, 
     gt_table_text(table, provenance && *provenance->note ? provenance->note : NULL);
 }
 
-static const char *reason_missing(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
+const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
 {
     const struct gt_provenance *provenance = find(usage->outcome, scope, metric);
     if (provenance && *provenance->note)
@@ -195,7 +196,7 @@ void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root)
         metric_name(name, sizeof name, scope, figures[figure].metric);
         gt_table_text(missing, figures[figure].key);
         gt_table_text(missing, name);
-        gt_table_text(missing, reason_missing(usage, scope, figures[figure].metric));
+        gt_table_text(missing, gt_usage_reason_missing(usage, scope, figures[figure].metric));
     }
     if (!isnan(usage->outcome->elapsed))
         add_elapsed(usage, provenance);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/tracker.h"
+#include "api/provenance.h"
 #include "collect/capacity.h"
 
 static int copy_gpus(struct gt_tracker *tracker)
@@ -46,6 +46,18 @@ static void read_command(const struct gt_root *root, pid_t pid, char *text, size
             text[i] = ' ';
 }
 
+static void name_energy_sources(struct gt_tracker *tracker)
+{
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        const struct gt_sampler_source *source = gt_provenance_source(tracker, gt_energy_metrics[i]);
+        struct gt_energy_source *ret = &tracker->machine.energy_source[i];
+        if (!source || !source->state)
+            continue;
+        snprintf(ret->name, sizeof ret->name, "%.95s", source->availability.source);
+        ret->refresh = isnan(source->availability.refresh) ? 0 : source->availability.refresh;
+    }
+}
+
 int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
 {
     const struct gt_tracker_options *options = &tracker->options;
@@ -63,6 +75,7 @@ int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
     machine->carbon_intensity = options->carbon_intensity;
     machine->price = options->price;
+    name_energy_sources(tracker);
     gethostname(machine->host, sizeof machine->host - 1);
     if (options->command)
         snprintf(machine->command, sizeof machine->command, "%s", options->command);

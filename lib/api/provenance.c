@@ -54,9 +54,10 @@ static const char *energy_note(enum gt_scope scope, enum gt_metric_id metric)
 {
     bool is_share = scope == GT_SCOPE_COMBINED;
     switch (metric) {
-    case GT_CPU_ENERGY: return is_share ? "energy x CPU time of the job / busy CPU time of the machine" : NULL;
-    case GT_DRAM_ENERGY: return is_share ? "energy x memory of the job / memory in use" : NULL;
-    case GT_GPU_ENERGY: return is_share ? "each GPU: all when only the job uses it, else by share of SM time" : NULL;
+    case GT_CPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_CPU) : NULL;
+    case GT_DRAM_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_DRAM) : NULL;
+    case GT_GPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_GPU) : NULL;
+    case GT_ENERGY: return "sum of the shares of the devices that were measured";
     case GT_CPU_ENERGY_OTHER: return "the rest of the active energy";
     case GT_DRAM_ENERGY_OTHER: return "the rest of the memory in use";
     case GT_GPU_ENERGY_OTHER: return "share of processes outside the job that can be seen from here";
@@ -82,6 +83,7 @@ static enum gt_metric_id whole_of(enum gt_metric_id metric)
     case GT_GPU_ENERGY_OTHER:
     case GT_GPU_ENERGY_IDLE:
     case GT_GPU_ENERGY_UNATTRIBUTED: return GT_GPU_ENERGY;
+    case GT_ENERGY: return GT_CPU_ENERGY;
     default: return metric;
     }
 }
@@ -101,8 +103,7 @@ static bool fills(const struct gt_collector_type *type, enum gt_metric_id id)
     return false;
 }
 
-/* The source that fills a metric: a ready one before others. */
-static const struct gt_sampler_source *source_of(const struct gt_tracker *tracker, enum gt_metric_id id)
+const struct gt_sampler_source *gt_provenance_source(const struct gt_tracker *tracker, enum gt_metric_id id)
 {
     const struct gt_sampler_source *found = NULL;
     for (size_t i = 0; i < tracker->sampler.source_count; i++) {
@@ -115,7 +116,7 @@ static const struct gt_sampler_source *source_of(const struct gt_tracker *tracke
 
 static void describe_missing(const struct gt_tracker *tracker, struct gt_provenance *entry)
 {
-    const struct gt_sampler_source *source = source_of(tracker, whole_of(entry->metric));
+    const struct gt_sampler_source *source = gt_provenance_source(tracker, whole_of(entry->metric));
     entry->exactness = GT_MISSING;
     if (source && !source->state)
         snprintf(entry->note, sizeof entry->note, "%s",
@@ -130,7 +131,7 @@ static void describe_measured(const struct gt_tracker *tracker, struct gt_proven
     const struct origin *origin = &origins[entry->metric];
     if (entry->scope == GT_SCOPE_SYSTEM && system_origins[entry->metric].source)
         origin = &system_origins[entry->metric];
-    const struct gt_sampler_source *source = source_of(tracker, whole_of(entry->metric));
+    const struct gt_sampler_source *source = gt_provenance_source(tracker, whole_of(entry->metric));
     entry->exactness = origin->source ? origin->exactness : GT_SAMPLED;
     if (gt_metrics[entry->metric].kind == GT_COUNTER && !origin->source)
         entry->exactness = GT_EXACT;

@@ -7,4 +7,7 @@
 /* Fill outcome->provenance from its values and the state of the sources. -ENOMEM. */
 int gt_provenance_fill(const struct gt_tracker *tracker, struct gt_outcome *outcome);
 
+/* The source that fills a metric, a ready one before others; NULL without. */
+const struct gt_sampler_source *gt_provenance_source(const struct gt_tracker *tracker, enum gt_metric_id metric);
+
 #endif

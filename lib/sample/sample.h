@@ -36,6 +36,16 @@ struct gt_gpu {
     bool selected;
 };
 
+/* The devices whose energy is divided. */
+enum gt_energy_device { GT_ENERGY_CPU, GT_ENERGY_DRAM, GT_ENERGY_GPU, GT_ENERGY_DEVICES };
+extern const enum gt_metric_id gt_energy_metrics[GT_ENERGY_DEVICES]; /* GT_CPU_ENERGY, ... */
+
+/* What counts a device's energy. */
+struct gt_energy_source {
+    char name[96];  /* "RAPL by powercap"; "" none */
+    double refresh; /* seconds between new values at the source; 0: not known */
+};
+
 /* What is constant during a recording: the "static data". */
 struct gt_machine {
     char ram_unit[16], gpu_ram_unit[16], time_unit[16]; /* the units of the tracking file */
@@ -50,10 +60,13 @@ struct gt_machine {
     pid_t pid;     /* the main process */
     double period; /* seconds between samples asked for */
     int64_t start_real_ns;
-    char ram_method[64];     /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
-    char idle_policy[16];    /* what became of idle energy: "share", ...; "" in recordings that do not tell */
+    char ram_method[64];  /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
+    char idle_policy[16]; /* what became of idle energy: "share", ...; "" in recordings that do not tell */
+    struct gt_energy_source energy_source[GT_ENERGY_DEVICES];
     double carbon_intensity; /* grams of CO2 equivalent for each kWh; 0: not given */
+    char carbon_source[160]; /* "Sweden, 2023, Ember"; "" when a number was given */
     double price;            /* for each kWh; 0: not given */
+    char currency[16];       /* "EUR"; "" not told */
 };
 
 /* How a figure came about. */

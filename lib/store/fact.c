@@ -35,8 +35,16 @@ const struct gt_fact gt_machine_facts[] = {
     FACT(gt_machine, "start", start_real_ns, NUMBER, NANOSECONDS),
     FACT(gt_machine, "ram_method", ram_method, TEXT, TEXT),
     FACT(gt_machine, "idle_policy", idle_policy, TEXT, TEXT),
+    FACT(gt_machine, "cpu_energy_source", energy_source[GT_ENERGY_CPU].name, TEXT, TEXT),
+    FACT(gt_machine, "cpu_energy_refresh", energy_source[GT_ENERGY_CPU].refresh, NUMBER, DOUBLE),
+    FACT(gt_machine, "dram_energy_source", energy_source[GT_ENERGY_DRAM].name, TEXT, TEXT),
+    FACT(gt_machine, "dram_energy_refresh", energy_source[GT_ENERGY_DRAM].refresh, NUMBER, DOUBLE),
+    FACT(gt_machine, "gpu_energy_source", energy_source[GT_ENERGY_GPU].name, TEXT, TEXT),
+    FACT(gt_machine, "gpu_energy_refresh", energy_source[GT_ENERGY_GPU].refresh, NUMBER, DOUBLE),
     FACT(gt_machine, "carbon_intensity", carbon_intensity, NUMBER, DOUBLE),
+    FACT(gt_machine, "carbon_source", carbon_source, TEXT, TEXT),
     FACT(gt_machine, "price", price, NUMBER, DOUBLE),
+    FACT(gt_machine, "currency", currency, TEXT, TEXT),
 };
 const size_t gt_machine_fact_count = sizeof gt_machine_facts / sizeof *gt_machine_facts;
 

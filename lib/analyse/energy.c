@@ -1,0 +1,215 @@
+#include "analyse/energy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregate/attribute.h"
+
+enum part { TOTAL, JOB, OTHER, IDLE, UNATTRIBUTED, PARTS };
+
+static const struct {
+    const char *key, *title;
+} parts[PARTS] = {
+    [TOTAL] = {"total", "Device total"},
+    [JOB] = {"job", "This tree"},
+    [OTHER] = {"other", "Other processes"},
+    [IDLE] = {"idle", "Idle"},
+    [UNATTRIBUTED] = {"unattributed", "Unattributed"},
+};
+
+static const struct device {
+    const char *key, *title;
+    enum gt_metric_id metric[PARTS]; /* GT_METRIC_COUNT: it has no such part */
+} devices[GT_ENERGY_DEVICES] = {
+    [GT_ENERGY_CPU] = {"cpu",
+                       "CPU packages",
+                       {GT_CPU_ENERGY, GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE,
+                        GT_CPU_ENERGY_UNATTRIBUTED}},
+    [GT_ENERGY_DRAM] = {"dram",
+                        "DRAM",
+                        {GT_DRAM_ENERGY, GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT,
+                         GT_DRAM_ENERGY_UNATTRIBUTED}},
+    [GT_ENERGY_GPU] = {"gpu",
+                       "GPUs",
+                       {GT_GPU_ENERGY, GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE,
+                        GT_GPU_ENERGY_UNATTRIBUTED}},
+};
+
+static const double JOULES_PER_KWH = 3.6e6;
+
+/* ---- the whole run ---- */
+
+static double value_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum part part)
+{
+    enum gt_metric_id metric = devices[device].metric[part];
+    if (metric == GT_METRIC_COUNT)
+        return 0;
+    return part == JOB ? figures->job[metric] : figures->system[metric];
+}
+
+/* Recordings of other tools may have a total without parts. */
+static bool is_divided(const struct gt_energy_figures *figures, enum gt_energy_device device)
+{
+    for (int part = 0; part < PARTS; part++)
+        if (isnan(value_of(figures, device, part)))
+            return false;
+    return true;
+}
+
+/* The first and the last reading each lag behind by up to one refresh of the counter. */
+static double error_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum part part)
+{
+    double refresh = figures->machine->energy_source[device].refresh;
+    double watts = value_of(figures, device, part) / figures->seconds;
+    return refresh > 0 && figures->seconds > 0 ? refresh * watts : NAN;
+}
+
+static double add_device(const struct gt_energy_figures *figures, struct gt_node *section, enum gt_energy_device device)
+{
+    const struct gt_energy_source *source = &figures->machine->energy_source[device];
+    struct gt_node *line = gt_report_section(section, devices[device].key, devices[device].title);
+    bool is_known = is_divided(figures, device), is_measured = !isnan(value_of(figures, device, TOTAL));
+    for (int part = 0; part < PARTS; part++) {
+        double value = is_known || part == TOTAL ? value_of(figures, device, part) : NAN;
+        gt_report_number(line, parts[part].key, parts[part].title, value, "joules");
+    }
+    gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, TOTAL), "joules");
+    gt_report_text(line, "source", "Source", is_measured && *source->name ? source->name : NULL);
+    gt_report_number(line, "refresh", "Counter refresh", source->refresh > 0 ? source->refresh : NAN, "seconds");
+    gt_report_text(line, "method", "Share of this tree", is_known ? gt_energy_method(device) : NULL);
+    if (!is_measured)
+        gt_node_flags(line, GT_ONLY_DATA);
+    return is_known ? value_of(figures, device, JOB) : NAN;
+}
+
+static const char *currency_of(const struct gt_machine *machine)
+{
+    return *machine->currency ? machine->currency : NULL;
+}
+
+static void add_cost(const struct gt_machine *machine, struct gt_node *section, double joules)
+{
+    double kwh = joules / JOULES_PER_KWH;
+    gt_report_number(section, "job", "This tree in all", joules, "joules");
+    if (machine->carbon_intensity > 0) {
+        gt_report_number(section, "carbon", "CO2 equivalent of this tree", kwh * machine->carbon_intensity, "grams");
+        gt_report_number(section, "carbon_intensity", "CO2 equivalent of a kWh", machine->carbon_intensity, "grams");
+        gt_report_text(section, "carbon_source", "CO2 equivalent from",
+                       *machine->carbon_source ? machine->carbon_source : "given by the user");
+    }
+    if (machine->price > 0)
+        gt_report_number(section, "price", "Price of this tree's energy", kwh * machine->price, currency_of(machine));
+}
+
+/* "CPU packages: 120.0 J = 80.0 J this tree + 30.0 J other processes + 10.0 J idle + 0.0 J unattributed" */
+static void add_conservation(const struct gt_energy_figures *figures, struct gt_node *section)
+{
+    struct gt_node *lines = gt_report_section(section, "conservation", "Conservation");
+    bool any = false;
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        double v[PARTS];
+        char text[200];
+        for (int part = 0; part < PARTS; part++)
+            v[part] = value_of(figures, device, part);
+        if (!is_divided(figures, device))
+            continue;
+        double apart = v[TOTAL] - v[JOB] - v[OTHER] - v[IDLE] - v[UNATTRIBUTED];
+        snprintf(text, sizeof text,
+                 "%.3f J = %.3f J this tree + %.3f J other processes + %.3f J idle + %.3f J unattributed%s", v[TOTAL],
+                 v[JOB], v[OTHER], v[IDLE], v[UNATTRIBUTED],
+                 fabs(apart) > 1e-6 * v[TOTAL] + 1e-6 ? " (does not add up)" : "");
+        gt_report_text(lines, devices[device].key, devices[device].title, text);
+        any = true;
+    }
+    if (!any)
+        gt_node_flags(lines, GT_ONLY_DATA);
+}
+
+static void tell_why_not(const struct gt_energy_figures *figures, struct gt_node *root, struct gt_node *section)
+{
+    char text[300];
+    snprintf(text, sizeof text, "n/a: %s", figures->reason ? figures->reason : "not measured");
+    gt_node_flags(section, GT_ONLY_DATA);
+    gt_report_text(section, "reason", "Reason", figures->reason);
+    gt_node_flags(gt_report_text(root, "energy_missing", "Energy", text), GT_ONLY_PEOPLE);
+}
+
+void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *figures)
+{
+    struct gt_node *section = gt_report_section(root, "energy", "Energy");
+    const char *policy = figures->machine->idle_policy;
+    double job = NAN, platform = figures->system[GT_PLATFORM_ENERGY];
+    bool any = !isnan(platform);
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        double joules = add_device(figures, section, device);
+        any |= !isnan(value_of(figures, device, TOTAL));
+        job = isnan(job) ? joules : isnan(joules) ? job : job + joules;
+    }
+    struct gt_node *whole = gt_report_number(section, "platform", "Whole platform, processors included", platform,
+                                             "joules");
+    gt_node_flags(whole, isnan(platform) ? GT_ONLY_DATA : 0);
+    add_cost(figures->machine, section, job);
+    gt_report_text(section, "idle_policy", "Idle energy", *policy ? policy : NULL);
+    add_conservation(figures, section);
+    if (!any)
+        tell_why_not(figures, root, section);
+}
+
+/* ---- parts of a run ---- */
+
+void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine)
+{
+    gt_table_column(table, "energy", "energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "energy_error", "energy_error", GT_CELL_NUMBER, "joules");
+    if (machine->carbon_intensity > 0)
+        gt_table_column(table, "carbon", "carbon", GT_CELL_NUMBER, "grams");
+    if (machine->price > 0)
+        gt_table_column(table, "price", "price", GT_CELL_NUMBER, currency_of(machine));
+}
+
+void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, struct gt_spent spent)
+{
+    double kwh = spent.joules / JOULES_PER_KWH;
+    gt_table_number(table, spent.joules);
+    gt_table_number(table, spent.error);
+    if (machine->carbon_intensity > 0)
+        gt_table_number(table, kwh * machine->carbon_intensity);
+    if (machine->price > 0)
+        gt_table_number(table, kwh * machine->price);
+}
+
+struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES])
+{
+    struct gt_spent sum = {NAN, NAN};
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        if (isnan(spent[device].joules))
+            continue;
+        sum.joules = (isnan(sum.joules) ? 0 : sum.joules) + spent[device].joules;
+        sum.error = (isnan(sum.error) ? 0 : sum.error) + spent[device].error;
+    }
+    return sum;
+}
+
+struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
+                                const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time)
+{
+    struct gt_spent sum = gt_energy_sum(spent);
+    if (isnan(sum.joules))
+        return NULL;
+    struct gt_node *table = gt_report_table(parent, "energy", "Energy");
+    gt_node_flags(table, GT_KEYED);
+    gt_table_column(table, "device", "", GT_CELL_TEXT, NULL);
+    gt_energy_columns(table, machine);
+    gt_table_column(table, "method", "method", GT_CELL_TEXT, NULL);
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        if (isnan(spent[device].joules))
+            continue;
+        gt_table_text(table, devices[device].key);
+        gt_energy_cells(table, machine, spent[device]);
+        gt_table_text(table, device == GT_ENERGY_CPU && by_cpu_time ? "share of CPU time" : "share of time");
+    }
+    gt_table_text(table, "total");
+    gt_energy_cells(table, machine, sum);
+    gt_table_text(table, NULL);
+    return table;
+}

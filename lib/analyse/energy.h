@@ -1,0 +1,30 @@
+/* Energy in reports, the same in all of them: whose it was, how sure the figure is, what it comes to in carbon and money. */
+#ifndef GT_ANALYSE_ENERGY_H
+#define GT_ANALYSE_ENERGY_H
+
+#include "aggregate/energy_course.h"
+#include "report/report.h"
+
+/* What the devices drew up to the end, as the rows of the machine and of the job have it. */
+struct gt_energy_figures {
+    const struct gt_machine *machine;
+    const double *system, *job; /* [GT_METRIC_COUNT] */
+    double seconds;             /* in which it was drawn, NaN: not known */
+    const char *reason;         /* why there is none, where nothing was measured; NULL: not told */
+};
+
+/* The section "energy": each device, of which the parts add up to the whole, with its source, method and error; what the
+ * job's part comes to; the lines of conservation. Where nothing was measured people see one line that tells why. */
+void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *figures);
+
+/* What a part of the run drew: a table with a row for each device that was measured, and their sum. `by_cpu_time`: the CPU's
+ * figure rests on CPU time, else on time. NULL where nothing was measured. */
+struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
+                                const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time);
+
+/* Columns and cells for tables of many such parts: energy, its error, and carbon and price where the machine tells them. */
+void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine);
+void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, struct gt_spent spent);
+struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES]);
+
+#endif
