@@ -24,6 +24,8 @@ struct gt_trace_format {
     int (*probe)(const struct gt_trace_probe *probe);
     /* Read the whole file into the calls below. Damage is counted, not returned. */
     int (*read)(struct gt_reading *reading, const char *path, struct gt_error *error);
+    /* The file or folder that belongs to this file and is read with it. Negative: there is none. May be NULL. */
+    int (*companion)(char *ret, size_t size, const char *path);
 };
 
 enum gt_trace_format_number {

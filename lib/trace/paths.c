@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -149,6 +150,31 @@ static int add_named(struct search *search, const char *path)
     return add(search, path, format);
 }
 
+static bool is_found(const struct gt_trace_paths *found, const char *path)
+{
+    struct stat wanted, about;
+    if (stat(path, &wanted) < 0)
+        return true;
+    for (size_t i = 0; i < found->count; i++)
+        if (stat(found->path[i], &about) == 0 && about.st_dev == wanted.st_dev && about.st_ino == wanted.st_ino)
+            return true;
+    return false;
+}
+
+/* Code blocks lie beside the recording that they were made with. */
+static int add_companions(struct search *search)
+{
+    char path[PATH_MAX];
+    int status = 0;
+    for (size_t i = 0, count = search->found->count; i < count && status >= 0; i++) {
+        const struct gt_trace_format *format = search->found->format[i];
+        if (format->companion && format->companion(path, sizeof path, search->found->path[i]) >= 0 &&
+            !is_found(search->found, path))
+            status = add_named(search, path);
+    }
+    return status;
+}
+
 struct found {
     char *path;
     const struct gt_trace_format *format;
@@ -190,6 +216,8 @@ int gt_trace_paths_find(struct gt_trace_paths *ret, const char *const paths[], s
     *ret = (struct gt_trace_paths){0};
     for (size_t i = 0; i < count && status >= 0; i++)
         status = add_named(&search, paths[i]);
+    if (status >= 0)
+        status = add_companions(&search);
     if (status >= 0 && sort(ret) < 0)
         status = gt_error_system(error, ENOMEM, "finding traces");
     if (status < 0)

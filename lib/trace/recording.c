@@ -180,4 +180,5 @@ const struct gt_trace_format gt_trace_recording = {
     .help = "tracking files and sub-tracking files of gpu-tracker and gpu_tracker, CSV and SQLite",
     .probe = probe_recording,
     .read = read_recording,
+    .companion = gt_border_collected,
 };

@@ -55,13 +55,13 @@ def test_smdebug_folder(gpu_tracker, smdebug):
 
 
 def test_own_recording_by_phase(gpu_tracker, tmp_path):
-
     command = ("end=$(($(date +%s%N) + 600000000)); while [ $(date +%s%N) -lt $end ]; do :; done",)
     subprocess.run([gpu_tracker, "run", "--blocks", "--sleep-time=0.05", f"--tracking-file={tmp_path / 't.csv'}", "--",
                     "bash", "-c", f"{gpu_tracker} block busy -- bash -c '{command[0]}'; {gpu_tracker} block calm -- sleep 0.6"],
                    check=True, capture_output=True)
-    script = tmp_path / "t.blocks.csv"
-    rows = profile(gpu_tracker, "utilization", "--by=phase", "--device=cpu_utilization", tmp_path / "t.csv", script)
+    wanted = ["utilization", "--by=phase", "--device=cpu_utilization"]
+    rows = profile(gpu_tracker, *wanted, tmp_path / "t.csv")
+    assert rows == profile(gpu_tracker, *wanted, tmp_path / "t.csv", f"{tmp_path}/./t.blocks.csv")
     use = {row["phase"]: row["mean"] for row in rows["utilization"] if row["resource"] == "combined"}
     assert use["busy"] > use["calm"] + 10
 
