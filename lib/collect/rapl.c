@@ -11,9 +11,8 @@
 #include "collect/availability.h"
 
 static const enum gt_metric_id metrics[GT_RAPL_DOMAINS] = {
-    [GT_RAPL_PACKAGE] = GT_CPU_ENERGY,
-    [GT_RAPL_DRAM] = GT_DRAM_ENERGY,
-    [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
+    [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
+    [GT_RAPL_CORE] = GT_CORE_ENERGY,   [GT_RAPL_UNCORE] = GT_UNCORE_ENERGY,
 };
 static const char *const interface_names[GT_RAPL_INTERFACES] = {"perf", "powercap"};
 
@@ -49,7 +48,8 @@ static void rapl_close(void *opaque)
     free(state);
 }
 
-/* Virtual machines may show counters that stand still. Real ones move within a few of their refreshes of 1 ms. */
+/* Virtual machines may show counters that stand still. Real ones move within a few of their refreshes of 1 ms, but for that of
+ * a graphics unit that sleeps. */
 static void find_dead(struct state *state)
 {
     struct gt_rapl_zones *zones = &state->zones;
@@ -60,9 +60,12 @@ static void find_dead(struct state *state)
         return; /* nothing to wait for */
     nanosleep(&(struct timespec){.tv_nsec = 2500000}, NULL);
     gt_rapl_read(zones, gt_clock_monotonic(state->clock));
+    bool any_moves = false;
+    for (int i = 0; i < zones->count; i++)
+        any_moves |= zones->zone[i].joules > 0;
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->fd < 0 || zone->joules > 0)
+        if (zone->fd < 0 || zone->joules > 0 || (any_moves && zone->domain == GT_RAPL_UNCORE))
             continue;
         close(zone->fd);
         zone->fd = -ENODATA;

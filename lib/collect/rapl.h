@@ -1,8 +1,8 @@
 /* Energy counters of processors: RAPL (Running Average Power Limit), of Intel and AMD.
  *
- * A zone is one counter. Zones contain each other, so a domain is summed over zones of one kind only: packages, DRAM, or the
- * whole platform (psys, which contains the packages). Core and uncore are part of the package and left out. Copies of a counter
- * count once: the MMIO copy of an MSR zone, and dies of one package whose counters advance alike.
+ * A zone is one counter. Zones contain each other, so a domain is summed over zones of one kind only: packages, their cores, their
+ * graphics units (uncore), DRAM, or the whole platform (psys, which contains the packages). Domains are never added up: core and
+ * uncore are parts of the package. Copies of a counter count once: the MMIO copy of an MSR zone, and dies of one package whose counters advance alike.
  *
  * Sources: Documentation/power/powercap/powercap.rst and arch/x86/events/rapl.c in the kernel's sources. */
 #ifndef GT_COLLECT_RAPL_H
@@ -13,7 +13,7 @@
 
 #include "collect/collector.h"
 
-enum gt_rapl_domain { GT_RAPL_PACKAGE, GT_RAPL_DRAM, GT_RAPL_PLATFORM, GT_RAPL_DOMAINS };
+enum gt_rapl_domain { GT_RAPL_PACKAGE, GT_RAPL_DRAM, GT_RAPL_PLATFORM, GT_RAPL_CORE, GT_RAPL_UNCORE, GT_RAPL_DOMAINS };
 enum gt_rapl_interface { GT_RAPL_PERF, GT_RAPL_POWERCAP, GT_RAPL_INTERFACES }; /* the earlier is preferred */
 
 struct gt_rapl_zone {

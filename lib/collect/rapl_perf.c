@@ -15,9 +15,8 @@ static const struct event {
     const char *name;
     enum gt_rapl_domain domain;
 } events[] = {
-    {"energy-pkg", GT_RAPL_PACKAGE},
-    {"energy-ram", GT_RAPL_DRAM},
-    {"energy-psys", GT_RAPL_PLATFORM},
+    {"energy-pkg", GT_RAPL_PACKAGE}, {"energy-ram", GT_RAPL_DRAM},   {"energy-psys", GT_RAPL_PLATFORM},
+    {"energy-cores", GT_RAPL_CORE},  {"energy-gpu", GT_RAPL_UNCORE},
 };
 
 static int open_event(unsigned long long type, unsigned long long config, int cpu)

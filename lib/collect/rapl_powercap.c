@@ -22,6 +22,20 @@ static int read_word(const struct gt_root *root, const char *zone, const char *f
     return 0;
 }
 
+static bool part_of(const char *name, enum gt_rapl_domain *ret)
+{
+    static const struct {
+        const char *name;
+        enum gt_rapl_domain domain;
+    } parts[] = {{"dram", GT_RAPL_DRAM}, {"core", GT_RAPL_CORE}, {"uncore", GT_RAPL_UNCORE}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strcmp(name, parts[i].name)) {
+            *ret = parts[i].domain;
+            return true;
+        }
+    return false;
+}
+
 /* "intel-rapl:0:2" in folder "intel-rapl:0" is named after both: every package has its own "dram". */
 static int full_name(const struct gt_root *root, const char *entry, char *text, size_t size,
                      enum gt_rapl_domain *domain)
@@ -37,9 +51,8 @@ static int full_name(const struct gt_root *root, const char *entry, char *text, 
         return *domain == GT_RAPL_PACKAGE && strncmp(own, "package", strlen("package")) ? -ENOENT : 0;
     }
     snprintf(above, sizeof above, "%.*s", (int)(last - entry), entry);
-    if (strcmp(own, "dram") || read_word(root, above, "name", parent, sizeof parent) < 0)
+    if (!part_of(own, domain) || read_word(root, above, "name", parent, sizeof parent) < 0)
         return -ENOENT;
-    *domain = GT_RAPL_DRAM;
     snprintf(text, size, "%s/%s", parent, own);
     return 0;
 }

@@ -78,6 +78,8 @@ static void two_sockets_are_added_and_each_has_its_memory(void **state)
     set(machine, "intel-rapl:1:0", 2800000);
     assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 30 + 20, 1e-9);
     assert_float_equal(machine->frame.system[GT_DRAM_ENERGY], 4 + 2, 1e-9);
+    assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 29, 1e-9);
+    assert_float_equal(machine->frame.system[GT_UNCORE_ENERGY], 0.8, 1e-9);
     assert_true(isnan(machine->frame.system[GT_PLATFORM_ENERGY]));
 }
 
