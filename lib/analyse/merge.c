@@ -284,10 +284,10 @@ static int report_merge(struct gt_report **ret, const struct gt_merge *merge, st
     return gt_report_failed(*ret) ? gt_error_system(error, ENOMEM, "report") : 0;
 }
 
-int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_merge_options *options,
-             struct gt_error *error)
+static int merge_files(struct gt_report **ret, const char *const paths[], size_t count,
+                       const struct gt_merge_options *options, const regex_t *metrics, struct gt_error *error)
 {
-    struct gt_merge merge = {.options = options, .first = INT64_MAX, .last = INT64_MIN};
+    struct gt_merge merge = {.options = options, .metrics = metrics, .first = INT64_MAX, .last = INT64_MIN};
     struct gt_trace_options wide = options->trace; /* the window is chosen once the clocks are known */
     struct gt_report *report = NULL;
     wide.by_step = wide.from_first = false;
@@ -310,5 +310,18 @@ int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, co
     free(merge.clock);
     free(merge.lane);
     free(merge.process);
+    return status;
+}
+
+int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_merge_options *options,
+             struct gt_error *error)
+{
+    regex_t metrics;
+    if (!options->metrics)
+        return merge_files(ret, paths, count, options, NULL, error);
+    if (regcomp(&metrics, options->metrics, REG_EXTENDED | REG_NOSUB))
+        return gt_error_set(error, EINVAL, "metrics: \"%s\" is no regular expression", options->metrics);
+    int status = merge_files(ret, paths, count, options, &metrics, error);
+    regfree(&metrics);
     return status;
 }

@@ -23,6 +23,7 @@ struct gt_merge_process {
 
 struct gt_merge {
     const struct gt_merge_options *options;
+    const regex_t *metrics; /* NULL: all */
     struct gt_trace_source *source;
     struct gt_trace *trace;
     struct gt_merged_file *file;

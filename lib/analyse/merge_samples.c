@@ -192,12 +192,8 @@ static int write_marks(struct counters *counters, struct gt_error *error)
 int gt_merge_samples(struct gt_merge *merge, struct gt_error *error)
 {
     struct counters counters = {.merge = merge};
-    regex_t wanted;
-    bool has_wanted = merge->options->metrics;
-    if (has_wanted && regcomp(&wanted, merge->options->metrics, REG_EXTENDED | REG_NOSUB))
-        return gt_error_set(error, EINVAL, "metrics: \"%s\" is no regular expression", merge->options->metrics);
     struct gt_keys nodes = {0};
-    int status = name_series(&counters, has_wanted ? &wanted : NULL, &nodes);
+    int status = name_series(&counters, merge->metrics, &nodes);
     gt_keys_release(&nodes);
     if (status >= 0)
         status = collect(&counters);
@@ -212,7 +208,5 @@ int gt_merge_samples(struct gt_merge *merge, struct gt_error *error)
     free(counters.key);
     free(counters.pid);
     free(counters.sample);
-    if (has_wanted)
-        regfree(&wanted);
     return status;
 }

@@ -102,7 +102,7 @@ def test_nothing_is_overwritten_and_nothing_left_behind(timeline, tmp_path, trac
     (["info", "--unit", "step", "--start", "x", "TRACE"], "x"),
     (["info", "--start", "+1", "--end", "5", "TRACE"], "start and end"),
     (["info", "--select", "(", "TRACE"], "regular expression"),
-    (["merge", "-o", "OUT", "--metrics", "[", "TRACE"], "regular expression"),
+    (["merge", "-o", "OUT", "--metrics", "[", "/nowhere.json"], "regular expression"),
     (["merge", "-o", "OUT", "--unit", "step", "--start", "5", "TRACE"], "no step 5"),
     (["merge", "-o", "OUT", "--align", "never", "TRACE"], "never"),
     (["info", "/dev/null"], "/dev/null"),
