@@ -122,7 +122,15 @@ static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample
     if (first)
         analysis->first = seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
     gt_history_init(&analysis->history);
+    gt_energy_course_init(&analysis->course, gt_recording_machine(analysis->recording));
     return gt_sweep_open(&analysis->sweep, &shape, &analysis->intervals, analysis->use_monotonic);
+}
+
+static void keep_last(double last[GT_METRIC_COUNT], const double values[GT_METRIC_COUNT])
+{
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
+        if (!isnan(values[metric]))
+            last[metric] = values[metric];
 }
 
 static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample *sample, double *values)
@@ -133,8 +141,13 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
     gt_history_add(&analysis->history, sample);
-    return gt_sweep_add(analysis->sweep, seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns),
-                        values, counters);
+    double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
+    if (gt_energy_course_add(&analysis->course, time, sample->row[GT_SCOPE_SYSTEM].value,
+                             sample->row[GT_SCOPE_COMBINED].value) < 0)
+        return -ENOMEM;
+    keep_last(analysis->system, sample->row[GT_SCOPE_SYSTEM].value);
+    keep_last(analysis->job, sample->row[GT_SCOPE_COMBINED].value);
+    return gt_sweep_add(analysis->sweep, time, values, counters);
 }
 
 /* 1 a sample, 0 the end. */
@@ -175,6 +188,22 @@ static int read_samples(struct gt_block_analysis *analysis, double *values, doub
     }
 }
 
+/* What was drawn between the last sample and the end. `last`: the last sample on the wall clock. */
+static int add_outcome(struct gt_block_analysis *analysis, double last)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    if (!outcome || machine->start_real_ns <= 0)
+        return 0;
+    keep_last(analysis->system, outcome->value[GT_SCOPE_SYSTEM]);
+    keep_last(analysis->job, outcome->value[GT_SCOPE_COMBINED]);
+    double after = seconds(machine->start_real_ns) + outcome->elapsed - last;
+    if (!(after > 0))
+        return 0;
+    return gt_energy_course_add(&analysis->course, gt_sweep_last(analysis->sweep) + after, analysis->system,
+                                analysis->job);
+}
+
 static double later(double a, double b)
 {
     return isnan(a) || b > a ? b : a;
@@ -202,7 +231,8 @@ static int sweep(struct gt_block_analysis *analysis, struct gt_error *error)
     if (status < 0)
         return status;
     gt_sweep_finish(analysis->sweep);
-    if (close_intervals(analysis, last) < 0 || gt_blocks_count_calls(analysis) < 0)
+    if (add_outcome(analysis, last) < 0 || close_intervals(analysis, last) < 0 || gt_blocks_count_calls(analysis) < 0 ||
+        gt_blocks_count_energy(analysis) < 0)
         return out_of_memory(analysis, error);
     return 0;
 }
@@ -246,6 +276,8 @@ static void release(struct gt_block_analysis *analysis)
     }
     free(analysis->block);
     free(analysis->process);
+    free(analysis->energy);
+    gt_energy_course_release(&analysis->course);
     gt_sweep_close(analysis->sweep);
     gt_recording_close(analysis->recording);
     free(analysis->gauge);
@@ -258,6 +290,8 @@ int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *opt
                      struct gt_error *error)
 {
     struct gt_block_analysis analysis = {.options = options};
+    gt_values_clear(analysis.system);
+    gt_values_clear(analysis.job);
     int status = gt_recording_open(&analysis.recording, options->tracking_file, error);
     if (status >= 0)
         status = read_blocks(&analysis, optional, error);

@@ -5,6 +5,7 @@
 #include "aggregate/history.h"
 #include "aggregate/sweep.h"
 #include "analyse/blocks.h"
+#include "analyse/energy.h"
 #include "store/border.h"
 #include "store/store.h"
 
@@ -25,6 +26,12 @@ struct gt_process_total {
     double elapsed, self, cpu_covered; /* NaN where not recorded */
 };
 
+/* What the calls of one block drew. */
+struct gt_block_energy {
+    struct gt_spent device[GT_ENERGY_DEVICES];
+    bool by_cpu_time; /* the CPU's figure */
+};
+
 struct gt_block_analysis {
     const struct gt_blocks_options *options;
     struct gt_border_list borders;
@@ -40,11 +47,18 @@ struct gt_block_analysis {
     bool use_monotonic;
     double first; /* seconds of the first sample, on the clock used */
     struct gt_history history;
+    struct gt_energy_course course;
+    struct gt_block_energy *energy;                       /* [borders.names.count] */
+    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at the end of the recording */
     uint64_t bad_timepoints;
 };
 
 /* After the intervals are closed: the totals by block and by process. 0 or -ENOMEM. */
 int gt_blocks_count_calls(struct gt_block_analysis *analysis);
+/* After the last sample and the intervals are closed. 0 or -ENOMEM. */
+int gt_blocks_count_energy(struct gt_block_analysis *analysis);
+/* Of all devices that were measured. */
+struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval);
 /* One line for each block, the longest first; `flags` of the table. And pictures of the recording with the calls in them. */
 void gt_blocks_summary(struct gt_node *root, struct gt_block_analysis *analysis, unsigned flags);
 void gt_blocks_course(struct gt_node *root, const struct gt_block_analysis *analysis);

@@ -117,6 +117,8 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_row(block, "self_time", "Self Time", &calls->self);
     add_cpu_time(block, calls);
     add_counters(block, "counters", "Counters", analysis, &total);
+    gt_energy_table(block, gt_recording_machine(analysis->recording), analysis->energy[number].device,
+                    analysis->energy[number].by_cpu_time);
     gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
     add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
     add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
@@ -168,6 +170,10 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
     struct gt_node *table = gt_report_table(root, "calls", "Calls");
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
         gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
+    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    bool has_energy = gt_energy_course_is_measured(&analysis->course);
+    if (has_energy)
+        gt_energy_columns(table, machine);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
         gt_table_text(table, analysis->borders.names.text[call->name]);
@@ -181,6 +187,8 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_table_number(table, call->cpu_stop - call->cpu_start);
         gt_table_integer(table, (int64_t)call->timepoints);
         gt_table_integer(table, call->unfinished);
+        if (has_energy)
+            gt_energy_cells(table, machine, gt_blocks_energy_of_call(analysis, call));
     }
 }
 
@@ -202,6 +210,16 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
         gt_table_number(table, process->self);
         gt_table_number(table, process->cpu_covered);
     }
+}
+
+static void add_energy(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    if (gt_energy_course_is_measured(&analysis->course))
+        gt_energy_section(root, &(struct gt_energy_figures){.machine = gt_recording_machine(analysis->recording),
+                                                            .system = analysis->system,
+                                                            .job = analysis->job,
+                                                            .seconds = outcome ? outcome->elapsed : NAN});
 }
 
 /* How the join was made. */
@@ -239,6 +257,7 @@ int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, 
         add_calls(root, analysis);
     }
     gt_blocks_summary(root, analysis, GT_ONLY_TEXT);
+    add_energy(root, analysis);
     add_method(root, analysis);
     gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
                   GT_ONLY_DATA);

@@ -20,8 +20,6 @@ static const struct figure {
     {"gpu_sum_utilization_percent", "mean_gpu_percent", "Mean GPU %", GT_STAT_MEAN, true},
 };
 
-static const char *const energies[] = {"combined_cpu_energy", "combined_dram_energy", "combined_gpu_energy"};
-
 static size_t column_index(const struct gt_column **columns, size_t count, const char *name)
 {
     size_t i = 0;
@@ -38,19 +36,6 @@ static double figure_of(const struct gt_block_analysis *analysis, const struct g
     if (index == analysis->gauges || !total->gauge || is_absent)
         return NAN;
     return gt_spread_statistic(&total->gauge[index], figure->statistic);
-}
-
-/* Joules of the job while the block ran, of all devices that were measured. */
-static double energy_of(const struct gt_block_analysis *analysis, const struct gt_block_total *total)
-{
-    double sum = NAN;
-    for (size_t i = 0; i < sizeof energies / sizeof *energies; i++) {
-        size_t index = column_index(analysis->counter, analysis->counters, energies[i]);
-        double joules = index < analysis->counters ? total->counter[index] : NAN;
-        if (!isnan(joules))
-            sum = isnan(sum) ? joules : sum + joules;
-    }
-    return sum;
 }
 
 static const char *unit_of(const struct gt_machine *machine, const struct figure *figure)
@@ -70,7 +55,7 @@ static struct gt_node *add_table(struct gt_node *root, const struct gt_machine *
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, "seconds");
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER, unit_of(machine, &figures[i]));
-    gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
+    gt_energy_columns(table, machine);
     return table;
 }
 
@@ -85,7 +70,7 @@ static void add_row(struct gt_node *table, struct gt_block_analysis *analysis, s
     gt_table_number(table, gt_spread_mean(&calls->elapsed));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
-    gt_table_number(table, energy_of(analysis, &total));
+    gt_energy_cells(table, gt_recording_machine(analysis->recording), gt_energy_sum(analysis->energy[number].device));
 }
 
 struct rank {

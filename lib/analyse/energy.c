@@ -159,12 +159,12 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 
 void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine)
 {
-    gt_table_column(table, "energy", "energy", GT_CELL_NUMBER, "joules");
-    gt_table_column(table, "energy_error", "energy_error", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "energy_error", "Energy +-", GT_CELL_NUMBER, "joules");
     if (machine->carbon_intensity > 0)
-        gt_table_column(table, "carbon", "carbon", GT_CELL_NUMBER, "grams");
+        gt_table_column(table, "carbon", "CO2 equivalent", GT_CELL_NUMBER, "grams");
     if (machine->price > 0)
-        gt_table_column(table, "price", "price", GT_CELL_NUMBER, currency_of(machine));
+        gt_table_column(table, "price", "Price", GT_CELL_NUMBER, currency_of(machine));
 }
 
 void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, struct gt_spent spent)
@@ -200,7 +200,7 @@ struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine 
     gt_node_flags(table, GT_KEYED);
     gt_table_column(table, "device", "", GT_CELL_TEXT, NULL);
     gt_energy_columns(table, machine);
-    gt_table_column(table, "method", "method", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "method", "Method", GT_CELL_TEXT, NULL);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         if (isnan(spent[device].joules))
             continue;

@@ -1,0 +1,169 @@
+"""Energy in reports: recordings of known power, joined with blocks, and what the figures come to."""
+import csv
+import json
+
+import pytest
+
+START = 1_700_000_000
+STATIC = {"ram_unit": "megabytes", "gpu_ram_unit": "gigabytes", "time_unit": "seconds", "ram_system_capacity": 1000,
+          "gpu_ram_system_capacity": 0, "system_core_count": 4, "n_expected_cores": 4, "system_gpu_count": 0,
+          "n_expected_gpus": 0, "start": START, "idle_policy": "share", "cpu_energy_source": "RAPL by powercap",
+          "cpu_energy_refresh": 0.001, "gpu_energy_source": "NVML", "gpu_energy_refresh": 0.1, "layout": 1}
+
+
+def write(path, *tables):
+    """One CSV file of tables, each a list of dictionaries."""
+    with open(path, "w", newline="") as file:
+        for rows in tables:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    return str(path)
+
+
+def sample(second, *, cpu=20.0, share=0.5, gpu=100.0, cpu_time=1.0):
+    """A machine that draws these watts from the start, and a job with that share of its CPU energy."""
+    joules = cpu * second
+    return {"timestamp": START + second, "main_ram": 1, "combined_ram": 1, "combined_cpu_time": cpu_time * second,
+            "system_cpu_energy": joules, "combined_cpu_energy": joules * share,
+            "system_cpu_energy_other": joules * (1 - share) - second, "system_cpu_energy_idle": second,
+            "system_cpu_energy_unattributed": 0, "system_gpu_energy": gpu * second,
+            "combined_gpu_energy": gpu * second, "system_gpu_energy_other": 0, "system_gpu_energy_idle": 0,
+            "system_gpu_energy_unattributed": 0}
+
+
+def blocks(path, *calls):
+    """Calls of (name, start, stop, CPU seconds at start and stop)."""
+    rows = []
+    for number, (name, start, stop, *cpu) in enumerate(calls):
+        for position, time in ((0, start), (1, stop)):
+            row = {"process_id": 7, "thread_id": 7, "code_block_name": name, "position": position,
+                   "timestamp": START + time, "call": number}
+            rows.append({**row, "cpu_time": cpu[position]} if cpu else row)
+    return write(path, rows)
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """recording(seconds, NAME=VALUE of the static data): path of a tracking file with a sample every second."""
+
+    def make(seconds=4, name="tracking.csv", samples=None, **static):
+        rows = samples or [sample(second) for second in range(seconds + 1)]
+        return write(tmp_path / name, [{**STATIC, **static}], rows)
+
+    return make
+
+
+def results(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_report_tells_source_method_and_uncertainty(cli, recording):
+    energy = results(cli("report", recording(4), "-f", "json"))["energy"]
+    cpu = energy["cpu"]
+    assert cpu["total"] == 80 and cpu["job"] == 40 and cpu["other"] == 36 and cpu["idle"] == 4
+    assert cpu["source"] == "RAPL by powercap" and "busy CPU time" in cpu["method"] and cpu["refresh"] == 0.001
+    assert cpu["error"] == pytest.approx(0.001 * 20)
+    assert energy["gpu"]["error"] == pytest.approx(0.1 * 100)
+    assert energy["dram"]["total"] is None and energy["dram"]["source"] is None
+    assert energy["job"] == 440 and energy["idle_policy"] == "share"
+
+
+@pytest.mark.parametrize("format", ["text", "json", "markdown", "csv", "html"])
+def test_every_format_ends_with_the_conservation(cli, recording, format):
+    line = "80.000 J = 40.000 J this tree + 36.000 J other processes + 4.000 J idle + 0.000 J unattributed"
+    tracking = recording(4, carbon_intensity=360, price=0.36, currency="EUR")
+    for words in (["report", tracking], ["sub-track", "analyze", "--tf", tracking,
+                                         "--stf", blocks(tracking + ".blocks.csv", ("a", 1, 2))]):
+        done = cli(*words, "-f", format)
+        assert done.returncode == 0 and line in done.stdout, done.stderr
+        assert "does not add up" not in done.stdout
+
+
+def test_what_does_not_add_up_is_told(cli, recording):
+    rows = [sample(second) for second in range(3)]
+    rows[-1]["system_cpu_energy_other"] = 7
+    done = cli("report", recording(samples=rows))
+    assert "(does not add up)" in done.stdout
+
+
+def test_without_a_counter_there_is_one_line_and_no_zero(cli, recording):
+    rows = [{key: value for key, value in sample(second).items() if "energy" not in key} for second in range(3)]
+    tracking = recording(samples=rows, cpu_energy_source="", gpu_energy_source="")
+    text = cli("report", tracking).stdout
+    assert [line for line in text.splitlines() if "nergy" in line] == ["Energy: n/a: not in the recording"]
+    energy = results(cli("report", tracking, "-f", "json"))["energy"]
+    assert energy["job"] is None and energy["cpu"]["total"] is None and energy["cpu"]["error"] is None
+    analyzed = cli("sub-track", "analyze", "--tf", tracking, "--stf", blocks(tracking + ".blocks.csv", ("a", 1, 2)))
+    assert " 0 J" not in analyzed.stdout and "onservation" not in analyzed.stdout
+
+
+def analyze(cli, tracking, *calls, words=()):
+    done = cli("sub-track", "analyze", "--tf", tracking, "--stf", blocks(tracking + ".blocks.csv", *calls), "-f",
+               "json", *words)
+    return {block["name"]: block["energy"] for block in results(done)["code_block_results"]}, results(done)
+
+
+def test_blocks_by_time(cli, recording):
+    energy, whole = analyze(cli, recording(4), ("whole", 1, 3), ("edge", 1, 2.5), ("twice", 0, 1), ("twice", 2, 3))
+    assert energy["whole"]["cpu"]["energy"] == pytest.approx(20) and energy["whole"]["cpu"]["energy_error"] < 1e-6
+    assert energy["whole"]["gpu"]["energy"] == pytest.approx(200)
+    assert energy["whole"]["total"]["energy"] == pytest.approx(220)
+    assert energy["edge"]["cpu"]["energy"] == pytest.approx(15)
+    assert energy["edge"]["cpu"]["energy_error"] == pytest.approx(5 + 0.01)
+    assert energy["twice"]["cpu"]["energy"] == pytest.approx(20)
+    assert "dram" not in energy["whole"] and energy["whole"]["cpu"]["method"] == "share of time"
+    assert whole["energy"]["job"] == 440
+
+
+def test_a_block_shorter_than_the_counters_refresh_is_not_zero(cli, recording):
+    energy, _ = analyze(cli, recording(4), ("tiny", 1.5, 1.50001))
+    tiny = energy["tiny"]["gpu"]
+    assert tiny["energy"] == pytest.approx(0.001, rel=1e-2)
+    assert tiny["energy_error"] == pytest.approx(100 + 10, rel=1e-3)
+
+
+def test_overlapping_calls_count_once(cli, recording):
+    energy, _ = analyze(cli, recording(4), ("outer", 1, 3), ("outer", 1.5, 2.5), ("inner", 2, 3))
+    assert energy["outer"]["gpu"]["energy"] == pytest.approx(200)
+    assert energy["inner"]["gpu"]["energy"] == pytest.approx(100)
+
+
+def test_blocks_by_cpu_time(cli, recording):
+    # The job's second of CPU time in the gap from 1 to 2 is all the block's, though it took a quarter of it.
+    energy, _ = analyze(cli, recording(4), ("busy", 1.25, 1.5, 5.0, 6.0), ("quiet", 2.1, 2.9, 6.0, 6.05))
+    assert energy["busy"]["cpu"]["method"] == "share of CPU time"
+    assert energy["busy"]["cpu"]["energy"] == pytest.approx(10)
+    assert energy["busy"]["cpu"]["energy_error"] == pytest.approx(0.01)
+    assert energy["quiet"]["cpu"]["energy"] == pytest.approx(0.5)
+    assert energy["busy"]["gpu"]["energy"] == pytest.approx(25)
+
+
+def test_a_counter_that_stood_still_between_two_samples_is_interpolated(cli, recording):
+    rows = [sample(second) for second in range(5)]
+    for key in rows[2]:
+        if "gpu_energy" in key:
+            rows[2][key] = rows[1][key]
+    energy, _ = analyze(cli, recording(samples=rows), ("a", 1, 2))
+    assert energy["a"]["gpu"]["energy"] == pytest.approx(100)
+    assert energy["a"]["gpu"]["energy_error"] == pytest.approx(100 + 10)
+
+
+def test_calls_and_cost(cli, recording):
+    tracking = recording(4, carbon_intensity=360, carbon_source="Utopia, 2023, a table", price=0.36, currency="EUR")
+    energy, whole = analyze(cli, tracking, ("a", 1, 2), ("a", 2, 4), words=["--calls"])
+    assert [call["energy"] for call in whole["calls"]] == pytest.approx([110, 220])
+    assert [call["energy_error"] for call in whole["calls"]] == pytest.approx([0, 0], abs=1e-6)
+    assert [call["carbon"] for call in whole["calls"]] == pytest.approx([0.011, 0.022])
+    assert [call["price"] for call in whole["calls"]] == pytest.approx([1.1e-5, 2.2e-5])
+    assert energy["a"]["total"]["carbon"] == pytest.approx(0.033)
+    assert whole["energy"]["carbon_source"] == "Utopia, 2023, a table"
+    assert "EUR" in cli("report", tracking).stdout
+
+
+def test_the_end_of_the_run_counts_though_no_sample_was_there(cli, recording):
+    tracking = recording(samples=[sample(0), sample(1)], complete=1, elapsed=1.5, final_system_cpu_energy=40,
+                         final_combined_cpu_energy=30, final_combined_cpu_time=2)
+    energy, _ = analyze(cli, tracking, ("end", 1, 1.5))
+    assert energy["end"]["cpu"]["energy"] == pytest.approx(20)
