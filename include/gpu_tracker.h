@@ -349,6 +349,34 @@ int gt_profile_report(const char *analysis, const char *const *paths, size_t cou
                       const struct gt_trace_request *request, const struct gt_profile_options *options,
                       struct gt_report **ret, struct gt_error *error);
 
+/* ---- For Prometheus ------------------------------------------------------------------------------------------ */
+
+/* The forms of the text: OpenMetrics 1.0, and the older text format 0.0.4. */
+enum gt_exposition { GT_EXPOSITION_OPENMETRICS, GT_EXPOSITION_TEXT, GT_EXPOSITION_COUNT };
+
+struct gt_exporter_options {
+    size_t size;
+    const pid_t *pids; /* these processes, each with its descendants, are a job each */
+    size_t pid_count;
+    int everyone;      /* or: all processes of the machine, grouped by user, job and program */
+    int slurm;         /* or: the jobs of Slurm. None of the three: the machine and its GPUs alone */
+    int most;          /* groups or jobs with figures of their own, all further in one called "other"; 0: 100 */
+    double sleep_time; /* seconds between samples, from 0.001: sooner scrapes get the same text; 0: 1.0 */
+    int aipowermeter;  /* add the five gauges of AIPowerMeter */
+    const char *gpu_brand, *memory, *idle, *machine_root; /* as in struct gt_tracker_options */
+    const char *const *libraries;
+    void (*warn)(void *context, const char *sentence); /* may be NULL */
+    void *context;
+};
+
+struct gt_exporter;
+int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options *options, struct gt_error *error);
+/* The text of now: samples unless the last sample is younger than sleep_time. Borrowed until the next call. 1: it is
+ * another text than the last one in this form; 0: the same. */
+int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, const char **ret, size_t *length,
+                     struct gt_error *error);
+void gt_exporter_close(struct gt_exporter *exporter);
+
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
 
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the

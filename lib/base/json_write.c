@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/utf8.h"
 
 void gt_json_init(struct gt_json *json, struct gt_buffer *out, int indent)
 {
@@ -78,23 +79,6 @@ void gt_json_array_end(struct gt_json *json)
     close_bracket(json, ']');
 }
 
-/* Length of the valid UTF-8 sequence at `s`, 0 when it is not one. */
-static int utf8_length(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    int length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    for (int i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    bool surrogate = s[0] == 0xed && s[1] > 0x9f;
-    bool beyond = s[0] == 0xf4 && s[1] > 0x8f;
-    return overlong || surrogate || beyond ? 0 : length;
-}
-
 static void quote_ascii(struct gt_buffer *out, unsigned char c)
 {
     const char *escape = strchr("\"\"\\\\\nn\rr\tt\bb\ff", c);
@@ -121,7 +105,7 @@ void gt_json_quote(struct gt_buffer *out, const char *text)
 {
     gt_buffer_char(out, '"');
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        int length = utf8_length(s);
+        int length = gt_utf8_length((const char *)s);
         if (length == 1)
             quote_ascii(out, *s);
         else if (length == 0)

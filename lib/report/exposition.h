@@ -1,0 +1,37 @@
+/* The text that Prometheus and its kin scrape, in two forms: OpenMetrics 1.0
+ * (https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md) and the older text format 0.0.4
+ * (https://prometheus.io/docs/instrumenting/exposition_formats).
+ *
+ * Names come from the table of metrics: gpu_tracker_, the scope (system, job, gpu), the metric, its unit, and _total for
+ * counters. A figure that was not measured has no line. */
+#ifndef GT_REPORT_EXPOSITION_H
+#define GT_REPORT_EXPOSITION_H
+
+#include "base/buffer.h"
+#include "gpu_tracker.h"
+#include "schema/metric.h"
+
+enum { GT_EXPOSITION_NAME = 96 };
+
+struct gt_exposition_row {
+    enum gt_scope scope; /* SYSTEM, COMBINED (a job) or GPU */
+    const char *labels;  /* as gt_exposition_label makes them */
+    const double *value; /* of each metric */
+};
+
+/* "gpu_tracker_job_cpu_time_seconds": the family's name, without _total. */
+void gt_exposition_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, enum gt_metric_id metric);
+/* Append name="value", with a comma before it unless it is the first. An empty value appends nothing. */
+void gt_exposition_label(struct gt_buffer *labels, const char *name, const char *value);
+
+/* One family by hand: `type` is "gauge", "counter" or "info", `unit` may be NULL. Samples follow it at once. */
+void gt_exposition_family(struct gt_buffer *out, enum gt_exposition form, const char *name, const char *type,
+                          const char *unit, const char *help);
+void gt_exposition_sample(struct gt_buffer *out, const char *name, const char *type, const char *labels, double value);
+
+/* Every metric that some row has, family by family. */
+void gt_exposition_metrics(struct gt_buffer *out, enum gt_exposition form, const struct gt_exposition_row *rows,
+                           size_t count);
+void gt_exposition_end(struct gt_buffer *out, enum gt_exposition form);
+
+#endif
