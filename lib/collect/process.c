@@ -65,6 +65,9 @@ static void skip_numbers(const char **text, int count)
         next_number(text);
 }
 
+/* PF_KTHREAD of the kernel's include/linux/sched.h. */
+static const unsigned long long KERNEL_THREAD = 0x200000;
+
 int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
 {
     const char *p = strrchr(text, ')'); /* names may hold blanks and brackets */
@@ -80,7 +83,7 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
     p += strspn(p, " ");
     strtol(p, (char **)&p, 10); /* terminal */
     strtol(p, (char **)&p, 10); /* its foreground group, may be -1 */
-    skip_numbers(&p, 1);        /* flags */
+    ret->is_kernel = next_number(&p) & KERNEL_THREAD;
     ret->minor_faults = (double)next_number(&p);
     ret->reaped_minor_faults = (double)next_number(&p);
     ret->major_faults = (double)next_number(&p);

@@ -30,6 +30,7 @@ int gt_process_children(struct gt_process *process, const struct gt_root *root, 
 struct gt_process_stat {
     pid_t pid, parent, session;
     char state;
+    bool is_kernel; /* a thread of the kernel's own */
     uint64_t start;
     double minor_faults, major_faults, reaped_minor_faults, reaped_major_faults;
     double cpu_time, reaped_cpu_time; /* seconds, in steps of a clock tick */

@@ -79,6 +79,23 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     return status;
 }
 
+int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_options *options,
+                            struct gt_error *error)
+{
+    static const struct gt_scope_memory unknown = {.ram = NAN, .private_bytes = NAN, .shared_bytes = NAN, .rss = NAN};
+    struct gt_sampler_options machine = *options;
+    machine.pid = 0;
+    machine.cgroup = NULL;
+    int status = gt_sampler_probe(sampler, &machine, error);
+    if (status < 0)
+        return status;
+    gt_account_init(&sampler->account, now_in_ticks());
+    sampler->tree = (struct gt_tree){.root = &sampler->root};
+    for (int scope = 0; scope <= GT_SCOPE_COMBINED; scope++)
+        sampler->memory.scope[scope] = unknown;
+    return 0;
+}
+
 void gt_sampler_close(struct gt_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->source_count; i++)
@@ -160,6 +177,24 @@ int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_e
     sampler->frame.process_count = sampler->tree.count;
     status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
     return status < 0 ? gt_error_system(error, -status, "memory of the processes") : 0;
+}
+
+int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_everyone *everyone, struct gt_error *error)
+{
+    int status = 0;
+    if (everyone)
+        status = gt_everyone_find(everyone, &sampler->tree, gt_clock_monotonic(&sampler->clock));
+    if (status < 0)
+        return gt_error_system(error, -status, "the processes cannot be listed");
+    admit_new(sampler);
+    return collect(sampler, error);
+}
+
+void gt_sampler_settle_machine(struct gt_sampler *sampler)
+{
+    gt_account_settle(&sampler->account, &sampler->tree);
+    sampler->frame.process = sampler->tree.process;
+    sampler->frame.process_count = sampler->tree.count;
 }
 
 double gt_sampler_started(const struct gt_sampler *sampler)

@@ -4,6 +4,7 @@
 
 #include "collect/collector.h"
 #include "sample/account.h"
+#include "sample/everyone.h"
 #include "sample/sample.h"
 #include "sample/follow.h"
 #include "sample/tree.h"
@@ -50,6 +51,14 @@ double gt_sampler_started(const struct gt_sampler *sampler);
 /* Between readings, when gt_follow_fd is readable. */
 int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error);
 void gt_sampler_close(struct gt_sampler *sampler);
+
+/* The machine without a job: `pid`, `memory` and `cgroup` of the options say nothing. */
+int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_options *options,
+                            struct gt_error *error);
+/* Read the machine, and with `everyone` (NULL: without) all its processes. Those that vanished stay in the tree, with is_gone, until
+ * gt_sampler_settle_machine. */
+int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_everyone *everyone, struct gt_error *error);
+void gt_sampler_settle_machine(struct gt_sampler *sampler);
 
 /* Open the collectors alone, for `doctor`. */
 int gt_sampler_probe(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);
