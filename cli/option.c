@@ -31,6 +31,12 @@ static const char *choice_unit(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+static const char *choice_compat(size_t index)
+{
+    static const char *const names[] = {"aipowermeter"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
 enum command_set {
 #define COMMAND(bit, entry) bit = 1ul << COMMAND_##bit,
 #include "command.def"

@@ -1,0 +1,127 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "gpu_tracker.h"
+#include "http.h"
+#include "message.h"
+#include "option.h"
+
+static int exporter_text(void *context, int form, const char **text, size_t *length, char *complaint, size_t size)
+{
+    struct gt_error error = {0};
+    int status = gt_exporter_text(context, (enum gt_exposition)form, text, length, &error);
+    if (status < 0)
+        snprintf(complaint, size, "%s\n", error.text);
+    return status;
+}
+
+static void warn(void *context, const char *sentence)
+{
+    const struct options *options = context;
+    if (!options->disable_logs)
+        say("%s", sentence);
+}
+
+static int read_pids(const struct option_list *words, pid_t **ret)
+{
+    pid_t *pids = calloc(words->count + 1, sizeof *pids);
+    if (!pids)
+        return -ENOMEM;
+    for (size_t i = 0; i < words->count; i++) {
+        int64_t pid;
+        if (gt_number_i64(words->value[i], &pid) < 0 || pid < 1 || pid > INT_MAX) {
+            free(pids);
+            return say_usage("--pid %s: not a process number", words->value[i]);
+        }
+        pids[i] = (pid_t)pid;
+    }
+    *ret = pids;
+    return 0;
+}
+
+static int open_exporter(struct gt_exporter **ret, const struct options *options)
+{
+    struct gt_exporter_options settings = GT_INIT(struct gt_exporter_options);
+    struct gt_error error = {0};
+    pid_t *pids = NULL;
+    int status = read_pids(&options->pid, &pids);
+    if (status)
+        return status;
+    settings.pids = pids;
+    settings.pid_count = options->pid.count;
+    settings.everyone = options->everyone;
+    settings.slurm = options->slurm;
+    settings.most = options->max_jobs;
+    settings.sleep_time = options->sleep_time;
+    settings.aipowermeter = options->compat != NULL;
+    settings.gpu_brand = options->gpu_brand;
+    settings.memory = options->memory;
+    settings.idle = options->idle;
+    settings.machine_root = options->root;
+    settings.libraries = options->library.value;
+    settings.warn = warn;
+    settings.context = (void *)options;
+    status = gt_exporter_open(ret, &settings, &error);
+    free(pids);
+    if (status >= 0)
+        return 0;
+    say("%s", error.text);
+    return exit_status_of(status);
+}
+
+static int serve(struct http *http)
+{
+    struct signals signals;
+    if (signals_take_ending(&signals) < 0) {
+        say("signals cannot be read");
+        return EXIT_TRACKER;
+    }
+    printf("%s\n", http_address(http));
+    fflush(stdout);
+    int status = http_run(http, &signals);
+    signals_close(&signals);
+    return status;
+}
+
+static int run(const struct options *options, int count, char **operands)
+{
+    (void)count;
+    (void)operands;
+    struct gt_exporter *exporter = NULL;
+    struct http *http = NULL;
+    struct http_settings settings = {
+        .listen = options->listen ? options->listen : "127.0.0.1:9417",
+        .token_file = options->token_file,
+        .tls_cert = options->tls_cert,
+        .tls_key = options->tls_key,
+    };
+    struct http_source source = {.text = exporter_text};
+    int status = open_exporter(&exporter, options);
+    source.context = exporter;
+    if (!status)
+        status = http_open(&http, &settings, &source);
+    if (!status)
+        status = serve(http);
+    http_close(http);
+    gt_exporter_close(exporter);
+    return status;
+}
+
+const struct command command_serve = {
+    .name = "serve",
+    .synopsis = "",
+    .summary = "Offer figures of the machine, its GPUs and jobs to Prometheus",
+    .description =
+        "Answers at http://127.0.0.1:9417/metrics in OpenMetrics 1.0 or the text format 0.0.4, as the client asks. "
+        "Without --pid, --all or --slurm it has figures of the machine and its GPUs alone. A sample is taken when "
+        "somebody asks and the last one is older than --sleep-time; all who ask meanwhile get the same. What was not "
+        "measured has no line.\n\n"
+        "An address that other machines can reach takes --token-file, and should have --tls-cert and --tls-key. "
+        "SIGINT and SIGTERM end it with status 0. docs/serve.md has the names, the labels, and a unit for systemd.",
+    .operand = OPERAND_NONE,
+    .run = run,
+};

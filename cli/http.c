@@ -1,0 +1,368 @@
+#include "http.h"
+
+#include "message.h"
+
+#if __has_include(<microhttpd.h>)
+#include <errno.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/library.h"
+#include "gpu_tracker.h"
+
+/* What is used of the library, by its names without the prefix. */
+struct functions {
+    __typeof__(&MHD_start_daemon) start_daemon;
+    __typeof__(&MHD_stop_daemon) stop_daemon;
+    __typeof__(&MHD_get_daemon_info) get_daemon_info;
+    __typeof__(&MHD_get_connection_info) get_connection_info;
+    __typeof__(&MHD_get_timeout) get_timeout;
+    __typeof__(&MHD_run) run;
+    __typeof__(&MHD_lookup_connection_value) lookup_connection_value;
+    __typeof__(&MHD_create_response_from_buffer) create_response_from_buffer;
+    __typeof__(&MHD_add_response_header) add_response_header;
+    __typeof__(&MHD_queue_response) queue_response;
+    __typeof__(&MHD_destroy_response) destroy_response;
+    __typeof__(&MHD_is_feature_supported) is_feature_supported;
+};
+
+#define FUNCTION(name) GT_SYMBOL(functions, name, "MHD_" #name, true)
+static const struct gt_symbol symbols[] = {
+    FUNCTION(start_daemon),
+    FUNCTION(stop_daemon),
+    FUNCTION(get_daemon_info),
+    FUNCTION(get_connection_info),
+    FUNCTION(get_timeout),
+    FUNCTION(run),
+    FUNCTION(lookup_connection_value),
+    FUNCTION(create_response_from_buffer),
+    FUNCTION(add_response_header),
+    FUNCTION(queue_response),
+    FUNCTION(destroy_response),
+    FUNCTION(is_feature_supported),
+};
+
+struct visitor {
+    int fd; /* negative: free */
+    int64_t due_ns;
+};
+
+struct http {
+    struct gt_library library;
+    struct functions mhd;
+    struct MHD_Daemon *daemon;
+    int listening;
+    struct http_source source;
+    struct http_token token;
+    bool has_token;
+    char *certificate, *key;
+    char address[300];
+    struct MHD_Response *text[GT_EXPOSITION_COUNT]; /* of the latest sample */
+    struct visitor visitor[HTTP_CONNECTIONS];
+};
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
+
+static struct MHD_Response *make_response(const struct http *http, const char *text, size_t length)
+{
+    struct MHD_Response *response = http->mhd.create_response_from_buffer(length, (void *)text, MHD_RESPMEM_MUST_COPY);
+    if (response)
+        http->mhd.add_response_header(response, "Connection", "close");
+    return response;
+}
+
+static enum MHD_Result answer(const struct http *http, struct MHD_Connection *connection, unsigned status,
+                              const char *text, const char *header, const char *value)
+{
+    struct MHD_Response *response = make_response(http, text, strlen(text));
+    if (!response)
+        return MHD_NO;
+    http->mhd.add_response_header(response, "Content-Type", "text/plain;charset=utf-8");
+    if (header)
+        http->mhd.add_response_header(response, header, value);
+    enum MHD_Result result = http->mhd.queue_response(connection, status, response);
+    http->mhd.destroy_response(response);
+    return result;
+}
+
+static const char *header_of(const struct http *http, struct MHD_Connection *connection, const char *name)
+{
+    return http->mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* One response for all connections until there is another text, so that slow readers share one copy. */
+static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *connection)
+{
+    struct http_form form = http_accept(header_of(http, connection, "Accept"));
+    const char *text = NULL;
+    size_t length = 0;
+    char complaint[600] = "";
+    int status = http->source.text(http->source.context, form.form, &text, &length, complaint, sizeof complaint);
+    if (status < 0)
+        return answer(http, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, complaint, NULL, NULL);
+    struct MHD_Response **response = &http->text[form.form];
+    if (status > 0 || !*response) {
+        if (*response)
+            http->mhd.destroy_response(*response);
+        *response = make_response(http, text, length);
+        if (!*response)
+            return MHD_NO;
+        http->mhd.add_response_header(*response, "Content-Type", form.type);
+        http->mhd.add_response_header(*response, "Vary", "Accept");
+    }
+    return http->mhd.queue_response(connection, MHD_HTTP_OK, *response);
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path, const char *method,
+                              const char *version, const char *upload, size_t *upload_size, void **memory)
+{
+    struct http *http = context;
+    (void)version;
+    (void)upload;
+    bool is_get = !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
+    if (is_get && !*memory) { /* only the header has come; a body is not wanted */
+        *memory = http;
+        return MHD_YES;
+    }
+    if (*upload_size)
+        return MHD_NO;
+    if (http->has_token && !http_token_is(&http->token, header_of(http, connection, "Authorization")))
+        return answer(http, connection, MHD_HTTP_UNAUTHORIZED, "a bearer token is needed\n", "WWW-Authenticate",
+                      "Bearer");
+    if (!is_get)
+        return answer(http, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n", "Allow", "GET, HEAD");
+    if (!strcmp(path, "/metrics"))
+        return answer_metrics(http, connection);
+    if (!strcmp(path, "/"))
+        return answer(http, connection, MHD_HTTP_OK, "gpu-tracker: see /metrics\n", NULL, NULL);
+    return answer(http, connection, MHD_HTTP_NOT_FOUND, "see /metrics\n", NULL, NULL);
+}
+
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
+
+static void note(void *context, struct MHD_Connection *connection, void **memory,
+                 enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = context;
+    struct visitor *visitor = *memory;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED && visitor)
+        visitor->fd = -1;
+    if (code != MHD_CONNECTION_NOTIFY_STARTED)
+        return;
+    const union MHD_ConnectionInfo *info = http->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (int i = 0; info && i < HTTP_CONNECTIONS; i++)
+        if (http->visitor[i].fd < 0) {
+            http->visitor[i] = (struct visitor){info->connect_fd, now() + HTTP_SECONDS * INT64_C(1000000000)};
+            *memory = &http->visitor[i];
+            return;
+        }
+}
+
+/* The library counts only time without a byte; who sends one now and then would stay for ever. */
+static void end_overdue(struct http *http)
+{
+    int64_t time = now();
+    for (int i = 0; i < HTTP_CONNECTIONS; i++) {
+        struct visitor *visitor = &http->visitor[i];
+        if (visitor->fd >= 0 && visitor->due_ns <= time) {
+            shutdown(visitor->fd, SHUT_RDWR);
+            visitor->due_ns = INT64_MAX;
+        }
+    }
+}
+
+/* Milliseconds until something is due; -1: nothing. */
+static int patience(const struct http *http)
+{
+    MHD_UNSIGNED_LONG_LONG library = 0;
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < HTTP_CONNECTIONS; i++)
+        if (http->visitor[i].fd >= 0 && http->visitor[i].due_ns < least)
+            least = http->visitor[i].due_ns;
+    int64_t wait = least == INT64_MAX ? -1 : (least - now()) / 1000000 + 1;
+    wait = least != INT64_MAX && wait < 0 ? 0 : wait;
+    if (http->mhd.get_timeout(http->daemon, &library) == MHD_YES && (wait < 0 || (int64_t)library < wait))
+        wait = (int64_t)library;
+    return wait > 60000 ? 60000 : (int)wait;
+}
+
+int http_run(struct http *http, const struct signals *signals)
+{
+    const union MHD_DaemonInfo *info = http->mhd.get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    struct signalfd_siginfo signal;
+    struct pollfd polled[] = {{.fd = signals->fd, .events = POLLIN},
+                              {.fd = info ? info->epoll_fd : -1, .events = POLLIN}};
+    while (!signals_next(signals, &signal)) {
+        if (poll(polled, sizeof polled / sizeof *polled, patience(http)) < 0 && errno != EINTR)
+            return EXIT_TRACKER;
+        end_overdue(http);
+        if (http->mhd.run(http->daemon) != MHD_YES)
+            return EXIT_TRACKER;
+    }
+    return 0;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+static int load(struct http *http)
+{
+    static const char *const names[] = {"libmicrohttpd.so.12", "libmicrohttpd.so", NULL};
+    struct gt_error error = {0};
+    int status = gt_library_open(&http->library, NULL, names, symbols, sizeof symbols / sizeof *symbols, &http->mhd,
+                                 &error);
+    if (status < 0)
+        say("serve takes libmicrohttpd (Debian: libmicrohttpd12): %s", error.text);
+    return status < 0 ? EXIT_TRACKER : 0;
+}
+
+static int read_secrets(struct http *http, const struct http_settings *settings)
+{
+    int status = settings->token_file ? http_token_read(&http->token, settings->token_file) : 0;
+    http->has_token = settings->token_file != NULL;
+    if (status || (!settings->tls_cert && !settings->tls_key))
+        return status;
+    if (!settings->tls_cert || !settings->tls_key)
+        return say_usage("--tls-cert and --tls-key belong together");
+    if (http->mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return say_usage("--tls-cert: this machine's libmicrohttpd was built without TLS");
+    http->certificate = http_read_file(settings->tls_cert, "--tls-cert");
+    http->key = http->certificate ? http_read_file(settings->tls_key, "--tls-key") : NULL;
+    return http->key ? 0 : EXIT_USAGE;
+}
+
+/* Descriptors for all connections, beside those that are kept for processes. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int start(struct http *http)
+{
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, http->certificate},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, http->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (!http->key)
+        tls[0] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    unsigned flags = MHD_USE_EPOLL | (http->key ? MHD_USE_TLS : 0);
+    http->daemon = http->mhd.start_daemon(
+        flags, 0, NULL, NULL, handle, http, MHD_OPTION_LISTEN_SOCKET, http->listening, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_REQUEST, MHD_OPTION_NOTIFY_CONNECTION, note, http,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    if (http->daemon) {
+        http->listening = -1; /* the daemon's now */
+        return 0;
+    }
+    if (http->key)
+        return say_usage("--tls-cert and --tls-key: not a certificate and its key in PEM form");
+    say("the HTTP server could not be started");
+    return EXIT_TRACKER;
+}
+
+int http_open(struct http **ret, const struct http_settings *settings, const struct http_source *source)
+{
+    char shown[260] = "";
+    struct http *http = calloc(1, sizeof *http);
+    if (!http) {
+        say("no memory");
+        return EXIT_TRACKER;
+    }
+    http->source = *source;
+    http->listening = -1;
+    for (int i = 0; i < HTTP_CONNECTIONS; i++)
+        http->visitor[i].fd = -1;
+    raise_descriptors();
+    int status = load(http);
+    if (!status)
+        status = read_secrets(http, settings);
+    if (!status) {
+        http->listening = http_listen(settings->listen, http->has_token, shown, sizeof shown);
+        status = http->listening < 0 ? -http->listening : start(http);
+    }
+    snprintf(http->address, sizeof http->address, "http%s://%s/metrics", http->key ? "s" : "", shown);
+    if (status) {
+        http_close(http);
+        return status;
+    }
+    *ret = http;
+    return 0;
+}
+
+const char *http_address(const struct http *http)
+{
+    return http->address;
+}
+
+static void forget(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+void http_close(struct http *http)
+{
+    if (!http)
+        return;
+    for (int i = 0; i < GT_EXPOSITION_COUNT; i++)
+        if (http->text[i])
+            http->mhd.destroy_response(http->text[i]);
+    if (http->daemon)
+        http->mhd.stop_daemon(http->daemon);
+    if (http->listening >= 0)
+        close(http->listening);
+    forget(http->key);
+    free(http->certificate);
+    gt_library_close(&http->library);
+    explicit_bzero(&http->token, sizeof http->token);
+    free(http);
+}
+#else
+int http_open(struct http **ret, const struct http_settings *settings, const struct http_source *source)
+{
+    (void)ret;
+    (void)settings;
+    (void)source;
+    say("this gpu-tracker was built without libmicrohttpd (Debian: libmicrohttpd-dev), which serve takes");
+    return EXIT_TRACKER;
+}
+
+const char *http_address(const struct http *http)
+{
+    (void)http;
+    return "";
+}
+
+int http_run(struct http *http, const struct signals *signals)
+{
+    (void)http;
+    (void)signals;
+    return EXIT_TRACKER;
+}
+
+void http_close(struct http *http)
+{
+    (void)http;
+}
+#endif

@@ -1,0 +1,61 @@
+/* A small HTTP server for scrapes: one text at /metrics, in the form that the client asks for.
+ *
+ * It is single-threaded, and hard to wear out: at most HTTP_CONNECTIONS at a time, each for HTTP_SECONDS at most however
+ * slowly it speaks, a request of HTTP_REQUEST bytes at most, one answer for each connection, one copy of a text for all
+ * connections. libmicrohttpd is loaded when a server is opened, so that no other command pays for it. */
+#ifndef CLI_HTTP_H
+#define CLI_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "signals.h"
+
+enum { HTTP_CONNECTIONS = 512, HTTP_SECONDS = 10, HTTP_REQUEST = 8192 };
+
+struct http_form {
+    const char *type; /* "text/plain;version=0.0.4;charset=utf-8" */
+    int form;         /* for the source */
+};
+
+/* Where the text comes from: 1 another text than last time, 0 the same as last time (*text and *length are then not needed),
+ * negative: `complaint` says why there is none. Texts are copied. */
+struct http_source {
+    int (*text)(void *context, int form, const char **text, size_t *length, char *complaint, size_t size);
+    void *context;
+};
+
+struct http_settings {
+    const char *listen;     /* "127.0.0.1:9417", "[::1]:9417" */
+    const char *token_file; /* NULL: anybody who can connect may read */
+    const char *tls_cert, *tls_key;
+};
+
+struct http;
+
+/* 0, or an exit status after saying what is wrong. */
+int http_open(struct http **ret, const struct http_settings *settings, const struct http_source *source);
+/* "https://127.0.0.1:9417/metrics" */
+const char *http_address(const struct http *http);
+/* Serve until a signal asks for the end. */
+int http_run(struct http *http, const struct signals *signals);
+void http_close(struct http *http);
+
+/* http_accept.c: of an Accept header (NULL: none) the form that is wanted most. */
+struct http_form http_accept(const char *header);
+
+/* http_listen.c: a listening socket, or negative after saying what is wrong. `shown` gets the address with the port in use. */
+int http_listen(const char *text, int may_be_open, char *shown, size_t size);
+
+/* http_token.c */
+struct http_token {
+    char text[513];
+};
+/* The first line of the file. 0, or an exit status after saying what is wrong. */
+int http_token_read(struct http_token *token, const char *path);
+/* Whether an Authorization header (NULL: none) has it; takes the same time wherever the two differ. */
+int http_token_is(const struct http_token *token, const char *header);
+/* A whole file of at most 1 MiB, or NULL after saying what is wrong. */
+char *http_read_file(const char *path, const char *what);
+
+#endif

@@ -1,0 +1,348 @@
+#include "api/exporter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/capacity.h"
+
+enum { DEFAULT_MOST = 100, GREATEST_MOST = 10000 };
+
+static int64_t now_of(const struct gt_exporter *exporter)
+{
+    return gt_clock_monotonic(&exporter->sampler.clock);
+}
+
+static int check(struct gt_exporter_options *options, struct gt_error *error)
+{
+    if ((options->pid_count > 0) + (options->everyone != 0) + (options->slurm != 0) > 1)
+        return gt_error_set(error, EINVAL, "single processes, all processes and Slurm's jobs exclude each other");
+    if (options->most < 0 || options->most > GREATEST_MOST)
+        return gt_error_set(error, EINVAL, "most %d: from 1 to %d", options->most, GREATEST_MOST);
+    if (options->sleep_time != 0 && !(options->sleep_time >= 0.001))
+        return gt_error_set(error, EINVAL, "sleep_time %g: at least 0.001 seconds", options->sleep_time);
+    options->most = options->most ? options->most : DEFAULT_MOST;
+    options->sleep_time = options->sleep_time != 0 ? options->sleep_time : 1;
+    return 0;
+}
+
+static void read_host(struct gt_exporter *exporter)
+{
+    char text[sizeof exporter->host];
+    const struct gt_root *root = &exporter->sampler.root;
+    if (root->is_machine)
+        gethostname(exporter->host, sizeof exporter->host - 1);
+    else if (gt_root_read(root, "proc/sys/kernel/hostname", text, sizeof text) > 0)
+        snprintf(exporter->host, sizeof exporter->host, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* ---- Jobs that were named ---------------------------------------------------------------------------------------- */
+
+static int open_job(struct gt_exporter *exporter, struct gt_exporter_job *job, pid_t pid, struct gt_error *error)
+{
+    const struct gt_exporter_options *from = &exporter->options;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+    options.sleep_time = from->sleep_time;
+    options.gpu_brand = from->gpu_brand;
+    options.memory = from->memory;
+    options.idle = from->idle;
+    options.machine_root = from->machine_root;
+    options.libraries = from->libraries;
+    job->pid = pid;
+    int status = gt_tracker_open(&job->tracker, pid, &options, error);
+    if (status < 0)
+        return status;
+    size_t devices = job->tracker->sampler.frame.device_count;
+    job->gpu = calloc(devices ? devices : 1, sizeof *job->gpu);
+    if (!job->gpu)
+        return gt_error_system(error, ENOMEM, "exporter");
+    gt_identity_read(&exporter->sampler.root, pid, &job->identity);
+    gt_user_name(&exporter->sampler.root, job->identity.uid, job->user, sizeof job->user);
+    return 0;
+}
+
+static int open_jobs(struct gt_exporter *exporter, struct gt_error *error)
+{
+    size_t count = exporter->options.pid_count;
+    exporter->job = calloc(count ? count : 1, sizeof *exporter->job);
+    if (!exporter->job)
+        return gt_error_system(error, ENOMEM, "exporter");
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++)
+            if (exporter->options.pids[k] == exporter->options.pids[i])
+                return gt_error_set(error, EINVAL, "process %d is named twice", (int)exporter->options.pids[i]);
+        exporter->job_count++;
+        int status = open_job(exporter, &exporter->job[i], exporter->options.pids[i], error);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+static void close_job(struct gt_exporter_job *job)
+{
+    gt_tracker_close(job->tracker);
+    free(job->gpu);
+    job->tracker = NULL;
+    job->gpu = NULL;
+}
+
+/* A sum over GPUs and its parts must not stand beside each other: only the parts are shown. */
+static void divide_by_gpu(struct gt_exporter_job *job)
+{
+    const struct gt_sampler *sampler = &job->tracker->sampler;
+    job->value[GT_GPU_RAM] = job->value[GT_GPU_UTILIZATION] = NAN;
+    for (size_t i = 0; i < sampler->frame.device_count; i++)
+        gt_values_clear(job->gpu[i]);
+    for (size_t i = 0; i < sampler->frame.share_count; i++) {
+        const struct gt_share *share = &sampler->frame.share[i];
+        if (job->ended_ns || !gt_tree_find(&sampler->tree, share->pid))
+            continue;
+        for (int id = 0; id < GT_METRIC_COUNT; id++) {
+            double *sum = &job->gpu[share->device][id];
+            if (gt_metric_has(id, GT_SCOPE_COMBINED) && gt_metrics[id].combine == GT_SUM && !isnan(share->value[id]))
+                *sum = (isnan(*sum) ? 0 : *sum) + share->value[id];
+        }
+    }
+}
+
+/* The counters and peaks of a job that has ended are shown for a while, so that the last ones are seen. */
+static int sample_job(struct gt_exporter_job *job, int64_t now_ns, struct gt_error *error)
+{
+    if (!job->tracker || (job->ended_ns && now_ns - job->ended_ns <= GT_CROWD_KEPT_NS))
+        return 0;
+    if (job->ended_ns) {
+        close_job(job);
+        return 0;
+    }
+    int status = gt_tracker_sample(job->tracker, error);
+    if (status == 0) {
+        job->ended_ns = now_ns;
+        status = gt_tracker_finish(job->tracker, error);
+    }
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        job->value[id] = job->ended_ns && gt_metrics[id].kind == GT_GAUGE
+                             ? NAN
+                             : gt_tracker_value(job->tracker, GT_SCOPE_COMBINED, id);
+    divide_by_gpu(job);
+    return status;
+}
+
+/* ---- Opening and closing ----------------------------------------------------------------------------------------- */
+
+static void warn_of_sources(const struct gt_exporter *exporter)
+{
+    for (size_t i = 0; exporter->options.warn && i < exporter->sampler.source_count; i++) {
+        const struct gt_availability *availability = &exporter->sampler.source[i].availability;
+        char sentence[600];
+        if (availability->state != GT_DENIED && availability->state != GT_BROKEN)
+            continue;
+        snprintf(sentence, sizeof sentence, "%s: %s%s%s", availability->source, availability->reason,
+                 availability->remedy[0] ? "; try: " : "", availability->remedy);
+        exporter->options.warn(exporter->options.context, sentence);
+    }
+}
+
+static int open_machine(struct gt_exporter *exporter, struct gt_error *error)
+{
+    const struct gt_exporter_options *options = &exporter->options;
+    struct gt_sampler_options sampler = {
+        .machine_root = options->machine_root,
+        .gpu_brand = options->gpu_brand,
+        .libraries = options->libraries,
+        .period = options->sleep_time,
+    };
+    int status = gt_sampler_open_machine(&exporter->sampler, &sampler, error);
+    if (status < 0)
+        return status;
+    int cores = gt_capacity_cores(&exporter->sampler.root);
+    int idle = options->idle ? gt_idle_find(options->idle) : GT_IDLE_SHARE;
+    if (idle < 0)
+        return gt_error_set(error, EINVAL, "idle \"%s\": share, exclude or all", options->idle);
+    gt_combine_init(&exporter->combiner, &(struct gt_combine_options){
+                                             .core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN),
+                                             .period = options->sleep_time,
+                                             .idle = (enum gt_idle)idle,
+                                             .start_ns = now_of(exporter),
+                                         });
+    exporter->has_crowd = options->everyone || options->slurm;
+    if (exporter->has_crowd && gt_crowd_init(&exporter->crowd, options->slurm, (size_t)options->most,
+                                             exporter->combiner.core_count, exporter->sampler.frame.device_count) < 0)
+        return gt_error_system(error, ENOMEM, "exporter");
+    read_host(exporter);
+    return 0;
+}
+
+/* Energy of the machine is divided between a job and the rest; here there are many jobs, or none. */
+static void drop_parts(double system[GT_METRIC_COUNT])
+{
+    static const enum gt_metric_id parts[] = {
+        GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE,   GT_CPU_ENERGY_UNATTRIBUTED, GT_GPU_ENERGY_OTHER,
+        GT_GPU_ENERGY_IDLE,  GT_DRAM_ENERGY_OTHER, GT_GPU_ENERGY_UNATTRIBUTED, GT_DRAM_ENERGY_UNATTRIBUTED,
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        system[parts[i]] = NAN;
+}
+
+static int sample_machine(struct gt_exporter *exporter, struct gt_error *error)
+{
+    struct gt_sampler *sampler = &exporter->sampler;
+    int status = gt_sampler_read_machine(sampler, exporter->has_crowd ? &exporter->everyone : NULL, error);
+    if (status < 0)
+        return status;
+    sampler->trouble = (struct gt_error){0}; /* what could not be read is missing from the text */
+    if (exporter->has_crowd)
+        status = gt_crowd_count(&exporter->crowd, sampler);
+    gt_sampler_settle_machine(sampler);
+    if (status >= 0)
+        status = gt_combine(&exporter->combiner, sampler, &exporter->sample);
+    if (status < 0)
+        return gt_error_system(error, -status, "sample");
+    if (exporter->has_crowd)
+        gt_crowd_show(&exporter->crowd, sampler, &exporter->combiner.attribution);
+    memcpy(exporter->system, exporter->sample.row[GT_SCOPE_SYSTEM].value, sizeof exporter->system);
+    if (!exporter->options.everyone)
+        drop_parts(exporter->system);
+    return 0;
+}
+
+static int sample(struct gt_exporter *exporter, struct gt_error *error)
+{
+    int64_t began = now_of(exporter);
+    int status = sample_machine(exporter, error);
+    for (size_t i = 0; i < exporter->job_count && status >= 0; i++)
+        status = sample_job(&exporter->job[i], began, error);
+    if (status >= 0)
+        status = gt_exporter_rows(exporter) < 0 ? gt_error_system(error, ENOMEM, "exporter") : 0;
+    if (status < 0)
+        return status;
+    gt_exporter_note_power(exporter, exporter->samples ? (double)(began - exporter->sampled_ns) / 1e9 : NAN);
+    exporter->sampled_ns = began;
+    exporter->samples++;
+    exporter->sample_seconds = (double)(now_of(exporter) - began) / 1e9;
+    for (int form = 0; form < GT_EXPOSITION_COUNT; form++)
+        gt_buffer_clear(&exporter->text[form]);
+    return 0;
+}
+
+void gt_exporter_close(struct gt_exporter *exporter)
+{
+    if (!exporter)
+        return;
+    for (size_t i = 0; i < exporter->job_count; i++)
+        close_job(&exporter->job[i]);
+    free(exporter->job);
+    gt_crowd_release(&exporter->crowd);
+    gt_everyone_release(&exporter->everyone);
+    gt_combine_release(&exporter->combiner);
+    gt_sampler_close(&exporter->sampler);
+    free(exporter->row);
+    free(exporter->row_labels);
+    gt_buffer_release(&exporter->labels);
+    for (int form = 0; form < GT_EXPOSITION_COUNT; form++)
+        gt_buffer_release(&exporter->text[form]);
+    free(exporter);
+}
+
+int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options *options, struct gt_error *error)
+{
+    struct gt_exporter *exporter = calloc(1, sizeof *exporter);
+    if (!exporter)
+        return gt_error_system(error, ENOMEM, "exporter");
+    memcpy(&exporter->options, options,
+           options->size && options->size < sizeof *options ? options->size : sizeof *options);
+    exporter->sampler.root.fd = -1;
+    exporter->cpu_power.joules = exporter->job_power.joules = NAN;
+    int status = check(&exporter->options, error);
+    if (status >= 0)
+        status = open_machine(exporter, error);
+    if (status >= 0)
+        status = open_jobs(exporter, error);
+    if (status >= 0) {
+        exporter->period_ns = (int64_t)(exporter->options.sleep_time * 1e9);
+        warn_of_sources(exporter);
+        status = sample(exporter, error);
+    }
+    if (status < 0) {
+        gt_exporter_close(exporter);
+        return status;
+    }
+    *ret = exporter;
+    return 0;
+}
+
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
+
+static void write_gpu_names(const struct gt_exporter *exporter, struct gt_buffer *out, enum gt_exposition form)
+{
+    static const char name[] = "gpu_tracker_gpu";
+    const struct gt_frame *frame = &exporter->sampler.frame;
+    for (size_t i = 0; i < frame->device_count; i++) {
+        const struct gt_device *device = &frame->device[i];
+        struct gt_buffer labels = {0};
+        gt_exposition_label(&labels, "host", exporter->host);
+        gt_exposition_label(&labels, "uuid", device->uuid);
+        gt_exposition_label(&labels, "parent", device->parent < 0 ? "" : frame->device[device->parent].uuid);
+        gt_exposition_label(&labels, "name", device->name);
+        gt_exposition_label(&labels, "brand", device->brand);
+        gt_exposition_label(&labels, "pci", device->pci);
+        if (i == 0)
+            gt_exposition_family(out, form, name, "info", NULL, "What a GPU is; parent is the board of a slice");
+        if (!labels.failed)
+            gt_exposition_sample(out, name, "info", labels.data, 1);
+        gt_buffer_release(&labels);
+    }
+}
+
+static void write_self(const struct gt_exporter *exporter, struct gt_buffer *out, enum gt_exposition form)
+{
+    struct timespec cpu;
+    struct gt_buffer labels = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    const struct {
+        const char *name, *type, *unit, *help;
+        double value;
+    } own[] = {
+        {"gpu_tracker_exporter_samples", "counter", NULL, "Samples taken for scrapes", (double)exporter->samples},
+        {"gpu_tracker_exporter_sample_seconds", "gauge", "seconds", "Time that the latest sample took",
+         exporter->sample_seconds},
+        {"gpu_tracker_exporter_cpu_time_seconds", "counter", "seconds", "CPU time the exporter has used",
+         (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9},
+    };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        gt_exposition_family(out, form, own[i].name, own[i].type, own[i].unit, own[i].help);
+        gt_exposition_sample(out, own[i].name, own[i].type, "", own[i].value);
+    }
+    gt_exposition_label(&labels, "version", gt_version());
+    gt_exposition_family(out, form, "gpu_tracker_build", "info", NULL, "The program that gives these figures");
+    gt_exposition_sample(out, "gpu_tracker_build", "info", labels.data ? labels.data : "", 1);
+    gt_buffer_release(&labels);
+}
+
+int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, const char **ret, size_t *length,
+                     struct gt_error *error)
+{
+    if ((unsigned)form >= GT_EXPOSITION_COUNT)
+        return gt_error_set(error, EINVAL, "form %d: there is none of that number", (int)form);
+    int status = now_of(exporter) - exporter->sampled_ns >= exporter->period_ns ? sample(exporter, error) : 0;
+    if (status < 0)
+        return status;
+    struct gt_buffer *out = &exporter->text[form];
+    bool is_new = !out->length;
+    if (is_new) {
+        gt_exposition_metrics(out, form, exporter->row, exporter->row_count);
+        write_gpu_names(exporter, out, form);
+        if (exporter->options.aipowermeter)
+            gt_exporter_write_aipowermeter(exporter, out, form);
+        write_self(exporter, out, form);
+        gt_exposition_end(out, form);
+    }
+    if (out->failed)
+        return gt_error_system(error, -out->failed, "the text of a scrape");
+    *ret = out->data;
+    *length = out->length;
+    return is_new;
+}

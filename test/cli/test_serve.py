@@ -1,0 +1,395 @@
+"""gpu-tracker serve: what a scrape says, who may ask, and what slow, many and rude clients do to it."""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0"
+TOKEN = "correct-horse-battery-staple"
+
+
+class Server:
+    def __init__(self, process, address):
+        self.process = process
+        self.port = int(re.search(r":(\d+)/metrics$", address)[1])
+        self.address = address
+
+    def ask(self, path="/metrics", accept=OPENMETRICS, method="GET", tls=None, body=None, **headers):
+        """(status, headers, text) of one request."""
+        if tls:
+            connection = http.client.HTTPSConnection("localhost", self.port, timeout=20, context=tls)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        with contextlib.closing(connection):
+            connection.request(method, path, body, {**({"Accept": accept} if accept else {}), **headers})
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read().decode()
+
+    def families(self):
+        return {family.name: family for family in parse_openmetrics(self.ask()[2])}
+
+
+@pytest.fixture
+def serve(gpu_tracker, tmp_path):
+    """serve("--all"): a Server on a free port, ended after the test with SIGTERM and status 0."""
+    running = []
+
+    def start(*options, **keywords):
+        process = subprocess.Popen([gpu_tracker, "serve", "--listen", "127.0.0.1:0", "--disable-logs", *options],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, **keywords)
+        running.append(process)
+        address = process.stdout.readline().strip()
+        assert address, process.stderr.read()
+        return Server(process, address)
+
+    yield start
+    for process in running:
+        process.send_signal(signal.SIGTERM)
+        _, complaint = process.communicate(timeout=20)
+        assert (process.returncode, complaint) == (0, "")
+
+
+def values(family):
+    """{labels without the host: value}"""
+    return {tuple(sorted((k, v) for k, v in s.labels.items() if k != "host")): s.value for s in family.samples}
+
+
+# ---- What a scrape says
+
+def test_both_forms_are_parsed_and_say_the_same(serve):
+    server = serve("--sleep-time", "60")
+    status, headers, text = server.ask()
+    assert status == 200 and headers["Content-Type"].startswith(OPENMETRICS)
+    new = {s.name: s.value for family in parse_openmetrics(text) for s in family.samples}
+    status, headers, text = server.ask(accept=None)
+    assert status == 200 and headers["Content-Type"].startswith("text/plain;version=0.0.4")
+    assert "# EOF" not in text and "# UNIT" not in text
+    old = {s.name: s.value for family in parse_text(text) for s in family.samples}
+    clock = "gpu_tracker_exporter_cpu_time_seconds_total"
+    assert {**new, clock: 0} == {**old, clock: 0}
+    assert new["gpu_tracker_system_ram_bytes"] > 1e6
+
+
+@pytest.mark.parametrize("accept, form", [
+    ("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+     "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "application/openmetrics-text;version=1.0.0"),
+    ("application/openmetrics-text; version=0.0.1", "application/openmetrics-text;version=0.0.1"),
+    ("application/openmetrics-text;q=0.4,text/plain;q=0.6", "text/plain"),
+    ("application/openmetrics-text;q=0,*/*", "text/plain"),
+    ("application/openmetrics-text-x", "text/plain"),
+    ("application/openmetrics-text;version=7", "text/plain"),
+    ("text/html", "text/plain"),
+    (",;q=;=,,;version", "text/plain"),
+])
+def test_the_client_chooses_the_form(serve, accept, form):
+    server = serve()
+    status, headers, text = server.ask(accept=accept)
+    assert status == 200 and headers["Content-Type"].startswith(form)
+    assert text.endswith("# EOF\n") == ("openmetrics" in form)
+
+
+def test_units_types_and_names_follow_from_the_table(serve, cli):
+    families = serve("--all").families()
+    metrics = json.loads(cli("schema", "--format", "json").stdout)["metrics"]
+    checked = 0
+    for name, family in families.items():
+        found = re.fullmatch(r"gpu_tracker_(?:system|job)_(\w+)", name)
+        if not found:
+            continue
+        metric = next(m for name, m in metrics.items() if found[1] in (name, f"{name}_{m['unit']}"))
+        assert family.type == ("counter" if metric["kind"] == "counter" else "gauge")
+        assert family.unit == ("" if metric["unit"] in ("count", "bits") else metric["unit"])
+        assert family.documentation and all(s.value == s.value for s in family.samples)
+        checked += 1
+    assert checked > 15
+
+
+def test_a_followed_process_has_its_figures_and_labels(serve):
+    program = "import time; data = b'x' * 60_000_000\nwhile True: sum(range(10000))"
+    with subprocess.Popen([sys.executable, "-c", program]) as job:
+        try:
+            time.sleep(0.5)
+            server = serve("--pid", str(job.pid), "--sleep-time", "0.1")
+            first = server.families()
+            time.sleep(1)
+            second = server.families()
+            [labels] = values(second["gpu_tracker_job_ram_bytes"])
+            assert {"pid": str(job.pid), "command": os.path.basename(sys.executable)[:15]}.items() <= dict(labels).items()
+            assert 55e6 < second["gpu_tracker_job_ram_bytes"].samples[0].value < 90e6
+            used = [f["gpu_tracker_job_cpu_time_seconds"].samples[0].value for f in (first, second)]
+            assert 0.3 < used[1] - used[0] < 1.6
+        finally:
+            job.kill()
+    time.sleep(0.2)
+    ended = server.families()
+    assert "gpu_tracker_job_ram_bytes" not in ended  # a state that is no more
+    assert ended["gpu_tracker_job_cpu_time_seconds"].samples[0].value >= used[1]
+
+
+def test_all_processes_are_grouped_and_bounded(serve):
+    sleepers = [subprocess.Popen(["sleep", "60"]) for _ in range(3)]
+    try:
+        server = serve("--all", "--sleep-time", "0.1", "--max-jobs", "2")
+        processes = values(server.families()["gpu_tracker_job_processes"])
+        assert len(processes) <= 3 and (("command", "other"),) in processes
+        server = serve("--all", "--sleep-time", "0.1", "--max-jobs", "5000")
+        user = subprocess.run(["id", "-un"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        processes = values(server.families()["gpu_tracker_job_processes"])
+        assert sum(n for labels, n in processes.items()
+                   if {"user": user, "command": "sleep"}.items() <= dict(labels).items()) >= 3
+    finally:
+        for sleeper in sleepers:
+            sleeper.kill()
+            sleeper.wait()
+
+
+def fake_slurm(root):
+    job = root / "sys/fs/cgroup/system.slice/slurmstepd.scope/job_4242"
+    process = root / "proc/77"
+    for folder in (job, process, root / "proc/self", root / "etc", root / "proc/sys/kernel"):
+        folder.mkdir(parents=True)
+    (root / "proc/sys/kernel/hostname").write_text("node7\n")
+    (root / "etc/passwd").write_text("alice:x:1000:1000::/home/alice:/bin/sh\n")
+    (root / "proc/self/mountinfo").write_text("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    (job / "memory.current").write_text("987654321\n")
+    (job / "cpu.stat").write_text("usage_usec 1000000\nuser_usec 1\nsystem_usec 1\n")
+    (process / "stat").write_text("77 (python) S 1 77 77 0 -1 4194560 0 0 0 0 100 0 0 0 20 0 1 0 100 1 256 1\n")
+    (process / "statm").write_text("500 256 10 1 0 20 0\n")
+    (process / "status").write_text("Name:\tpython\nUid:\t1000\t1000\t1000\t1000\nThreads:\t1\n")
+    (process / "cgroup").write_text("0::/system.slice/slurmstepd.scope/job_4242/step_0/user/task_0\n")
+    return job
+
+
+def test_jobs_of_slurm_by_their_control_group(serve, tmp_path):
+    job = fake_slurm(tmp_path / "node")
+    server = serve("--slurm", "--root", tmp_path / "node", "--sleep-time", "0.05")
+    assert values(server.families()["gpu_tracker_job_cgroup_ram_bytes"]) == {
+        (("job_id", "4242"), ("user", "alice")): 987654321}
+    (job / "cpu.stat").write_text("usage_usec 3500000\nuser_usec 1\nsystem_usec 1\n")
+    time.sleep(0.1)
+    [sample] = server.families()["gpu_tracker_job_cpu_time_seconds"].samples
+    assert sample.value == 2.5 and sample.labels["host"] == "node7"
+
+
+def test_scrapes_share_a_sample(serve):
+    server = serve("--sleep-time", "30")
+    texts = {server.ask()[2] for _ in range(20)}
+    assert len(texts) == 1
+    assert "gpu_tracker_exporter_samples_total 1.0" in texts.pop()
+
+
+def test_gpus_have_their_uuid_and_jobs_a_line_for_each(serve, fake, tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as job, subprocess.Popen(["sleep", "60"]) as stranger:
+        try:
+            (tmp_path / "nvml.txt").write_text(
+                "version 12.550.54\ndriver 550.54.15\n"
+                "device 0\nuuid GPU-1\nname H100\nmemory 80000000000 0 9000000000\nutilization 50 0\n"
+                f"process 0 {job.pid} 3000000000\nprocess 0 {stranger.pid} 5000000000\n"
+                "device 1\nuuid GPU-2\nname H100\nmemory 80000000000 0 0\nutilization 0 0\n"
+                f"process 0 {job.pid} 1000000000\n")
+            server = serve("--pid", str(job.pid), "--library", "nvml=" + fake("nvml"),
+                           env={**os.environ, "GT_FAKE_NVML": str(tmp_path / "nvml.txt")})
+            families = server.families()
+            assert {dict(labels)["uuid"]: v for labels, v in values(families["gpu_tracker_job_gpu_ram_bytes"]).items()} \
+                == {"GPU-1": 3e9, "GPU-2": 1e9}
+            assert {dict(labels)["name"] for labels in values(families["gpu_tracker_gpu"])} == {"H100"}
+            assert values(families["gpu_tracker_gpu_utilization_ratio"]) == {
+                (("uuid", "GPU-1"),): 0.5, (("uuid", "GPU-2"),): 0}
+            assert "gpu_tracker_gpu_power_watts" not in families  # not told by this driver, so no line and no 0
+        finally:
+            job.kill()
+            stranger.kill()
+
+
+def test_aipowermeter_gauges(serve):
+    assert "mem_used_cpu" not in serve().families()
+    with subprocess.Popen(["sleep", "60"]) as job:
+        try:
+            families = serve("--compat", "aipowermeter", "--pid", str(job.pid)).families()
+            assert 1e5 < families["mem_used_cpu"].samples[0].value < 1e8
+            assert families["mem_used_cpu"].type == "gauge"
+        finally:
+            job.kill()
+
+
+# ---- Who may ask
+
+def test_a_token_is_needed_where_there_is_one(serve, tmp_path):
+    secret = tmp_path / "token"
+    secret.write_text(TOKEN + "\n")
+    secret.chmod(0o600)
+    server = serve("--token-file", secret)
+    assert server.ask(Authorization="Bearer " + TOKEN)[0] == 200
+    for wrong in ("Bearer " + TOKEN[:-1], "Bearer " + TOKEN + "x", "Bearer ", "Basic " + TOKEN, TOKEN, ""):
+        status, headers, text = server.ask(Authorization=wrong)
+        assert (status, headers["WWW-Authenticate"]) == (401, "Bearer") and "gpu_tracker" not in text
+    assert server.ask()[0] == 401
+    assert server.ask("/", Authorization="Bearer x")[0] == 401
+
+
+@pytest.mark.parametrize("text, mode, naming", [
+    ("short\n", 0o600, "16"), (TOKEN, 0o644, "every user"), ("two words make no token\n", 0o600, "blanks"),
+    ("", 0o600, "token"),
+])
+def test_a_bad_token_file_is_refused(refused, tmp_path, text, mode, naming):
+    secret = tmp_path / "token"
+    secret.write_text(text)
+    secret.chmod(mode)
+    refused(2, naming, "serve", "--listen", "127.0.0.1:0", "--disable-logs", "--token-file", secret)
+
+
+@pytest.mark.parametrize("address, status, naming", [
+    ("0.0.0.0:0", 2, "--token-file"), ("[::]:0", 2, "--token-file"), ("nonsense", 2, "ADDRESS:PORT"),
+    ("127.0.0.1:70000", 2, "ADDRESS:PORT"), (":9417", 2, "ADDRESS:PORT"), ("::1:9417", 2, "ADDRESS:PORT"),
+])
+def test_addresses_that_are_refused(refused, address, status, naming):
+    refused(status, naming, "serve", "--disable-logs", "--listen", address)
+
+
+def test_an_address_in_use(refused):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused(125, "in use", "serve", "--disable-logs", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+
+
+def test_modes_exclude_each_other(refused):
+    refused(2, "exclude", "serve", "--disable-logs", "--all", "--slurm")
+    refused(2, "process number", "serve", "--disable-logs", "--pid", "x")
+    refused(125, "does not exist", "serve", "--disable-logs", "--pid", "4194303")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tls")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost"], cwd=folder, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"
+
+
+def test_tls_by_files(serve, certificate, refused):
+    cert, key = certificate
+    server = serve("--tls-cert", cert, "--tls-key", key)
+    assert server.address.startswith("https://")
+    assert server.ask(tls=ssl.create_default_context(cafile=cert))[0] == 200
+    with pytest.raises(ssl.SSLError):
+        server.ask(tls=ssl.create_default_context())  # not signed by anybody the client knows
+    old = ssl.create_default_context(cafile=cert)
+    with warnings.catch_warnings(action="ignore"):
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises((ssl.SSLError, OSError)):
+        server.ask(tls=old)
+    with pytest.raises((http.client.HTTPException, OSError)):
+        server.ask()
+    refused(2, "belong together", "serve", "--listen", "127.0.0.1:0", "--disable-logs", "--tls-cert", cert)
+    refused(2, "PEM", "serve", "--listen", "127.0.0.1:0", "--disable-logs", "--tls-cert", key, "--tls-key", cert)
+
+
+# ---- Clients that are rude, slow, many
+
+def test_other_paths_methods_and_big_requests(serve):
+    server = serve()
+    assert server.ask("/")[0] == 200
+    assert server.ask("/else")[0] == 404
+    assert server.ask(method="POST", body="x" * 100000)[:1] == (405,)
+    status, headers, text = server.ask(method="HEAD")
+    assert status == 200 and int(headers["Content-Length"]) > 100 and text == ""
+    assert server.ask(**{"X-Long": "y" * 20000})[0] in (413, 414, 431)
+    with socket.create_connection(("127.0.0.1", server.port)) as rude:
+        rude.sendall(b"\0\xff\r\n\r\n")
+        assert server.ask()[0] == 200
+
+
+def test_slow_clients_neither_hold_up_others_nor_stay(serve):
+    server = serve("--sleep-time", "0.01")
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(300)]
+    begin = time.monotonic()
+    for one in slow:
+        one.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n")
+    stop = threading.Event()
+
+    def dribble():
+        while not stop.wait(0.5):
+            for one in slow:
+                with contextlib.suppress(OSError):
+                    one.send(b"X-A: b\r\n")
+
+    thread = threading.Thread(target=dribble)
+    thread.start()
+    try:
+        for _ in range(5):
+            asked = time.monotonic()
+            assert server.ask()[0] == 200
+            assert time.monotonic() - asked < 2
+        slow[0].settimeout(25)
+        with contextlib.suppress(ConnectionResetError):
+            assert slow[0].recv(10) == b""  # ended by the server, however often it sent something
+        assert time.monotonic() - begin < 15
+    finally:
+        stop.set()
+        thread.join()
+        for one in slow:
+            one.close()
+    assert server.ask()[0] == 200
+
+
+def test_five_hundred_clients_are_all_answered(serve):
+    server = serve("--all", "--sleep-time", "0.2")
+    clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(500)]
+    for client in clients:
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    for client in clients:
+        client.settimeout(30)
+        text = b""
+        while more := client.recv(65536):
+            text += more
+        client.close()
+        assert text.startswith(b"HTTP/1.1 200") and b"gpu_tracker_system_ram_bytes" in text
+    memory = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    assert int(re.search(r"VmHWM:\s+(\d+)", memory)[1]) < 100000  # kB
+    time.sleep(0.2)
+    assert len(os.listdir(f"/proc/{server.process.pid}/fd")) < 500  # those of processes; none of the clients
+
+
+def test_readers_that_do_not_read_are_ended(serve):
+    server = serve()
+    with socket.socket() as idle:
+        idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        idle.connect(("127.0.0.1", server.port))
+        idle.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+        assert server.ask()[0] == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_with_status_0(gpu_tracker, number):
+    process = subprocess.Popen([gpu_tracker, "serve", "--listen", "127.0.0.1:0", "--disable-logs"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline()
+    process.send_signal(number)
+    assert process.communicate(timeout=20) == ("", "")
+    assert process.returncode == 0
+
+
+def test_without_the_library_it_says_so(gpu_tracker):
+    found = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    [path] = set(re.findall(r"libmicrohttpd\.so\.12 .*=> (\S+)", found))
+    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind /dev/null "$0" && exec "$@"', path, gpu_tracker,
+                           "serve", "--disable-logs"], capture_output=True, text=True, check=False, timeout=30)
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip("this user may not mount")
+    assert done.returncode == 125 and done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert "serve takes libmicrohttpd" in line
