@@ -36,6 +36,10 @@ struct gt_figure {
     const char *keys[5];        /* NULL-terminated */
 };
 
+/* Joules of the job (`device` NULL: all), and of a block ("total": all). */
+struct gt_figure gt_compare_job_energy(const char *device);
+struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device);
+
 /* The figure's mean over the runs of a session, and how many had it; NaN and 0 when none had. */
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
                         size_t *ret_runs);
@@ -50,6 +54,14 @@ int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_
 int gt_compare_match(struct gt_comparison *comparison, struct gt_error *error);
 /* Judge options->rules and add a table of them; returns how many are broken. */
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error);
+/* Joules of the sessions side by side, where they were measured. 0 or -ENOMEM. */
+int gt_compare_energy(struct gt_node *root, const struct gt_comparison *comparison);
+/* The sessions' values in one row, ascending. Sessions without the block are left out. */
+int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
+                   const struct gt_figure *figure);
+int gt_compare_difference(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_figure *figure,
+                          const char *measurement);
+struct gt_node *gt_compare_differences(struct gt_node *root, const char *key, const char *title, bool of_blocks);
 int gt_compare_build(struct gt_report *report, const struct gt_comparison *comparison);
 void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -35,9 +35,8 @@ static int compare_entries(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* The sessions' values in one row, ascending. Sessions without the block are left out. */
-static int add_values(struct gt_node *parent, const char *key, const char *title,
-                      const struct gt_comparison *comparison, const struct gt_figure *figure)
+int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
+                   const struct gt_figure *figure)
 {
     struct entry *entry = calloc(comparison->sessions, sizeof *entry);
     struct gt_node *row = gt_report_section(parent, key, title);
@@ -62,7 +61,7 @@ static int add_block_values(struct gt_node *parent, const struct gt_comparison *
     int status = 0;
     for (size_t i = 0; i < comparison->slots && status == 0; i++) {
         figure.slot = &comparison->slot[i];
-        status = add_values(parent, figure.slot->label, figure.slot->label, comparison, &figure);
+        status = gt_compare_row(parent, figure.slot->label, figure.slot->label, comparison, &figure);
     }
     return status;
 }
@@ -80,7 +79,7 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
         title_of(title, sizeof title, column);
         struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
         struct gt_figure of_block = {NULL, {"resource_usage", column, comparison->statistic}};
-        status |= add_values(overall, column, title, comparison, &figure);
+        status |= gt_compare_row(overall, column, title, comparison, &figure);
         if (comparison->slots)
             status |= add_block_values(gt_report_section(usage, column, title), comparison, of_block);
     }
@@ -90,7 +89,7 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
 
 /* ---- differences ---- */
 
-static struct gt_node *begin_differences(struct gt_node *root, const char *key, const char *title, bool of_blocks)
+struct gt_node *gt_compare_differences(struct gt_node *root, const char *key, const char *title, bool of_blocks)
 {
     static const char *const numbers[] = {"baseline", "value", "difference", "percent", "low", "high"};
     struct gt_node *table = gt_report_table(root, key, title);
@@ -105,7 +104,7 @@ static struct gt_node *begin_differences(struct gt_node *root, const char *key, 
 }
 
 /* `low` and `high` bound the difference, see gt_compare_interval. */
-static int add_difference(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_figure *figure,
+int gt_compare_difference(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_figure *figure,
                           const char *measurement)
 {
     double baseline = gt_compare_value(comparison, figure, 0, NULL);
@@ -133,21 +132,21 @@ static int add_difference(struct gt_node *table, const struct gt_comparison *com
 
 static int add_differences(struct gt_node *root, const struct gt_comparison *comparison)
 {
-    struct gt_node *overall = begin_differences(root, "overall_differences", "Overall Differences", false);
-    struct gt_node *blocks = begin_differences(root, "code_block_differences", "Code Block Differences", true);
+    struct gt_node *overall = gt_compare_differences(root, "overall_differences", "Overall Differences", false);
+    struct gt_node *blocks = gt_compare_differences(root, "code_block_differences", "Code Block Differences", true);
     const char *column;
     json_t *ignored;
     int status = 0;
     json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
         struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
-        status |= add_difference(overall, comparison, &figure, column);
+        status |= gt_compare_difference(overall, comparison, &figure, column);
     }
     for (size_t i = 0; i < comparison->slots; i++) {
         struct gt_figure time = {&comparison->slot[i], {"compute_time", comparison->statistic}};
-        status |= add_difference(blocks, comparison, &time, "compute_time");
+        status |= gt_compare_difference(blocks, comparison, &time, "compute_time");
         json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
             struct gt_figure figure = {&comparison->slot[i], {"resource_usage", column, comparison->statistic}};
-            status |= add_difference(blocks, comparison, &figure, column);
+            status |= gt_compare_difference(blocks, comparison, &figure, column);
         }
     }
     gt_node_flags(blocks, GT_ONLY_DATA);
@@ -192,6 +191,7 @@ int gt_compare_build(struct gt_report *report, const struct gt_comparison *compa
     add_unmatched(root, "added_blocks", "Added Blocks", comparison, false);
     add_unmatched(root, "removed_blocks", "Removed Blocks", comparison, true);
     status |= add_differences(root, comparison);
+    status |= gt_compare_energy(root, comparison);
     gt_node_flags(gt_report_text(root, "statistic", "Statistic", comparison->statistic), GT_ONLY_DATA);
     gt_node_flags(gt_report_text(root, "baseline", "Baseline", comparison->session[0].name), GT_ONLY_DATA);
     return status ? -ENOMEM : 0;

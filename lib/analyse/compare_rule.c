@@ -1,6 +1,7 @@
 /* Rules for a gate: FIGURE > LIMIT or FIGURE < LIMIT says what must not be.
  *
- *   figure   COLUMN.STATISTIC of the whole session, as in "overall" of the results; counters.COLUMN
+ *   figure   COLUMN.STATISTIC of the whole session, as in "overall" of the results; counters.COLUMN;
+ *            energy.cpu, energy.dram, energy.gpu, energy.total: of the job
  *            block:NAME. before it: of a code block, also compute_time.total, self_time.p95, cpu_time.total, num_calls, ...
  *   limit    5GB, 30s, 200: absolute, in the unit given or the figure's own
  *            +5%: as much more than the baseline; +100MB: likewise, in units; -5%: less
@@ -88,12 +89,23 @@ static const struct gt_slot *find_block(const struct gt_comparison *comparison, 
     return found;
 }
 
+/* What the job, or a block of it, drew of a device or of all. */
+static bool choose_energy(struct rule *rule, const char *device)
+{
+    bool is_total = device && strcmp(device, "total") == 0;
+    rule->figure = rule->figure.slot ? gt_compare_block_energy(rule->figure.slot, device)
+                                     : gt_compare_job_energy(is_total ? NULL : device);
+    return device;
+}
+
 /* Keys of the results from the words of the rule; false when they make no sense. */
 static bool choose_keys(struct rule *rule, const char *first, const char *second)
 {
     const char **keys = rule->figure.keys;
     bool of_block = rule->figure.slot;
     size_t count = 0;
+    if (strcmp(first, "energy") == 0)
+        return choose_energy(rule, second);
     if (strcmp(first, "counters") == 0) {
         keys[count++] = of_block ? "counters" : "overall_counters";
         keys[count++] = second;
@@ -151,6 +163,10 @@ static bool unit_of(const struct rule *rule, const struct gt_comparison *compari
     *ret_factor = 1;
     if (is_time(keys[0]) && rule->figure.slot) {
         *ret = GT_SECONDS;
+        return true;
+    }
+    if (strcmp(keys[0], "energy") == 0) {
+        *ret = GT_JOULES;
         return true;
     }
     struct gt_columns columns;

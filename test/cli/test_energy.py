@@ -167,3 +167,33 @@ def test_the_end_of_the_run_counts_though_no_sample_was_there(cli, recording):
                          final_combined_cpu_energy=30, final_combined_cpu_time=2)
     energy, _ = analyze(cli, tracking, ("end", 1, 1.5))
     assert energy["end"]["cpu"]["energy"] == pytest.approx(20)
+
+
+def test_compare_shows_energy_and_judges_it(cli, recording, tmp_path):
+    for name, watts in (("old", 20), ("new", 30)):
+        tracking = recording(name=f"{name}.csv", samples=[sample(second, cpu=watts) for second in range(5)])
+        done = cli("sub-track", "analyze", "--tf", tracking, "--stf", blocks(tmp_path / "b.csv", ("train", 1, 3)), "-f",
+                   "json", "-o", f"{name}.json")
+        assert done.returncode == 0, done.stderr
+    sessions = ["sub-track", "compare", "-m", "old=old.json", "-m", "new=new.json"]
+    compared = results(cli(*sessions, "-f", "json"))
+    assert compared["energy"]["cpu"] == {"old": 40, "new": 60}
+    assert compared["energy"]["total"] == {"old": 440, "new": 460}
+    assert compared["code_block_energy"]["train"] == pytest.approx({"old": 220, "new": 230})
+    cpu = next(row for row in compared["energy_differences"] if row["measurement"] == "cpu")
+    assert cpu["difference"] == 20 and cpu["percent"] == 50
+    kept = ["energy.cpu>+51%", "energy.total>+30J", "energy.total>1kJ", "block:train.energy.total>+5%"]
+    broken = ["energy.cpu>+49%", "energy.total>0.0001kWh", "block:train.energy.cpu>+4J", "energy.gpu<500J"]
+    assert cli(*sessions, *(f"--fail-if={rule}" for rule in kept)).returncode == 0
+    for rule in broken:
+        assert cli(*sessions, f"--fail-if={rule}").returncode == 3, rule
+    refused = cli(*sessions, "--fail-if=energy.dram>5J")
+    assert refused.returncode == 2 and "names no figure" in refused.stderr
+
+
+def test_compare_without_energy_does_not_mention_it(cli, recording, tmp_path):
+    rows = [{key: value for key, value in sample(second).items() if "energy" not in key} for second in range(3)]
+    for name in ("old", "new"):
+        recording(name=f"{name}.csv", samples=rows)
+    done = cli("sub-track", "compare", "-m", "old=old.csv", "-m", "new=new.csv")
+    assert done.returncode == 0 and "nergy" not in done.stdout, done.stderr

@@ -1,0 +1,77 @@
+#include <errno.h>
+#include <math.h>
+
+#include "analyse/compare_parts.h"
+
+static const struct {
+    const char *key, *title; /* as the results have them */
+} devices[] = {{"cpu", "CPU packages"}, {"dram", "DRAM"}, {"gpu", "GPUs"}, {"total", "All"}};
+
+enum { DEVICES = sizeof devices / sizeof *devices, TOTAL = DEVICES - 1 };
+
+struct gt_figure gt_compare_job_energy(const char *device)
+{
+    return device ? (struct gt_figure){NULL, {"energy", device, "job"}} : (struct gt_figure){NULL, {"energy", "job"}};
+}
+
+struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device)
+{
+    return (struct gt_figure){slot, {"energy", device, "energy"}};
+}
+
+static bool is_known(const struct gt_comparison *comparison, const struct gt_figure *figure)
+{
+    for (size_t i = 0; i < comparison->sessions; i++)
+        if (!isnan(gt_compare_value(comparison, figure, i, NULL)))
+            return true;
+    return false;
+}
+
+static int add_jobs(struct gt_node *root, const struct gt_comparison *comparison)
+{
+    struct gt_node *rows = gt_report_section(root, "energy", "Energy (joules)");
+    struct gt_node *differences = gt_compare_differences(root, "energy_differences", "Energy Differences", false);
+    int status = 0;
+    for (int i = 0; i < DEVICES && status == 0; i++) {
+        struct gt_figure figure = gt_compare_job_energy(i == TOTAL ? NULL : devices[i].key);
+        if (!is_known(comparison, &figure))
+            continue;
+        status |= gt_compare_row(rows, devices[i].key, devices[i].title, comparison, &figure);
+        status |= gt_compare_difference(differences, comparison, &figure, devices[i].key);
+    }
+    if (!gt_table_rows(differences))
+        gt_node_flags(differences, GT_ONLY_DATA);
+    return status;
+}
+
+static int add_blocks(struct gt_node *root, const struct gt_comparison *comparison)
+{
+    struct gt_node *rows = gt_report_section(root, "code_block_energy", "Code Block Energy (joules)");
+    struct gt_node *differences = gt_compare_differences(root, "code_block_energy_differences",
+                                                         "Code Block Energy Differences", true);
+    int status = 0;
+    for (size_t i = 0; i < comparison->slots && status == 0; i++) {
+        const struct gt_slot *slot = &comparison->slot[i];
+        struct gt_figure total = gt_compare_block_energy(slot, devices[TOTAL].key);
+        if (!is_known(comparison, &total))
+            continue;
+        status |= gt_compare_row(rows, slot->label, slot->label, comparison, &total);
+        for (int k = 0; k < DEVICES && status == 0; k++) {
+            struct gt_figure figure = gt_compare_block_energy(slot, devices[k].key);
+            status |= gt_compare_difference(differences, comparison, &figure, devices[k].key);
+        }
+    }
+    gt_node_flags(differences, GT_ONLY_DATA);
+    return status;
+}
+
+int gt_compare_energy(struct gt_node *root, const struct gt_comparison *comparison)
+{
+    struct gt_figure all = gt_compare_job_energy(NULL);
+    if (!is_known(comparison, &all))
+        return 0;
+    int status = add_jobs(root, comparison);
+    if (comparison->slots)
+        status |= add_blocks(root, comparison);
+    return status ? -ENOMEM : 0;
+}
