@@ -249,6 +249,10 @@ struct gt_compare_options {
 /* Returns how many rules are broken. */
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error);
 
+/* Results in JSON that are not in a file, as a report: of the type "sub_tracking_results" (of gt_blocks_analyze),
+ * "code_block_results" (one of its blocks) or "comparison_results" (of gt_blocks_compare). */
+int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error);
+
 /* For whoever tracks a command: make the folder in which the command's processes leave their blocks (set
  * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is
  * that of the tracker's options; `pid` is the tracked process, for its placeholder. What an earlier run left in the

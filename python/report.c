@@ -145,6 +145,20 @@ static PyObject *compare(PyObject *module, PyObject *arguments)
     return take_report(status, report, &warnings, &error);
 }
 
+static PyObject *results_text(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    const char *type, *json;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    if (!PyArg_ParseTuple(arguments, "ss:results_text", &type, &json))
+        return NULL;
+    int status = gt_blocks_results(type, json, &report, &error);
+    PyObject *text = status < 0 ? core_raise(status, &error) : render(report, "text");
+    gt_report_free(report);
+    return text;
+}
+
 static PyObject *combine(PyObject *module, PyObject *arguments)
 {
     (void)module;
@@ -242,6 +256,8 @@ PyMethodDef core_report_methods[] = {
      "analyze(tracking_file, sub_tracking_files, blocks_optional, /)\n--\n\n(JSON, text, warnings) of an analysis."},
     {"compare", compare, METH_VARARGS,
      "compare(sessions, statistic, strict, /)\n--\n\n(JSON, text, warnings) of a comparison of \"NAME=PATH\" sessions."},
+    {"results_text", results_text, METH_VARARGS,
+     "results_text(type, json, /)\n--\n\nResults that are not of this process, for people."},
     {"combine", combine, METH_VARARGS, "combine(path, files, /)\n--\n\nMake one sub-tracking file of several."},
     {"static_data", static_data, METH_O,
      "static_data(tracking_file, /)\n--\n\nA table of one row: units, capacities, counts."},

@@ -4,20 +4,7 @@
 #include <string.h>
 
 #include "analyse/compare_parts.h"
-
-/* "main_ram" -> "Main Ram", as the original writes it. */
-static void title_of(char *title, size_t size, const char *key)
-{
-    bool begins = true;
-    size_t i = 0;
-    for (; key[i] && i + 1 < size; i++) {
-        char c = key[i] == '_' ? ' ' : key[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        title[i] = begins && c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
-        begins = !is_letter;
-    }
-    title[i] = '\0';
-}
+#include "analyse/results.h"
 
 struct entry {
     const char *name;
@@ -76,7 +63,7 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
     int status = 0;
     json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
         char title[128];
-        title_of(title, sizeof title, column);
+        gt_results_title(title, sizeof title, column);
         struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
         struct gt_figure of_block = {NULL, {"resource_usage", column, comparison->statistic}};
         status |= gt_compare_row(overall, column, title, comparison, &figure);

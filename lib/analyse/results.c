@@ -116,3 +116,16 @@ double gt_results_number(const json_t *tree, const char *const keys[])
         tree = json_object_get(tree, *keys);
     return json_is_number(tree) ? json_number_value(tree) : NAN;
 }
+
+void gt_results_title(char *title, size_t size, const char *key)
+{
+    bool begins = true;
+    size_t i = 0;
+    for (; key[i] && i + 1 < size; i++) {
+        char c = key[i] == '_' ? ' ' : key[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        title[i] = begins && c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+        begins = !is_letter;
+    }
+    title[i] = '\0';
+}

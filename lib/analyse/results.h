@@ -1,4 +1,4 @@
-/* Result files of the analysis of blocks, read back as the tree that their JSON is. */
+/* Results of the analysis of blocks, read back as the tree that their JSON is. */
 #ifndef GT_ANALYSE_RESULTS_H
 #define GT_ANALYSE_RESULTS_H
 
@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "report/report.h"
 
 /* JSON, this project's pickles, or a tracking file, which is analysed. `warn` may be NULL. Free with json_decref. */
 int gt_results_load(json_t **ret, const char *path, void (*warn)(void *context, const char *sentence), void *context,
@@ -17,5 +18,12 @@ int gt_results_unpickle(json_t **ret, const void *bytes, size_t length, const ch
 
 /* The number at a path of keys, NULL-terminated; NaN when there is none. */
 double gt_results_number(const json_t *tree, const char *const keys[]);
+
+/* Results in JSON as the report that they came from, of the types "sub_tracking_results", "code_block_results" and
+ * "comparison_results"; what the original's results do not have is left out. */
+int gt_results_report(struct gt_report **ret, const char *type, const char *json, struct gt_error *error);
+
+/* "main_ram" -> "Main Ram", as the original writes it. */
+void gt_results_title(char *title, size_t size, const char *key);
 
 #endif

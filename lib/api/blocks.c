@@ -9,6 +9,7 @@
 
 #include "analyse/blocks.h"
 #include "analyse/compare.h"
+#include "analyse/results.h"
 #include "store/border.h"
 #include "store/store.h"
 
@@ -20,6 +21,11 @@ int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report 
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error)
 {
     return gt_compare_report(ret, options, error);
+}
+
+int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error)
+{
+    return gt_results_report(ret, type, json, error);
 }
 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,

@@ -12,6 +12,15 @@ def pandas():
     return module
 
 
+def has_pandas():
+    """Can the methods that return pandas objects be used?"""
+    try:
+        pandas()
+    except ImportError:
+        return False
+    return True
+
+
 def frame(table):
     """A `Table` as a DataFrame."""
     module = pandas()
@@ -22,6 +31,15 @@ def frame(table):
         numbers = table._bytes(name)
         columns[name] = table[name] if numbers is None else numpy.frombuffer(numbers[1], numbers[0]).copy()
     return module.DataFrame(columns, columns=table.column_names)
+
+
+def portable(value):
+    """A pandas object, or a dict of them, as every installation of pandas unpickles it: labels not kept by pyarrow."""
+    if isinstance(value, dict):
+        return {key: portable(part) for key, part in value.items()}
+    if hasattr(value, "columns"):
+        value = value.set_axis(value.columns.astype(object), axis=1)
+    return value.set_axis(value.index.astype(object), axis=0) if hasattr(value, "set_axis") else value
 
 
 def series(values):

@@ -5,7 +5,7 @@ import copyreg
 import dataclasses
 import math
 
-from . import _frames, _tree
+from . import _core, _frames, _tree
 from ._core import Table
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
@@ -46,11 +46,12 @@ class _FromTree:
 
     def __str__(self) -> str:
         """The results for people."""
-        if self.__dict__.get("_text"):
-            return str(self.__dict__["_text"]).rstrip("\n")
-        import json
+        text = self.__dict__.get("_text")
+        if not text:
+            import json
 
-        return json.dumps(self.to_json(), indent=1)
+            text = self.__dict__["_text"] = _core.results_text(self._kind, json.dumps(self.to_json()))
+        return str(text).rstrip("\n")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.to_json() == other.to_json()
@@ -58,10 +59,13 @@ class _FromTree:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """With pandas as an object that the original understands, too; without, what this package needs."""
         tree = self.__dict__.get("_report")
-        if tree is None:
-            return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]
-        return from_tree, (self._kind, tree, self.__dict__.get("_text", ""))
+        if tree is not None and not _frames.has_pandas():
+            return from_tree, (self._kind, tree, self.__dict__.get("_text", ""))
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        values = {field.name: _frames.portable(getattr(self, field.name)) for field in fields}
+        return copyreg.__newobj__, (type(self),), {**self.__dict__, **values}  # type: ignore[attr-defined]
 
 
 def _plain(value: Any) -> Any:

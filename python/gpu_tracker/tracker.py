@@ -198,7 +198,7 @@ class Tracker:
         libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
 
     Raises:
-        ValueError: An argument is wrong.
+        ValueError: An argument is wrong, or a GPU is not there.
         FileExistsError: The tracking file exists, and `overwrite` is not set.
 
     Attributes:
@@ -228,7 +228,7 @@ class Tracker:
             raise ValueError("n_join_attempts and join_timeout must be positive")
         self._options = {
             "sleep_time": float(sleep_time), "ram_unit": ram_unit, "gpu_ram_unit": gpu_ram_unit, "time_unit": time_unit,
-            "n_expected_cores": n_expected_cores, "gpu_brand": gpu_brand, "tracking_file": tracking_file,
+            "n_expected_cores": n_expected_cores, "gpu_brand": gpu_brand, "tracking_file": _file_option(tracking_file),
             "gpu_uuids": None if gpu_uuids is None else ",".join(sorted(gpu_uuids)),
             "overwrite": overwrite, "detail": detail, "memory": memory, "library": list(libraries),
         }
@@ -242,6 +242,14 @@ class Tracker:
         self._disable_logs = disable_logs
         self._sampling: Any = None
         self._json = self._text = ""
+        if gpu_uuids is not None:
+            self._check_gpus()
+
+    def _check_gpus(self) -> None:
+        """A sampler that ends at once tells whether the GPUs are there."""
+        from ._sampling import Sampling
+
+        Sampling(os.getpid(), {**self._options, "tracking_file": None}, lambda sentence: None).close()
 
     # ---- tracking ----
 
@@ -250,6 +258,7 @@ class Tracker:
 
         Raises:
             RuntimeError: It has started before.
+            ProcessLookupError: The process to track does not exist.
         """
         if self.state is not Tracker.State.NEW:
             raise RuntimeError(f"cannot start: the tracker has {self.state.name.lower()} already")
@@ -399,6 +408,16 @@ class Tracker:
         if self.state is Tracker.State.STARTED:
             raise TypeError("a tracker that has started cannot be pickled")
         return self.__dict__
+
+
+def _file_option(path: str | os.PathLike[str] | None) -> str | None:
+    """The command line's way to say a name as it is, without a suffix that is added and without placeholders."""
+    if path is None:
+        return None
+    name = os.fspath(path)
+    if not name.endswith((".csv", ".sqlite")):
+        raise ValueError(f"{name!r}: the name of a tracking file ends in .csv or .sqlite")
+    return name.replace("%", "%%")
 
 
 def _random_file() -> str:

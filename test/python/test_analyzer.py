@@ -3,6 +3,7 @@ import json
 import math
 import pathlib
 import pickle
+import pickletools
 import random
 import subprocess
 import time
@@ -105,7 +106,10 @@ def test_results_of_the_original_load(analyzer):
         assert list(frame.index) == list(wider.index)[:len(frame)]
         assert frame.to_numpy() == pytest.approx(wider.loc[frame.index, frame.columns].to_numpy(), nan_ok=True)
     assert original.to_json()["overall"]["main_ram"]["mean"] == 0.625
-    assert json.loads(str(original)) == original.to_json()
+    text = (FIXTURE / "results.txt").read_text().replace("NaN", "n/a")
+    assert str(original) == text.rstrip("\n")
+    lines = str(original.code_block_results[-1]).splitlines()
+    assert "\n".join("\t" + line if line else line for line in lines) in text
     assert pickle.loads(pickle.dumps(original)) == original
     with open(FIXTURE / "usage.pkl", "rb") as file:
         assert pickle.load(file).max_ram.main.private_rss == 0.75
@@ -117,6 +121,16 @@ def test_results_pickle(analyzer):
     assert copy == results and str(copy) == str(results)
     assert copy.overall.equals(results.overall)
     assert copy != SubTrackingResults(results.overall, results.static_data, [])
+
+
+def test_pickles_name_only_what_the_original_has(analyzer, sessions):
+    for results in (analyzer.sub_tracking_results(), TrackingComparison(sessions).compare()):
+        used = {text.split()[0] for code, text, _ in pickletools.genops(pickle.dumps(results, 2))
+                if code.name == "GLOBAL"}
+        assert "gpu_tracker.sub_tracker" in used
+        assert {name.partition(".")[0] for name in used} <= {
+            "_codecs", "copy_reg", "__builtin__", "gpu_tracker", "numpy", "pandas"}
+        assert not any(name.startswith("gpu_tracker._") for name in used)
 
 
 def test_combining(tmp_path):
@@ -201,6 +215,8 @@ def test_without_pandas(python):
         results = analyzer.sub_tracking_results()
         print(results.overall_table()["max"][0], results.code_block_table()["num_calls"], len(analyzer.calls_table()))
         print(results.to_json()["overall"]["main_ram"]["max"], str(results)[:8])
+        import pickle
+        assert str(pickle.loads(pickle.dumps(results))) == str(results)
         try:
             results.overall
         except ImportError as error:

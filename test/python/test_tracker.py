@@ -127,7 +127,9 @@ def test_the_signature_is_the_documented_one():
     ({"sleep_time": 0}, "sleep time"), ({"sleep_time": math.nan}, "sleep time"), ({"ram_unit": "kg"}, "kg"),
     ({"gpu_ram_unit": "kg"}, "kg"), ({"time_unit": "weeks"}, "weeks"), ({"n_expected_cores": 0}, "cores"),
     ({"n_expected_cores": -1}, "cores"), ({"gpu_uuids": set()}, "gpu_uuids"), ({"gpu_brand": "acme"}, "acme"),
-    ({"tracking_file": "x.txt"}, "x.txt"), ({"n_join_attempts": 0}, "n_join_attempts"), ({"memory": "?"}, "memory")])
+    ({"tracking_file": "x.txt"}, "x.txt"), ({"tracking_file": "x"}, "'x'"), ({"tracking_file": ""}, "''"),
+    ({"sleep_time": "fast"}, "fast"), ({"join_timeout": -1}, "join_timeout"),
+    ({"n_join_attempts": 0}, "n_join_attempts"), ({"memory": "?"}, "memory")])
 def test_wrong_arguments(argument, said):
     with pytest.raises(ValueError, match=said):
         Tracker(**argument)
@@ -144,6 +146,12 @@ def test_a_tracking_file_is_not_replaced_unasked(tmp_path):
         time.sleep(0.1)
     assert file.read_text().startswith("ram_unit,gpu_ram_unit")
     assert len(file.read_text().splitlines()) >= 3 + 4
+
+
+def test_a_tracking_file_of_any_name():
+    with Tracker(tracking_file="100%p done.csv", **QUIET):
+        pass
+    assert os.listdir() == ["100%p done.csv"]
 
 
 def test_warnings_are_logged_unless_disabled(caplog):
@@ -168,9 +176,15 @@ def test_gpus_of_a_driver(fake, one_gpu):
 
 def test_a_gpu_that_is_not_there(fake, one_gpu):
     one_gpu(0)
-    tracker = Tracker(libraries=[f"nvml={fake('nvml')}"], gpu_uuids={"GPU-nonsense"}, disable_logs=True)
+    library = [f"nvml={fake('nvml')}"]
     with pytest.raises(ValueError, match="GPU-nonsense"):
-        tracker.start()
+        Tracker(libraries=library, gpu_uuids={"GPU-nonsense"})
+    with pytest.raises(ValueError, match="GPU-nonsense"):
+        Tracker(gpu_uuids={"GPU-nonsense"})  # no driver
+    with Tracker(libraries=library, gpu_uuids={"GPU-11111111-2222-3333-4444-555555555555"}, **QUIET) as tracker:
+        pass
+    assert tracker.gpu_utilization.n_expected_gpus == 1
+    assert os.listdir() == ["gpu"]
 
 
 def test_exceptions_pass_through_and_results_are_there():

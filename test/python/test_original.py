@@ -1,0 +1,96 @@
+"""Beside the original gpu_tracker, where it is installed: each reads what the other has written."""
+import os
+import pathlib
+import pickle
+import subprocess
+import time
+
+import pytest
+from gpu_tracker import SubTracker, SubTrackingAnalyzer, Tracker, TrackingComparison
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIXTURE = ROOT / "test" / "fixture" / "python"
+ORIGINAL = os.environ.get("GPU_TRACKER_ORIGINAL", str(ROOT / "build" / "original" / "bin" / "python"))
+
+pytestmark = pytest.mark.skipif(not os.path.exists(ORIGINAL), reason="the original is not installed: python3 -m venv "
+                                "build/original && build/original/bin/pip install gpu-tracker==5.0.1")
+
+
+@pytest.fixture
+def original(tmp_path):
+    """original(code): what a script prints under the original package, with what our results need as `analyzer`."""
+
+    def run(code):
+        begin = (f"import pickle, gpu_tracker\nanalyzer = gpu_tracker.SubTrackingAnalyzer("
+                 f"{str(FIXTURE / 'recording.csv')!r}, {str(FIXTURE / 'blocks.csv')!r})\n")
+        done = subprocess.run([ORIGINAL, "-c", begin + code], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def results():
+    return SubTrackingAnalyzer(str(FIXTURE / "recording.csv"), str(FIXTURE / "blocks.csv")).sub_tracking_results()
+
+
+def dump(value, path):
+    with open(path, "wb") as file:
+        pickle.dump(value, file)
+
+
+def test_our_results_in_the_original(original, results):
+    dump(results, "ours.pkl")
+    assert original("""
+results = pickle.load(open("ours.pkl", "rb"))
+own = analyzer.sub_tracking_results()
+assert type(results) is type(own) and type(results.code_block_results[0]) is type(own.code_block_results[0])
+assert (results.overall.loc[own.overall.index, own.overall.columns] == own.overall).all().all()
+assert results.static_data.to_dict() == own.static_data.to_dict()
+assert results.to_json()["code_block_results"][2]["compute_time"]["total"] == 2.25
+pickle.dump(own, open("own.pkl", "wb"))
+comparison = gpu_tracker.TrackingComparison({"ours": "ours.pkl", "own": "own.pkl"}).compare("max")
+print(comparison.overall_resource_usage["main_ram"].to_dict())
+""") == "{'ours': 1.0, 'own': 1.0}\n"
+    dump(TrackingComparison({"a": "ours.pkl", "b": "own.pkl"}).compare(), "comparison.pkl")
+    assert original("print(pickle.load(open('comparison.pkl', 'rb')))").startswith("Overall Resource Usage:\n")
+
+
+def test_the_originals_results_here(original):
+    printed = original("""
+pickle.dump(analyzer.sub_tracking_results(), open("own.pkl", "wb"))
+comparison = gpu_tracker.TrackingComparison({"a": "own.pkl", "b": "own.pkl"}).compare()
+pickle.dump(comparison, open("comparison.pkl", "wb"))
+print(comparison)
+""")
+    with open("comparison.pkl", "rb") as file:
+        assert str(pickle.load(file)) == printed.replace("NaN", "n/a").rstrip("\n")
+
+
+def test_the_programs_pickle_in_the_original(original, gpu_tracker):
+    subprocess.run([gpu_tracker, "run", "-f", "pickle", "-o", "usage.pkl", "--ru", "megabytes", "--", "sleep", "0.1"],
+                   check=True)
+    assert original("""
+usage = pickle.load(open("usage.pkl", "rb"))
+from gpu_tracker.tracker import ResourceUsage, RSSValues
+assert type(usage) is ResourceUsage and type(usage.max_ram.main) is RSSValues
+assert usage.max_ram.unit == "megabytes" and usage.max_ram.main.total_rss > 0.5
+print(usage.compute_time.unit)
+""") == "hours\n"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_our_files_in_the_original(original, suffix):
+    with Tracker(sleep_time=0.02, tracking_file=f"run.{suffix}", disable_logs=True):
+        for _ in range(3):
+            with SubTracker("block", sub_tracking_file=f"blocks.{suffix}"):
+                time.sleep(0.1)
+    ours = SubTrackingAnalyzer(f"run.{suffix}", f"blocks.{suffix}").sub_tracking_results()
+    printed = original(f"""
+results = gpu_tracker.SubTrackingAnalyzer("run.{suffix}", "blocks.{suffix}").sub_tracking_results()
+[block] = results.code_block_results
+print(block.num_calls, block.num_timepoints, results.overall.loc["main_ram", "max"])
+""").split()
+    assert printed[:2] == ["3", str(ours.code_block_results[0].num_timepoints)]
+    assert float(printed[2]) == pytest.approx(ours.overall.loc["main_ram", "max"])
