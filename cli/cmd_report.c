@@ -13,8 +13,14 @@ static int add(struct gt_buffer *all, const struct options *options, const char 
     struct gt_report *report = NULL;
     char *text = NULL;
     size_t length = 0;
-    int status = gt_recording_report(path, options->ram_unit, options->gpu_ram_unit, options->time_unit, &report,
-                                     error);
+    struct gt_recording_options wanted = GT_INIT(struct gt_recording_options);
+    wanted.ram_unit = options->ram_unit;
+    wanted.gpu_ram_unit = options->gpu_ram_unit;
+    wanted.time_unit = options->time_unit;
+    wanted.carbon_intensity = options->carbon_intensity;
+    wanted.carbon_file = options->carbon_file;
+    wanted.price = options->price;
+    int status = gt_recording_report_with(path, &wanted, &report, error);
     if (status >= 0)
         status = gt_report_render(report, format, &text, &length, error);
     if (status >= 0 && all->length && all->data[all->length - 1] != '\n')

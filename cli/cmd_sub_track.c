@@ -53,6 +53,9 @@ static int analyze(const struct options *options, int count, char **operands)
     settings.sub_tracking_files = options->sub_tracking_file.value;
     settings.skip_bad_rows = options->skip_bad_rows;
     settings.calls = options->calls;
+    settings.carbon_intensity = options->carbon_intensity;
+    settings.carbon_file = options->carbon_file;
+    settings.price = options->price;
     settings.warn = warn;
     settings.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
     settings.context = &drawn;

@@ -57,6 +57,7 @@ static bool fits(enum option_type type, const json_t *value)
     case OPTION_NUMBER: return json_is_number(value);
     case OPTION_INTEGER: return json_is_integer(value);
     case OPTION_FLAG: return json_is_boolean(value);
+    case OPTION_TEXT: return json_is_string(value) || json_is_number(value); /* a price, a number of grams */
     default: return json_is_string(value);
     }
 }

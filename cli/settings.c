@@ -16,6 +16,7 @@ struct gt_tracker_options settings_tracker(const struct options *options)
     ret.memory = options->memory;
     ret.idle = options->idle;
     ret.carbon_intensity = options->carbon_intensity;
+    ret.carbon_file = options->carbon_file;
     ret.price = options->price;
     ret.machine_root = options->root;
     ret.libraries = options->library.value;

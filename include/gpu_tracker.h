@@ -96,8 +96,10 @@ struct gt_tracker_options {
     /* What becomes of energy that devices draw while idle: "share" (charged to whoever uses the device, in proportion),
      * "exclude" (to nobody), "all" (to the job); NULL: "share". */
     const char *idle;
-    double carbon_intensity; /* grams of CO2 equivalent for each kWh; 0: the report has no such figure */
-    double price;            /* for each kWh, in any currency; 0: none */
+    /* What energy comes to, in every report; NULL: not told. Nothing is looked up on a network. */
+    const char *carbon_intensity; /* grams of CO2 equivalent for each kWh, or a region of the file: "300", "FR" */
+    const char *carbon_file;      /* CSV: region, name, year, grams_per_kwh, source; NULL: the installed one */
+    const char *price;            /* for each kWh, with or without a currency: "0.30 EUR" */
 };
 
 /* Name `index` of the policies above; NULL past the end. */
@@ -224,6 +226,7 @@ struct gt_blocks_options {
     int skip_bad_rows;       /* count malformed rows and warn of them; 0: the first one is an error */
     int calls;               /* add tables of every call and of every process */
     int blocks_optional;     /* without any blocks, the overall figures alone instead of an error */
+    const char *carbon_intensity, *carbon_file, *price; /* as of a tracker; NULL: as recorded */
     void (*warn)(void *context, const char *sentence);           /* may be NULL */
     void (*progress)(void *context, unsigned long long samples); /* may be NULL; now and then while reading */
     void *context;
@@ -387,6 +390,14 @@ void gt_exporter_close(struct gt_exporter *exporter);
  * file's. */
 int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
                         struct gt_report **ret, struct gt_error *error);
+/* The same, with what energy comes to. */
+struct gt_recording_options {
+    size_t size;
+    const char *ram_unit, *gpu_ram_unit, *time_unit;    /* NULL: the file's */
+    const char *carbon_intensity, *carbon_file, *price; /* as of a tracker; NULL: as recorded */
+};
+int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
+                             struct gt_error *error);
 /* Every metric, where it comes from here, and what would enable the rest. */
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
 /* The metrics and the columns of tracking files. */

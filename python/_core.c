@@ -41,6 +41,9 @@ static const struct {
     {"detail", FLAG, offsetof(struct gt_tracker_options, detail)},
     {"memory", TEXT, offsetof(struct gt_tracker_options, memory)},
     {"idle", TEXT, offsetof(struct gt_tracker_options, idle)},
+    {"carbon_intensity", TEXT, offsetof(struct gt_tracker_options, carbon_intensity)},
+    {"carbon_file", TEXT, offsetof(struct gt_tracker_options, carbon_file)},
+    {"price", TEXT, offsetof(struct gt_tracker_options, price)},
     {"library", LIST, offsetof(struct gt_tracker_options, libraries)},
 };
 

@@ -1,4 +1,5 @@
 #include "analyse/blocks_parts.h"
+#include "sample/cost.h"
 
 #include <errno.h>
 #include <math.h>
@@ -239,6 +240,14 @@ static int sweep(struct gt_block_analysis *analysis, struct gt_error *error)
 
 /* ---- the whole ---- */
 
+static int read_machine(struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    const struct gt_blocks_options *options = analysis->options;
+    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
+    analysis->machine = *gt_recording_machine(analysis->recording);
+    return gt_cost_read(&analysis->machine, &cost, error);
+}
+
 static void warn_of_gaps(const struct gt_block_analysis *analysis)
 {
     const struct gt_border_list *borders = &analysis->borders;
@@ -293,6 +302,8 @@ int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *opt
     gt_values_clear(analysis.system);
     gt_values_clear(analysis.job);
     int status = gt_recording_open(&analysis.recording, options->tracking_file, error);
+    if (status >= 0)
+        status = read_machine(&analysis, error);
     if (status >= 0)
         status = read_blocks(&analysis, optional, error);
     if (status >= 0 && choose_columns(&analysis) < 0)

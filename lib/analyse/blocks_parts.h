@@ -37,6 +37,7 @@ struct gt_block_analysis {
     struct gt_border_list borders;
     struct gt_intervals intervals;
     struct gt_recording *recording;
+    struct gt_machine machine; /* its own, with what the options say of carbon and price */
     struct gt_columns columns;
     const struct gt_column **gauge, **counter;
     size_t gauges, counters;

@@ -117,8 +117,7 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_row(block, "self_time", "Self Time", &calls->self);
     add_cpu_time(block, calls);
     add_counters(block, "counters", "Counters", analysis, &total);
-    gt_energy_table(block, gt_recording_machine(analysis->recording), analysis->energy[number].device,
-                    analysis->energy[number].by_cpu_time);
+    gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
     gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
     add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
     add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
@@ -170,7 +169,7 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
     struct gt_node *table = gt_report_table(root, "calls", "Calls");
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
         gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
-    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    const struct gt_machine *machine = &analysis->machine;
     bool has_energy = gt_energy_course_is_measured(&analysis->course);
     if (has_energy)
         gt_energy_columns(table, machine);
@@ -216,7 +215,7 @@ static void add_energy(struct gt_node *root, const struct gt_block_analysis *ana
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     if (gt_energy_course_is_measured(&analysis->course))
-        gt_energy_section(root, &(struct gt_energy_figures){.machine = gt_recording_machine(analysis->recording),
+        gt_energy_section(root, &(struct gt_energy_figures){.machine = &analysis->machine,
                                                             .system = analysis->system,
                                                             .job = analysis->job,
                                                             .seconds = outcome ? outcome->elapsed : NAN});

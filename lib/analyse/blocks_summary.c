@@ -70,7 +70,7 @@ static void add_row(struct gt_node *table, struct gt_block_analysis *analysis, s
     gt_table_number(table, gt_spread_mean(&calls->elapsed));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
-    gt_energy_cells(table, gt_recording_machine(analysis->recording), gt_energy_sum(analysis->energy[number].device));
+    gt_energy_cells(table, &analysis->machine, gt_energy_sum(analysis->energy[number].device));
 }
 
 struct rank {
@@ -95,7 +95,7 @@ void gt_blocks_summary(struct gt_node *root, struct gt_block_analysis *analysis,
     for (size_t i = 0; i < count; i++)
         rank[i] = (struct rank){gt_spread_total(&analysis->block[i].elapsed), i};
     qsort(rank, count, sizeof *rank, by_total);
-    struct gt_node *table = add_table(root, gt_recording_machine(analysis->recording));
+    struct gt_node *table = add_table(root, &analysis->machine);
     gt_node_flags(table, flags);
     for (size_t i = 0; i < count; i++)
         add_row(table, analysis, rank[i].number);

@@ -7,6 +7,10 @@ static const struct {
     const char *key, *title; /* as the results have them */
 } devices[] = {{"cpu", "CPU packages"}, {"dram", "DRAM"}, {"gpu", "GPUs"}, {"total", "All"}};
 
+static const struct {
+    const char *key, *title;
+} costs[] = {{"carbon", "CO2 equivalent (grams)"}, {"price", "Price"}};
+
 enum { DEVICES = sizeof devices / sizeof *devices, TOTAL = DEVICES - 1 };
 
 struct gt_figure gt_compare_job_energy(const char *device)
@@ -38,6 +42,13 @@ static int add_jobs(struct gt_node *root, const struct gt_comparison *comparison
             continue;
         status |= gt_compare_row(rows, devices[i].key, devices[i].title, comparison, &figure);
         status |= gt_compare_difference(differences, comparison, &figure, devices[i].key);
+    }
+    for (size_t i = 0; i < sizeof costs / sizeof *costs && status == 0; i++) {
+        struct gt_figure figure = {NULL, {"energy", costs[i].key}};
+        if (!is_known(comparison, &figure))
+            continue;
+        status |= gt_compare_row(rows, costs[i].key, costs[i].title, comparison, &figure);
+        status |= gt_compare_difference(differences, comparison, &figure, costs[i].key);
     }
     if (!gt_table_rows(differences))
         gt_node_flags(differences, GT_ONLY_DATA);

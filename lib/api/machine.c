@@ -6,6 +6,7 @@
 
 #include "api/provenance.h"
 #include "collect/capacity.h"
+#include "sample/cost.h"
 
 static int copy_gpus(struct gt_tracker *tracker)
 {
@@ -73,9 +74,11 @@ int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s", gt_walker_method(tracker->sampler.walker));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
-    machine->carbon_intensity = options->carbon_intensity;
-    machine->price = options->price;
     name_energy_sources(tracker);
+    int status = gt_cost_read(
+        machine, &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price}, error);
+    if (status < 0)
+        return status;
     gethostname(machine->host, sizeof machine->host - 1);
     if (options->command)
         snprintf(machine->command, sizeof machine->command, "%s", options->command);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/tracker.h"
+#include "sample/cost.h"
 #include "schema/unit.h"
 
 static const char *const memory_methods[] = {"auto", "rss", "pss", "unique", NULL};
@@ -26,6 +27,9 @@ static const struct {
     {offsetof(struct gt_tracker_options, time_unit), "hours"},
     {offsetof(struct gt_tracker_options, memory), "auto"},
     {offsetof(struct gt_tracker_options, idle), "share"},
+    {offsetof(struct gt_tracker_options, carbon_intensity), NULL},
+    {offsetof(struct gt_tracker_options, carbon_file), NULL},
+    {offsetof(struct gt_tracker_options, price), NULL},
     {offsetof(struct gt_tracker_options, gpu_uuids), NULL},
     {offsetof(struct gt_tracker_options, gpu_brand), NULL},
     {offsetof(struct gt_tracker_options, tracking_file), NULL},
@@ -106,14 +110,14 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     if (gt_idle_find(options->idle) < 0)
         return gt_error_set(error, EINVAL, "\"%s\" is not a policy for idle energy; choose share, exclude or all",
                             options->idle);
-    if (!(options->carbon_intensity >= 0 && isfinite(options->carbon_intensity)))
-        return gt_error_set(error, EINVAL, "the carbon intensity must be a number of grams for each kWh, from 0");
-    if (!(options->price >= 0 && isfinite(options->price)))
-        return gt_error_set(error, EINVAL, "the price must be a number for each kWh, from 0");
     if (options->gpu_brand && !is_one_of(options->gpu_brand, brands))
         return gt_error_set(error, EINVAL, "\"%s\" is not a GPU brand; choose nvidia, amd or intel",
                             options->gpu_brand);
     int status = gt_unit_memory(options->ram_unit, &factor, error);
+    if (status >= 0)
+        status = gt_cost_read(&(struct gt_machine){0},
+                              &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price},
+                              error);
     if (status >= 0)
         status = gt_unit_memory(options->gpu_ram_unit, &factor, error);
     if (status >= 0)

@@ -5,6 +5,7 @@
 
 #include "analyse/usage.h"
 #include "api/tracker.h"
+#include "sample/cost.h"
 #include "schema/unit.h"
 
 int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
@@ -35,37 +36,60 @@ static int choose_unit(char *unit, size_t size, const char *wanted,
     return status;
 }
 
-int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
-                        struct gt_report **ret, struct gt_error *error)
+/* The file's facts, with what the caller wants otherwise. */
+static int choose(struct gt_machine *machine, const struct gt_recording_options *options, struct gt_error *error)
+{
+    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
+    int status = choose_unit(machine->ram_unit, sizeof machine->ram_unit, options->ram_unit, gt_unit_memory, error);
+    if (status >= 0)
+        status = choose_unit(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, options->gpu_ram_unit, gt_unit_memory,
+                             error);
+    if (status >= 0)
+        status = choose_unit(machine->time_unit, sizeof machine->time_unit, options->time_unit, gt_unit_time, error);
+    return status < 0 ? status : gt_cost_read(machine, &cost, error);
+}
+
+static int summarize(struct gt_summary *summary, struct gt_recording *recording, struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    int status = gt_recording_detail(recording, true); /* for the table of GPUs */
+    while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0)
+        gt_summary_add(summary, sample);
+    return status;
+}
+
+int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
+                             struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
     struct gt_summary *summary = malloc(sizeof *summary);
-    const struct gt_sample *sample;
-    int status = summary ? gt_recording_open(&recording, path, error) : gt_error_system(error, ENOMEM, "%s", path);
-    if (summary)
-        gt_summary_init(summary);
+    if (!summary)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    gt_summary_init(summary);
+    int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
-        status = gt_recording_detail(recording, true); /* for the table of GPUs */
-    if (status >= 0)
-        while ((status = gt_recording_next(recording, &sample, error)) > 0)
-            gt_summary_add(summary, sample);
+        status = summarize(summary, recording, error);
     if (status >= 0) {
         struct gt_machine machine = *gt_recording_machine(recording);
         struct gt_outcome so_far;
         gt_summary_outcome(summary, &so_far);
         const struct gt_outcome *outcome = gt_recording_outcome(recording);
-        status = choose_unit(machine.ram_unit, sizeof machine.ram_unit, ram_unit, gt_unit_memory, error);
-        if (status >= 0)
-            status = choose_unit(machine.gpu_ram_unit, sizeof machine.gpu_ram_unit, gpu_ram_unit, gt_unit_memory,
-                                 error);
-        if (status >= 0)
-            status = choose_unit(machine.time_unit, sizeof machine.time_unit, time_unit, gt_unit_time, error);
+        status = choose(&machine, options, error);
         if (status >= 0)
             status = gt_usage_report(ret, &machine, summary, outcome ? outcome : &so_far, error);
     }
     gt_recording_close(recording);
-    if (summary)
-        gt_summary_release(summary);
+    gt_summary_release(summary);
     free(summary);
     return status;
+}
+
+int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
+                        struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_recording_options options = GT_INIT(struct gt_recording_options);
+    options.ram_unit = ram_unit;
+    options.gpu_ram_unit = gpu_ram_unit;
+    options.time_unit = time_unit;
+    return gt_recording_report_with(path, &options, ret, error);
 }

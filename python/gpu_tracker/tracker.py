@@ -196,6 +196,10 @@ class Tracker:
         detail: Record every process and every GPU, too.
         memory: How memory that processes share is counted once: 'auto', 'rss', 'pss' or 'unique'.
         libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
+        idle: What becomes of energy that devices draw while idle: 'share', 'exclude' or 'all'; 'share' when None.
+        carbon_intensity: Grams of CO2 equivalent for each kWh, or a region of the file of regions: 'FR', 'US'.
+        carbon_file: The file of regions; the installed one when None.
+        price: Of a kWh, with or without a currency: 0.3, '0.30 EUR'.
 
     Raises:
         ValueError: An argument is wrong, or a GPU is not there.
@@ -220,7 +224,9 @@ class Tracker:
                  disable_logs: bool = False, process_id: int | None = None, resource_usage_file: str | None = None,
                  n_join_attempts: int = 5, join_timeout: float = 10.0, gpu_brand: str | None = None,
                  tracking_file: str | None = None, overwrite: bool = False, *, detail: bool = False,
-                 memory: str | None = None, libraries: Iterable[str] = ()) -> None:
+                 memory: str | None = None, libraries: Iterable[str] = (), idle: str | None = None,
+                 carbon_intensity: float | str | None = None, carbon_file: str | None = None,
+                 price: float | str | None = None) -> None:
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if gpu_uuids is not None and not gpu_uuids:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
@@ -230,7 +236,9 @@ class Tracker:
             "sleep_time": float(sleep_time), "ram_unit": ram_unit, "gpu_ram_unit": gpu_ram_unit, "time_unit": time_unit,
             "n_expected_cores": n_expected_cores, "gpu_brand": gpu_brand, "tracking_file": _file_option(tracking_file),
             "gpu_uuids": None if gpu_uuids is None else ",".join(sorted(gpu_uuids)),
-            "overwrite": overwrite, "detail": detail, "memory": memory, "library": list(libraries),
+            "overwrite": overwrite, "detail": detail, "memory": memory, "library": list(libraries), "idle": idle,
+            "carbon_intensity": None if carbon_intensity is None else str(carbon_intensity),
+            "carbon_file": carbon_file, "price": None if price is None else str(price),
         }
         _core.check(self._options)
         self.resource_usage: ResourceUsage | None = None

@@ -1,6 +1,7 @@
 """Energy in reports: recordings of known power, joined with blocks, and what the figures come to."""
 import csv
 import json
+import pathlib
 
 import pytest
 
@@ -197,3 +198,60 @@ def test_compare_without_energy_does_not_mention_it(cli, recording, tmp_path):
         recording(name=f"{name}.csv", samples=rows)
     done = cli("sub-track", "compare", "-m", "old=old.csv", "-m", "new=new.csv")
     assert done.returncode == 0 and "nergy" not in done.stdout, done.stderr
+
+
+def test_carbon_of_a_region_and_price_with_a_currency(cli, recording, tmp_path):
+    tracking = recording(4)
+    energy = results(cli("report", tracking, "-f", "json", "--carbon-intensity", "fr", "--price", "0.36 EUR"))["energy"]
+    assert energy["carbon_intensity"] == 56 and energy["carbon_source"].startswith("France, 2023, Ember")
+    assert energy["carbon"] == pytest.approx(440 / 3.6e6 * 56)
+    assert energy["price"] == pytest.approx(440 / 3.6e6 * 0.36)
+    assert "EUR" in cli("report", tracking, "--price=0.36 EUR").stdout
+    (tmp_path / "own.csv").write_text("grams_per_kwh,source,year,name,region\n7.5,our meter,2026,The Roof,HOME\n")
+    energy, whole = analyze(cli, tracking, ("a", 1, 2), words=["--carbon-intensity=HOME", "--carbon-file=own.csv"])
+    assert energy["a"]["total"]["carbon"] == pytest.approx(110 / 3.6e6 * 7.5)
+    assert whole["energy"]["carbon_source"] == "The Roof, 2026, our meter"
+    number = results(cli("report", tracking, "-f", "json", "--carbon-intensity=100"))["energy"]
+    assert number["carbon_intensity"] == 100 and number["carbon_source"] == "given by the user"
+
+
+def test_every_region_that_is_installed_has_a_year_and_a_source(cli, recording):
+    path = pathlib.Path(__file__).parents[2] / "share" / "gpu-tracker" / "carbon-intensity.csv"
+    regions = list(csv.DictReader(path.open()))
+    assert len(regions) == len({row["region"] for row in regions}) > 10
+    for row in regions:
+        assert 2020 <= int(row["year"]) <= 2026 and len(row["source"]) > 3 and 0 < float(row["grams_per_kwh"]) < 1500
+    tracking = recording(1)
+    for row in regions:
+        energy = results(cli("report", tracking, "-f", "json", "--carbon-intensity", row["region"]))["energy"]
+        assert energy["carbon_intensity"] == float(row["grams_per_kwh"])
+
+
+@pytest.mark.parametrize("words, naming", [
+    (["--carbon-intensity=Atlantis"], "\"Atlantis\" is neither a number nor a region of"),
+    (["--carbon-intensity=-5"], "from 0"),
+    (["--carbon-intensity=nan"], "nan"),
+    (["--carbon-intensity=FR", "--carbon-file=absent.csv"], "absent.csv"),
+    (["--carbon-intensity=FR", "--carbon-file=wrong.csv"], "no column \"source\""),
+    (["--carbon-intensity=FR", "--carbon-file=bad.csv"], "bad.csv, line 2: \"many\" is not a number"),
+    (["--price=cheap"], "\"cheap\" must begin with a number"),
+    (["--price=-1"], "from 0"),
+    (["--price=1 EURO-OR-SOMETHING-LIKE-IT"], "too long"),
+])
+def test_bad_costs_are_refused(cli, recording, tmp_path, words, naming):
+    (tmp_path / "wrong.csv").write_text("region,name,year,grams_per_kwh\nFR,France,2023,5\n")
+    (tmp_path / "bad.csv").write_text("region,name,year,grams_per_kwh,source\nFR,France,2023,many,us\n")
+    tracking = recording(1)
+    for command in (["report", tracking], ["run", *words, "--", "true"]):
+        done = cli(*command, *(words if command[0] == "report" else []))
+        assert done.returncode != 0 and naming in done.stderr and len(done.stderr.splitlines()) == 1, done
+
+
+def test_costs_come_from_configuration_too(cli, recording, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"carbon_intensity": 50, "price": "2 CHF", "idle": "exclude"}))
+    done = cli("run", "--tconfig=config.json", "--tracking-file=t.csv", "--", "true")
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "t.csv", newline="") as file:
+        static = next(csv.DictReader(file))
+    assert static["carbon_intensity"] == "50.0" and static["price"] == "2.0" and static["currency"] == "CHF"
+    assert static["idle_policy"] == "exclude"

@@ -1,0 +1,132 @@
+#include "sample/cost.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/csv.h"
+#include "base/data_file.h"
+#include "base/number.h"
+
+enum column { REGION, NAME, YEAR, GRAMS, SOURCE, COLUMNS };
+static const char *const columns[COLUMNS] = {"region", "name", "year", "grams_per_kwh", "source"};
+
+struct table {
+    struct gt_csv_reader *csv;
+    const char *path;
+    size_t place[COLUMNS];
+};
+
+static int read_header(struct table *table, struct gt_error *error)
+{
+    char **fields;
+    size_t count = 0;
+    int status = gt_csv_next(table->csv, &fields, &count, error);
+    for (int column = 0; column < COLUMNS && status >= 0; column++) {
+        size_t *place = &table->place[column];
+        for (*place = 0; *place < count && strcmp(fields[*place], columns[column]);)
+            ++*place;
+        if (*place == count)
+            status = gt_error_set(error, EINVAL, "%s: no column \"%s\"", table->path, columns[column]);
+    }
+    return status;
+}
+
+/* 1: this is the region; 0: another. */
+static int read_row(const struct table *table, const char *region, char **fields, size_t count,
+                    struct gt_machine *machine, struct gt_error *error)
+{
+    size_t line = gt_csv_line(table->csv);
+    for (int column = 0; column < COLUMNS; column++)
+        if (table->place[column] >= count)
+            return gt_error_set(error, EINVAL, "%s, line %zu: no field \"%s\"", table->path, line, columns[column]);
+    if (strcasecmp(fields[table->place[REGION]], region) != 0)
+        return 0;
+    const char *grams = fields[table->place[GRAMS]];
+    double value;
+    if (gt_number_double(grams, &value) < 0 || !isfinite(value) || value < 0)
+        return gt_error_set(error, EINVAL, "%s, line %zu: \"%s\" is not a number of grams", table->path, line, grams);
+    machine->carbon_intensity = value;
+    snprintf(machine->carbon_source, sizeof machine->carbon_source, "%s, %s, %s", fields[table->place[NAME]],
+             fields[table->place[YEAR]], fields[table->place[SOURCE]]);
+    return 1;
+}
+
+static int look_up(struct table *table, const char *region, struct gt_machine *machine, struct gt_error *error)
+{
+    char **fields;
+    size_t count;
+    int status = read_header(table, error), next;
+    if (status < 0)
+        return status;
+    while ((next = gt_csv_next(table->csv, &fields, &count, error)) > 0) {
+        if (count == 1 && !*fields[0])
+            continue;
+        status = read_row(table, region, fields, count, machine, error);
+        if (status)
+            return status < 0 ? status : 0;
+    }
+    return next < 0 ? next
+                    : gt_error_set(error, EINVAL, "the carbon intensity \"%s\" is neither a number nor a region of %s",
+                                   region, table->path);
+}
+
+static int read_region(const char *region, const char *file, struct gt_machine *machine, struct gt_error *error)
+{
+    char installed[PATH_MAX];
+    if (!file && gt_data_file(installed, sizeof installed, GT_CARBON_FILE) < 0)
+        return gt_error_set(error, ENOENT, "the carbon intensity \"%s\" is not a number, and %s is not installed",
+                            region, GT_CARBON_FILE);
+    struct table table = {.path = file ? file : installed};
+    int fd = open(table.path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gt_error_system(error, errno, "%s", table.path);
+    int status = gt_csv_open(&table.csv, fd, table.path, error);
+    if (status >= 0)
+        status = look_up(&table, region, machine, error);
+    gt_csv_close(table.csv);
+    close(fd);
+    return status;
+}
+
+static int read_carbon(const struct gt_cost *cost, struct gt_machine *machine, struct gt_error *error)
+{
+    double value;
+    if (gt_number_double(cost->carbon_intensity, &value) < 0)
+        return read_region(cost->carbon_intensity, cost->carbon_file, machine, error);
+    if (!isfinite(value) || value < 0)
+        return gt_error_set(error, EINVAL, "the carbon intensity must be a number of grams for each kWh, from 0");
+    machine->carbon_intensity = value;
+    *machine->carbon_source = '\0';
+    return 0;
+}
+
+/* "0.30", "0.30 EUR" */
+static int read_price(const char *price, struct gt_machine *machine, struct gt_error *error)
+{
+    char number[64];
+    const char *blank = price + strcspn(price, " "), *currency = blank + strspn(blank, " ");
+    double value = NAN;
+    snprintf(number, sizeof number, "%.*s", (int)(blank - price), price);
+    if (gt_number_double(number, &value) < 0 || !isfinite(value) || value < 0)
+        return gt_error_set(error, EINVAL, "the price \"%s\" must begin with a number for each kWh, from 0", price);
+    if (strlen(currency) >= sizeof machine->currency)
+        return gt_error_set(error, EINVAL, "the currency \"%s\" is too long", currency);
+    machine->price = value;
+    snprintf(machine->currency, sizeof machine->currency, "%s", currency);
+    return 0;
+}
+
+int gt_cost_read(struct gt_machine *machine, const struct gt_cost *cost, struct gt_error *error)
+{
+    int status = 0;
+    if (cost->carbon_intensity && *cost->carbon_intensity)
+        status = read_carbon(cost, machine, error);
+    if (status >= 0 && cost->price && *cost->price)
+        status = read_price(cost->price, machine, error);
+    return status;
+}
