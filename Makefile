@@ -114,8 +114,20 @@ docs/python-api.md: python
 test: python
 	@$(MAKE) -s all test-programs
 	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" unit
+	@$(MAKE) -s build/sanitize/python/built
 	@$(MAKE) -s fuzz-build
 	@$(PYTHON) tools/run-tests all
+
+# The extension module and the program that the package starts, under the sanitizers.
+python-sanitize: python
+	@$(MAKE) -s build/sanitize/python/built test-programs
+	@$(PYTHON) tools/run-tests python-sanitize
+
+build/sanitize/python/built: $(PYTHON_SOURCES) setup.py
+	@$(SAY) "PYTHON build/sanitize/python"
+	$(Q)CC="gcc $(filter -fsanitize% -fno-sanitize%,$(SANITIZE))" CFLAGS="$(filter-out -fsanitize% -fno-sanitize%,$(SANITIZE))" \
+	    $(PYTHON) setup.py -q build --build-base $(@D) --build-lib $(@D)/lib --build-scripts $(@D)/lib/bin
+	@touch $@
 
 # The training frameworks themselves, which are too large to come with every test.
 FRAMEWORKS := build/frameworks/bin/python
@@ -167,4 +179,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all unit test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test test-frameworks check fuzz-build fuzz valgrind bench lint format install clean
+        run python test python-sanitize test-frameworks check fuzz-build fuzz valgrind bench lint format install clean

@@ -45,3 +45,8 @@ def track(gpu_tracker, tmp_path):
         return done, json.loads(report.read_text()) if report.exists() else None
 
     return run
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "sanitize: also run with the sanitizers (make python-sanitize)")
+    config.addinivalue_line("markers", "plain_heap: not with them, because freed memory has to go back to the system")

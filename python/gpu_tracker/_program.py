@@ -6,8 +6,8 @@ import sys
 def _candidates():
     package = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(package, "..", "..", "..", "..", "bin")  # PREFIX/lib/python3.x/site-packages/gpu_tracker
-    yield os.path.dirname(sys.executable)
     yield os.path.join(package, "..", "bin")  # pip install --target
+    yield os.path.dirname(sys.executable)
     import sysconfig
 
     yield sysconfig.get_path("scripts")

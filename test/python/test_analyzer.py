@@ -19,6 +19,8 @@ from gpu_tracker.sub_tracker import CodeBlockResults, ComparisonResults
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.sanitize
+
 FIXTURE = pathlib.Path(__file__).parents[1] / "fixture" / "python"
 BLOCKS = ["lost", "script.py:9", "work"]
 

@@ -8,6 +8,8 @@ from gpu_tracker._notebook_view import CellReport, CellTable, RunPlot
 from gpu_tracker.notebook import Cell, Data, IPyGPULogger
 from waiting import samplers, wait_until
 
+pytestmark = pytest.mark.sanitize
+
 
 @pytest.fixture
 def notebook(tmp_path, monkeypatch):
@@ -42,6 +44,7 @@ def figures(report):
 START = "from gpu_tracker.notebook import IPyGPULogger\nlogger = IPyGPULogger()\nlogger.start()\nNone"
 
 
+@pytest.mark.plain_heap
 def test_cells_are_reported(notebook):
     started, kept, peaked, failed, after, data, table, plot, stopped, silent = notebook(
         START,

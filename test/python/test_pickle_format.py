@@ -10,6 +10,8 @@ import pickletools
 
 import pytest
 
+pytestmark = pytest.mark.sanitize
+
 LIBRARY = pathlib.Path(__file__).resolve().parents[2] / "build" / "libgputracker.so"
 
 # A recording as the original gpu_tracker writes it.

@@ -10,6 +10,8 @@ import time
 import pytest
 from gpu_tracker import SubTracker, sub_track
 
+pytestmark = pytest.mark.sanitize
+
 
 def rows(file):
     """Rows of a file that its process has finished or still writes."""

@@ -14,10 +14,13 @@ import sys
 import time
 
 import gpu_tracker
+import gpu_tracker._sampling
 import pytest
 from gpu_tracker import Tracker
 from gpu_tracker.tracker import ResourceUsage
 from waiting import samplers, wait_until
+
+pytestmark = pytest.mark.sanitize
 
 QUIET = {"ram_unit": "megabytes", "time_unit": "seconds", "disable_logs": True}
 MEGABYTE = 10**6
@@ -40,6 +43,7 @@ def test_figures_are_those_of_the_block():
     assert tracker.resource_usage.max_ram.unit == "megabytes"
 
 
+@pytest.mark.plain_heap
 @pytest.mark.parametrize("sleep_time", [0.01, 0.2, 10])
 def test_a_spike_between_samples(sleep_time):
     gpu_tracker._core.reset_own_peak()
@@ -364,3 +368,10 @@ def test_importing_is_light(python):
 
 def test_version():
     assert gpu_tracker.__version__ == (pathlib.Path(__file__).parents[2] / "VERSION").read_text().strip()
+
+
+def test_the_package_that_is_tested():
+    """With the sanitizers it is the one that was built with them, the program included."""
+    sanitized = "asan" in os.environ.get("LD_PRELOAD", "")
+    for path in gpu_tracker.__file__, gpu_tracker._core.__file__, gpu_tracker._sampling._program_path():
+        assert ("build/sanitize" in path) is sanitized
