@@ -99,6 +99,7 @@ void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct 
 {
     struct gt_energy *energy = &attribution->energy[GT_ENERGY_CPU];
     const struct gt_cpu_use *since = &attribution->anchor[use.at_ns - attribution->anchor[1].at_ns >= STRETCH_NS];
+    attribution->cpu_joules = 0;
     if (isnan(joules) || use.at_ns <= attribution->cpu_at_ns)
         return;
     double growth = advance(energy, joules), seconds = (double)(use.at_ns - attribution->cpu_at_ns) / 1e9;
@@ -114,8 +115,8 @@ void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct 
     if (is_idle)
         attribution->cpu_idle_watts = least(attribution->cpu_idle_watts, growth / seconds);
     double idle = busy > 0 ? idle_energy(attribution, growth, attribution->cpu_idle_watts, seconds) : growth;
-    double to_job = divide(energy, attribution->policy, growth, idle, busy > 0 ? job / busy : 0, true);
-    attribution->joules_per_cpu_second = job > 0 ? to_job / (job * seconds / stretch) : 0;
+    attribution->cpu_joules = divide(energy, attribution->policy, growth, idle, busy > 0 ? job / busy : 0, true);
+    attribution->joules_per_cpu_second = job > 0 ? attribution->cpu_joules / (job * seconds / stretch) : 0;
     move_anchors(attribution, &use);
 }
 
@@ -124,6 +125,7 @@ void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct 
 void gt_attribute_memory(struct gt_attribution *attribution, double joules, double job_bytes, double used_bytes)
 {
     struct gt_energy *energy = &attribution->energy[GT_ENERGY_DRAM];
+    attribution->memory_joules = 0;
     if (isnan(joules))
         return;
     double growth = advance(energy, joules), before = attribution->memory_ratio;
@@ -132,7 +134,7 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
     if (isnan(ratio))
         energy->unattributed += growth;
     else
-        divide(energy, GT_IDLE_SHARE, growth, 0, ratio, false);
+        attribution->memory_joules = divide(energy, GT_IDLE_SHARE, growth, 0, ratio, false);
     attribution->memory_ratio = isnan(now) ? before : now;
 }
 

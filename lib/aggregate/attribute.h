@@ -4,8 +4,8 @@
  * CPU: between two readings, active energy x CPU time of the job / busy CPU time of the machine, both over the last tenth of a
  * second at least, for the machine counts in clock ticks. Processes that ended count, as the job's CPU time has them.
  * DRAM: energy x memory of the job / memory in use on the machine, shared pages counted once.
- * GPU, each on its own: all to the job when no process outside it is on the GPU; else by the processes' shares of SM time. A
- * user that ended between two readings keeps its share.
+ * GPU, each on its own: all to the job when no process outside it is on the GPU; else by the processes' shares of SM time. When
+ * a user came or went between two readings, the window is divided by the mean of both readings' shares.
  *
  * Idle energy is power x time at the lowest power that was seen while the device was idle. Until it was, it is not known, and
  * then only time without any user counts as idle. What becomes of it is a choice, enum gt_idle. */
@@ -46,11 +46,12 @@ struct gt_attribution {
     enum gt_idle policy;
     int core_count;
     struct gt_energy energy[GT_ENERGY_DEVICES];
-    struct gt_cpu_use anchor[2];  /* where the present and the next stretch for the ratio of CPU times begin */
-    int64_t cpu_at_ns;            /* of the last energy reading */
-    double cpu_idle_watts;        /* NaN: not seen yet */
-    double joules_per_cpu_second; /* of the job, in the last window */
-    double memory_ratio;          /* at the last reading, NaN before */
+    struct gt_cpu_use anchor[2];      /* where the present and the next stretch for the ratio of CPU times begin */
+    int64_t cpu_at_ns;                /* of the last energy reading */
+    double cpu_idle_watts;            /* NaN: not seen yet */
+    double cpu_joules, memory_joules; /* the job's, in the last window */
+    double joules_per_cpu_second;     /* of the job, in the last window */
+    double memory_ratio;              /* at the last reading, NaN before */
     struct gt_gpu_use *gpu;
     size_t gpu_count;
     double *share_joules; /* of each of the frame's shares, in the last window */

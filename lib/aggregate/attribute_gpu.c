@@ -7,7 +7,7 @@ struct gt_gpu_use {
     int64_t at_ns;
     struct gt_energy energy;
     double ratio;      /* the job's part when it was last in use, NaN: never, or not known */
-    bool was_in_use;   /* at the last reading */
+    uint64_t users;    /* which processes were on it at the last reading; 0: none */
     double idle_watts; /* NaN: not seen yet */
 };
 
@@ -15,6 +15,7 @@ struct gt_gpu_use {
 struct users {
     size_t job, other;
     double job_sm, other_sm; /* shares of SM time */
+    uint64_t set;            /* differs between different sets of processes; 0: none */
 };
 
 static int make_room(struct gt_attribution *attribution, const struct gt_frame *frame)
@@ -57,6 +58,7 @@ static struct users find_users(const struct gt_frame *frame, const struct gt_tre
         const struct gt_share *share = &frame->share[i];
         if (!is_on(frame, share, board))
             continue;
+        users.set += ((uint64_t)share->pid + 1) * UINT64_C(0x9E3779B97F4A7C15); /* in any order */
         bool is_ours = gt_tree_find(tree, share->pid) != NULL;
         *(is_ours ? &users.job : &users.other) += 1;
         *(is_ours ? &users.job_sm : &users.other_sm) += sm_of(share);
@@ -97,16 +99,18 @@ static double attribute_window(const struct gt_attribution *attribution, struct 
 {
     double before = gpu->energy.job, utilization = device->value[GT_GPU_UTILIZATION];
     bool in_use = users->job + users->other > 0;
-    bool was_in_use = gpu->was_in_use;
-    double ratio = in_use ? ratio_of(users) : was_in_use ? gpu->ratio : NAN;
+    bool was_in_use = gpu->users != 0;
+    double now = ratio_of(users), ratio = in_use ? now : was_in_use ? gpu->ratio : NAN;
+    if (in_use && was_in_use && users->set != gpu->users && !isnan(now) && !isnan(gpu->ratio))
+        ratio = (gpu->ratio + now) / 2;
     bool is_idle = utilization > 0 ? false : !in_use && !was_in_use;
     if (is_idle && seconds > 0)
         gpu->idle_watts = isnan(gpu->idle_watts) ? joules / seconds : fmin(gpu->idle_watts, joules / seconds);
-    gpu->was_in_use = in_use;
+    gpu->users = users->set;
     if (in_use)
-        gpu->ratio = ratio;
+        gpu->ratio = now;
     if (is_idle) {
-        gpu->energy.idle += joules;
+        *(attribution->policy == GT_IDLE_ALL ? &gpu->energy.job : &gpu->energy.idle) += joules;
     } else if (isnan(ratio)) {
         *(utilization == 0 ? &gpu->energy.idle : &gpu->energy.unattributed) += joules;
     } else {

@@ -11,7 +11,7 @@ struct gt_process_rate {
     uint64_t start;
     struct gt_rate rate;
     double cpu_time; /* at the last row, seconds */
-    double cpu_energy, gpu_energy;
+    double energy[GT_ENERGY_DEVICES];
     bool seen;
 };
 
@@ -135,23 +135,60 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
     return rate;
 }
 
+static double own_seconds(const struct gt_process *process)
+{
+    return process->value[GT_CPU_TIME] - process->ledger.base[0];
+}
+
+/* The job's CPU energy by the CPU time of its processes. What those used that have ended since is nobody's here. */
+static void divide_cpu_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    double job[GT_METRIC_COUNT], sum = 0;
+    gt_values_clear(job);
+    gt_account_totals(&sampler->account, &sampler->tree, job);
+    double growth = job[GT_CPU_TIME] - combine->divided_seconds;
+    combine->cpu_joules += combine->attribution.cpu_joules;
+    if (!(growth > 0))
+        return;
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process_rate *rate = rate_of(combine, sampler->tree.process[i]);
+        sum += rate ? fmax(0, own_seconds(sampler->tree.process[i]) - rate->cpu_time) : 0;
+    }
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        struct gt_process_rate *rate = rate_of(combine, sampler->tree.process[i]);
+        double used = rate ? fmax(0, own_seconds(sampler->tree.process[i]) - rate->cpu_time) : 0;
+        if (!(used > 0))
+            continue;
+        rate->energy[GT_ENERGY_CPU] += combine->cpu_joules * used / fmax(growth, sum);
+        rate->cpu_time += used;
+    }
+    combine->divided_seconds = job[GT_CPU_TIME];
+    combine->cpu_joules = 0;
+}
+
+/* The job's DRAM energy by resident memory. */
+static void divide_memory_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    double joules = combine->attribution.memory_joules, sum = sum_of_scope(sampler, GT_RSS, GT_SCOPE_COMBINED);
+    for (size_t i = 0; sum > 0 && joules > 0 && i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        struct gt_process_rate *rate = rate_of(combine, process);
+        if (rate && !process->is_zombie && process->value[GT_RSS] > 0)
+            rate->energy[GT_ENERGY_DRAM] += joules * process->value[GT_RSS] / sum;
+    }
+}
+
 /* Each process's part of what the job was charged with since the last reading. */
 static void keep_process_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     const struct gt_attribution *attribution = &combine->attribution;
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_process *process = sampler->tree.process[i];
-        struct gt_process_rate *rate = rate_of(combine, process);
-        double cpu_time = process->value[GT_CPU_TIME] - process->ledger.base[0];
-        if (!rate)
-            continue;
-        if (cpu_time > rate->cpu_time) {
-            rate->cpu_energy += (cpu_time - rate->cpu_time) * attribution->joules_per_cpu_second;
-            rate->cpu_time = cpu_time;
-        }
-        for (size_t k = 0; k < sampler->frame.share_count; k++)
-            if (sampler->frame.share[k].pid == process->pid)
-                rate->gpu_energy += attribution->share_joules[k];
+    divide_cpu_energy(combine, sampler);
+    divide_memory_energy(combine, sampler);
+    for (size_t k = 0; k < sampler->frame.share_count; k++) {
+        const struct gt_process *process = gt_tree_find(&sampler->tree, sampler->frame.share[k].pid);
+        struct gt_process_rate *rate = process ? rate_of(combine, process) : NULL;
+        if (rate)
+            rate->energy[GT_ENERGY_GPU] += attribution->share_joules[k];
     }
 }
 
@@ -314,6 +351,17 @@ static void forget_ended(struct gt_combiner *combine)
     combine->next_rate = 0;
 }
 
+static void show_process_energy(const struct gt_combiner *combine, const struct gt_process_rate *rate,
+                                double values[GT_METRIC_COUNT])
+{
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        if (!combine->attribution.energy[device].is_measured)
+            continue;
+        values[gt_energy_metrics[device]] = rate->energy[device];
+        values[GT_ENERGY] = (isnan(values[GT_ENERGY]) ? 0 : values[GT_ENERGY]) + rate->energy[device];
+    }
+}
+
 static void process_row(struct gt_combiner *combine, const struct gt_sampler *sampler, const struct gt_process *process,
                         struct gt_row *row)
 {
@@ -326,10 +374,7 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     struct gt_process_rate *rate = rate_of(combine, process);
     if (rate) {
         rate->seen = true;
-        if (combine->attribution.energy[GT_ENERGY_CPU].is_measured)
-            row->value[GT_CPU_ENERGY] = rate->cpu_energy;
-        if (combine->attribution.energy[GT_ENERGY_GPU].is_measured)
-            row->value[GT_GPU_ENERGY] = rate->gpu_energy;
+        show_process_energy(combine, rate, row->value);
         row->value[GT_CPU_UTILIZATION] = gt_rate_next(&rate->rate, row->value[GT_CPU_TIME], sampler->frame.monotonic_ns,
                                                       combine->shortest_ns, combine->core_count);
     }

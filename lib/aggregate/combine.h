@@ -16,6 +16,8 @@ struct gt_combiner {
     double peak[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* running values of the metrics of kind PEAK */
     double main_gone_cpu;                        /* CPU time of the main process after it ended */
     struct gt_attribution attribution;
+    double cpu_joules;                    /* the job's, not yet divided among its processes, */
+    double divided_seconds;               /* for its CPU time has not grown since it was this */
     struct gt_process_rate *process_rate; /* of PROCESS rows, sorted by pid */
     size_t process_rate_count, process_rate_capacity, next_rate;
     struct gt_row *row;
