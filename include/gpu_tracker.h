@@ -226,7 +226,7 @@ struct gt_blocks_options {
     int skip_bad_rows;       /* count malformed rows and warn of them; 0: the first one is an error */
     int calls;               /* add tables of every call and of every process */
     int blocks_optional;     /* without any blocks, the overall figures alone instead of an error */
-    const char *carbon_intensity, *carbon_file, *price; /* as of a tracker; NULL: as recorded */
+    const char *carbon_intensity, *carbon_file, *price;          /* as of a tracker; NULL: as recorded */
     void (*warn)(void *context, const char *sentence);           /* may be NULL */
     void (*progress)(void *context, unsigned long long samples); /* may be NULL; now and then while reading */
     void *context;
@@ -268,14 +268,22 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
 
 struct gt_dataset;
 
-enum gt_dataset_kind { GT_DATASET_NUMBER, GT_DATASET_INTEGER, GT_DATASET_TEXT };
+enum gt_dataset_kind {
+    GT_DATASET_NUMBER,
+    GT_DATASET_INTEGER,
+    GT_DATASET_TEXT,
+    GT_DATASET_CHOICE, /* texts that repeat, each kept once */
+    GT_DATASET_TIME,   /* nanoseconds since the epoch, UTC */
+};
 
-/* One of the three is set; the row's text i is the bytes from text_end[i - 1] (0 for the first) to text_end[i]. */
+/* What the kind says is set; text i is the bytes from text_end[i - 1] (0 for the first) to text_end[i]. */
 struct gt_dataset_column {
     const char *name;
     enum gt_dataset_kind kind;
-    const double *number; /* NaN: missing */
-    const int64_t *integer;
+    const double *number;   /* NaN: missing */
+    const int64_t *integer; /* integers and times */
+    const int32_t *choice;  /* which of the texts a row has; -1: missing */
+    size_t choices;         /* how many texts there are */
     const char *text;
     const int64_t *text_end;
 };
@@ -384,6 +392,80 @@ int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, cons
                      struct gt_error *error);
 void gt_exporter_close(struct gt_exporter *exporter);
 
+/* ---- Traces kept in memory: their tables, and analyses of tables ------------------------------------------------- */
+
+struct gt_profile;
+
+/* Read files and folders as one trace. */
+int gt_profile_open(struct gt_profile **ret, const char *const *paths, size_t count,
+                    const struct gt_trace_request *request, struct gt_error *error);
+/* A trace made of tables with the columns of gt_profile_samples and gt_profile_events: of samples timestamp_us, value,
+ * system_metric, dimension, nodeID, type; of events start_time_us, end_time_us, framework_metric, step, process,
+ * nodeID; others are not looked at. The columns are copied. -EINVAL names the one that is missing or of a wrong kind. */
+struct gt_profile_table {
+    const struct gt_dataset_column *column;
+    size_t columns, rows;
+};
+int gt_profile_of_tables(struct gt_profile **ret, const struct gt_profile_table *samples,
+                         const struct gt_profile_table *events, struct gt_error *error);
+void gt_profile_close(struct gt_profile *profile);
+
+/* Nanoseconds since the epoch from which the *_us columns count: that in the name of the first file of system metrics of
+ * an SMDebug folder, else 0. */
+int64_t gt_profile_origin(const struct gt_profile *profile);
+/* gt_profile_report of it. */
+int gt_profile_analyse(const struct gt_profile *profile, const char *analysis, const struct gt_profile_options *options,
+                       struct gt_report **ret, struct gt_error *error);
+
+/* Which rows of a table; where there are several of these, rows that meet any of them. */
+struct gt_profile_rows {
+    size_t size;
+    int64_t start, end;       /* ns since the epoch: events that touch them, samples between them, bounds included */
+    int by_step;              /* instead: events of steps start..end, samples in the time that those take */
+    const char *const *names; /* NULL-terminated: of events, of their processes, of samples; NULL: all */
+    int are_patterns;         /* the names are extended regular expressions, to be found anywhere */
+};
+
+/* System metrics: timestamp, timestamp_us, value, system_metric, dimension, nodeID, type; by time. */
+int gt_profile_samples(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
+                       struct gt_dataset **ret, struct gt_error *error);
+/* Events that last: start_time, end_time, start_time_us, end_time_us, tid, pid, framework_metric, step (-1: none),
+ * bytes (-1: none), process, nodeID; by start, longer ones first. */
+int gt_profile_events(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
+                      struct gt_dataset **ret, struct gt_error *error);
+/* The same with what a data loader says: start_time, end_time, start_time_us, end_time_us, duration_us, pid,
+ * framework_metric, step, worker_id (-1: none), num_workers (-1: none), pin_memory ("True", "False", "NA"), process,
+ * node_id. */
+int gt_profile_loader_events(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
+                             struct gt_dataset **ret, struct gt_error *error);
+/* What a data loader takes at least twice the median for, the longest first: previous_start (batches: when the one
+ * before was fetched), start_time, end_time, duration_us, worker_id, framework_metric, nodeID. `part` is one of those of
+ * the analysis "dataloader": "initialization", "worker", "get_next", "batch". */
+int gt_profile_loader_outliers(const struct gt_profile *profile, const char *part, struct gt_dataset **ret,
+                               struct gt_error *error);
+/* How long what ran in given spans of time, [start, end) in ns since the epoch: framework_metric, process, overlap_us;
+ * by process and name. A span without length asks what ran at that moment, and takes its whole length. Steps count
+ * once for each span that they touch. */
+int gt_profile_overlaps(const struct gt_profile *profile, const int64_t (*spans)[2], size_t count,
+                        const char *const *names, struct gt_dataset **ret, struct gt_error *error);
+/* System metrics and events of a stretch of time, to be drawn: the report's HTML shows them above each other. Both are
+ * selected by extended regular expressions, NULL: all. */
+int gt_profile_window(const struct gt_profile *profile, int64_t start, int64_t end, const char *const *events,
+                      const char *const *dimensions, struct gt_report **ret, struct gt_error *error);
+
+/* Dumps of Python profilers: profiler_name, framework, node_id, start_mode, start_phase, start_step, start_us, end_mode,
+ * end_phase, end_step, end_us, stats_path, html_path; by start and node. Texts and numbers that are not known are
+ * missing; before step 0 is step -1, after the last infinity. */
+int gt_profile_dumps(const struct gt_profile *profile, struct gt_dataset **ret, struct gt_error *error);
+/* Functions of some of the dumps, which are known by stats_path, added up: file, line, function, function_name (as
+ * pstats shows it), prim_calls, total_calls, total_time, cumulative_time (seconds). */
+int gt_profile_functions(const struct gt_profile *profile, const char *const *stats_paths, struct gt_dataset **ret,
+                         struct gt_error *error);
+/* And who called them: function and caller (rows of gt_profile_functions, from 0), prim_calls, total_calls, total_time,
+ * cumulative_time. */
+int gt_profile_callers(const struct gt_profile *profile, const char *const *stats_paths, struct gt_dataset **ret,
+                       struct gt_error *error);
+
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
 
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the
@@ -409,6 +491,9 @@ int gt_format_info(size_t index, const char **name, const char **suffix, const c
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
 void gt_report_free(struct gt_report *report);
+/* Table number `index` of those at the top of a report, as a data set; 0 or -ENOENT. The key is borrowed. */
+int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_dataset **ret,
+                         struct gt_error *error);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

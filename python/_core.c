@@ -47,8 +47,8 @@ static const struct {
     {"library", LIST, offsetof(struct gt_tracker_options, libraries)},
 };
 
-/* `value` as a C string in the file system's encoding, kept alive by the list `keep`. */
-static const char *text_of(PyObject *value, PyObject *keep)
+/* In the file system's encoding. */
+const char *core_text(PyObject *value, PyObject *keep)
 {
     PyObject *bytes = NULL;
     if (!PyUnicode_FSConverter(value, &bytes))
@@ -60,7 +60,7 @@ static const char *text_of(PyObject *value, PyObject *keep)
     return text;
 }
 
-static int store_list(PyObject *value, const char *const **place, PyObject *keep)
+int core_texts(PyObject *value, const char *const **place, PyObject *keep)
 {
     Py_ssize_t count = PySequence_Size(value);
     if (count < 0)
@@ -75,7 +75,7 @@ static int store_list(PyObject *value, const char *const **place, PyObject *keep
     *place = texts;
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *item = PySequence_GetItem(value, i);
-        texts[i] = item ? text_of(item, keep) : NULL;
+        texts[i] = item ? core_text(item, keep) : NULL;
         Py_XDECREF(item);
         if (!texts[i])
             return -1;
@@ -101,8 +101,8 @@ static int store(size_t i, PyObject *value, struct gt_tracker_options *options, 
 {
     void *place = (char *)options + settings[i].offset;
     switch (settings[i].kind) {
-    case TEXT: return (*(const char **)place = text_of(value, keep)) ? 0 : -1;
-    case LIST: return store_list(value, place, keep);
+    case TEXT: return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
+    case LIST: return core_texts(value, place, keep);
     case FLAG: return (*(int *)place = PyObject_IsTrue(value)) < 0 ? -1 : 0;
     case NUMBER:
     case COUNT: break;
@@ -214,11 +214,12 @@ static int add_type(PyObject *module, PyType_Spec *spec)
 
 static int fill(PyObject *module)
 {
-    static PyType_Spec *const types[] = {&core_sampler_spec, &core_sub_tracker_spec, &core_table_spec};
+    static PyType_Spec *const types[] = {&core_sampler_spec, &core_sub_tracker_spec, &core_table_spec,
+                                         &core_profile_spec, &core_trace_report_spec};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (add_type(module, types[i]) < 0)
             return -1;
-    if (PyModule_AddFunctions(module, core_memory_methods) < 0)
+    if (PyModule_AddFunctions(module, core_memory_methods) < 0 || PyModule_AddFunctions(module, core_trace_methods) < 0)
         return -1;
     return PyModule_AddFunctions(module, core_report_methods);
 }

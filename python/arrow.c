@@ -34,7 +34,12 @@ struct ArrowArrayStream {
 
 enum { NULLABLE = 2 };
 
-static const char *const formats[] = {[GT_DATASET_NUMBER] = "g", [GT_DATASET_INTEGER] = "l", [GT_DATASET_TEXT] = "U"};
+/* Choices are dictionaries: int32 numbers of texts. */
+static const char *const formats[] = {[GT_DATASET_NUMBER] = "g",
+                                      [GT_DATASET_INTEGER] = "l",
+                                      [GT_DATASET_TEXT] = "U",
+                                      [GT_DATASET_CHOICE] = "i",
+                                      [GT_DATASET_TIME] = "tsn:UTC"};
 
 /* ---- schemas ---- */
 
@@ -46,6 +51,9 @@ static void release_schema(struct ArrowSchema *schema)
         free(schema->children[i]);
     }
     free(schema->children);
+    if (schema->dictionary && schema->dictionary->release)
+        schema->dictionary->release(schema->dictionary);
+    free(schema->dictionary);
     free(schema->private_data); /* the name */
     schema->release = NULL;
 }
@@ -58,6 +66,15 @@ static int fill_field(struct ArrowSchema *field, const char *format, const char 
     return field->name ? 0 : ENOMEM;
 }
 
+static int fill_column_field(struct ArrowSchema *field, const struct table_column *column)
+{
+    int status = fill_field(field, formats[column->kind], column->name);
+    if (status || column->kind != GT_DATASET_CHOICE)
+        return status;
+    field->dictionary = calloc(1, sizeof *field->dictionary);
+    return field->dictionary ? fill_field(field->dictionary, formats[GT_DATASET_TEXT], "") : ENOMEM;
+}
+
 static int fill_schema(struct ArrowSchema *schema, const struct table *table)
 {
     int status = fill_field(schema, "+s", "");
@@ -68,9 +85,7 @@ static int fill_schema(struct ArrowSchema *schema, const struct table *table)
     for (size_t i = 0; !status && i < table->count; i++) {
         schema->children[i] = calloc(1, sizeof *schema->children[i]);
         schema->n_children++;
-        status = !schema->children[i]
-                     ? ENOMEM
-                     : fill_field(schema->children[i], formats[table->column[i].kind], table->column[i].name);
+        status = schema->children[i] ? fill_column_field(schema->children[i], &table->column[i]) : ENOMEM;
     }
     if (status)
         release_schema(schema);
@@ -87,6 +102,9 @@ static void release_array(struct ArrowArray *array)
         free(array->children[i]);
     }
     free(array->children);
+    if (array->dictionary && array->dictionary->release)
+        array->dictionary->release(array->dictionary);
+    free(array->dictionary);
     free(array->buffers);
     table_drop(array->private_data);
     array->release = NULL;
@@ -100,6 +118,18 @@ static int fill_array(struct ArrowArray *array, struct table *table, int64_t buf
     return array->buffers ? 0 : ENOMEM;
 }
 
+/* The texts that a column of choices chooses from. */
+static int fill_dictionary(struct ArrowArray *array, struct table *table, const struct table_column *column)
+{
+    int status = fill_array(array, table, 3);
+    array->length = (int64_t)column->choices;
+    if (status)
+        return status;
+    array->buffers[1] = column->begin;
+    array->buffers[2] = column->text;
+    return 0;
+}
+
 static int fill_column(struct ArrowArray *array, struct table *table, const struct table_column *column)
 {
     int status = fill_array(array, table, column->kind == GT_DATASET_TEXT ? 3 : 2);
@@ -110,7 +140,10 @@ static int fill_column(struct ArrowArray *array, struct table *table, const stru
     array->buffers[1] = column->value;
     if (column->kind == GT_DATASET_TEXT)
         array->buffers[2] = column->text;
-    return 0;
+    if (column->kind != GT_DATASET_CHOICE)
+        return 0;
+    array->dictionary = calloc(1, sizeof *array->dictionary);
+    return array->dictionary ? fill_dictionary(array->dictionary, table, column) : ENOMEM;
 }
 
 static int fill_batch(struct ArrowArray *array, struct table *table)

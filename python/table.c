@@ -2,8 +2,10 @@
 #include "table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct table *table_keep(struct table *table)
 {
@@ -17,11 +19,14 @@ void table_drop(struct table *table)
         return;
     for (size_t i = 0; table->column && i < table->count; i++) {
         free(table->column[i].name);
-        free(table->column[i].value);
+        if (!table->column[i].is_borrowed)
+            free(table->column[i].value);
         free(table->column[i].text);
+        free(table->column[i].begin);
         free(table->column[i].validity);
     }
     free(table->column);
+    gt_dataset_free(table->dataset);
     free(table);
 }
 
@@ -38,60 +43,64 @@ static struct table *new_table(size_t rows, size_t columns)
     return NULL;
 }
 
-static int prepare_column(struct table_column *column, const char *name, enum gt_dataset_kind kind, size_t rows)
-{
-    column->name = strdup(name);
-    column->kind = kind;
-    column->value = calloc(rows + 1, sizeof(int64_t));
-    return column->name && column->value ? 0 : -1;
-}
+/* ---- from data sets ---- */
 
-static int set_missing(struct table_column *column, size_t row, size_t rows)
+static int mark_missing(struct table_column *column, const struct gt_dataset_column *from, size_t rows)
 {
-    if (!column->validity) {
-        column->validity = malloc(rows / 8 + 1);
-        if (!column->validity)
+    for (size_t i = 0; i < rows; i++) {
+        int missing = (from->number && isnan(from->number[i])) || (from->choice && from->choice[i] < 0);
+        if (missing && table_set_missing(column, i, rows) < 0)
             return -1;
-        memset(column->validity, 0xff, rows / 8 + 1);
     }
-    column->validity[row / 8] &= (uint8_t) ~(1u << row % 8);
-    column->missing++;
     return 0;
 }
 
-/* ---- from data sets ---- */
-
-static int copy_column(struct table_column *column, const struct gt_dataset_column *from, size_t rows)
+/* Where texts begin, from where they end. */
+static int64_t *begins(const int64_t *end, size_t count)
 {
-    if (prepare_column(column, from->name, from->kind, rows) < 0)
-        return -1;
-    if (from->kind == GT_DATASET_INTEGER && rows)
-        memcpy(column->value, from->integer, rows * sizeof *from->integer);
-    if (from->kind == GT_DATASET_NUMBER && rows)
-        memcpy(column->value, from->number, rows * sizeof *from->number);
-    for (size_t i = 0; from->kind == GT_DATASET_NUMBER && i < rows; i++)
-        if (isnan(from->number[i]) && set_missing(column, i, rows) < 0)
-            return -1;
-    if (from->kind != GT_DATASET_TEXT || !rows)
-        return 0;
-    size_t length = (size_t)from->text_end[rows - 1];
-    memcpy((int64_t *)column->value + 1, from->text_end, rows * sizeof *from->text_end);
+    int64_t *begin = calloc(count + 1, sizeof *begin);
+    if (begin && count)
+        memcpy(begin + 1, end, count * sizeof *begin);
+    return begin;
+}
+
+/* Texts are copied, rows of numbers stay the data set's. */
+static int take_column(struct table_column *column, const struct gt_dataset_column *from, size_t rows)
+{
+    size_t texts = from->kind == GT_DATASET_TEXT ? rows : from->choices;
+    size_t length = texts ? (size_t)from->text_end[texts - 1] : 0;
+    const void *values[] = {from->number, from->integer, NULL, from->choice, from->integer};
+    column->name = strdup(from->name);
+    column->kind = from->kind;
+    column->value = (void *)(uintptr_t)values[from->kind];
+    column->is_borrowed = from->kind != GT_DATASET_TEXT;
+    column->choices = from->choices;
+    if (from->kind == GT_DATASET_TEXT)
+        column->value = begins(from->text_end, rows);
+    if (from->kind == GT_DATASET_CHOICE)
+        column->begin = begins(from->text_end, texts);
     column->text = malloc(length + 1);
-    if (column->text && length)
+    if (!column->name || !column->text || (from->kind == GT_DATASET_CHOICE && !column->begin) ||
+        (from->kind == GT_DATASET_TEXT && !column->value))
+        return -1;
+    if (length)
         memcpy(column->text, from->text, length);
-    return column->text ? 0 : -1;
+    return mark_missing(column, from, rows);
 }
 
 PyObject *core_table_of_dataset(PyObject *module, struct gt_dataset *dataset)
 {
     struct table *table = new_table(gt_dataset_rows(dataset), gt_dataset_columns(dataset));
     int status = table ? 0 : -1;
+    if (table)
+        table->dataset = dataset;
+    else
+        gt_dataset_free(dataset);
     for (size_t i = 0; status == 0 && i < table->count; i++) {
         struct gt_dataset_column column;
         gt_dataset_column(dataset, i, &column);
-        status = copy_column(&table->column[i], &column, table->rows);
+        status = take_column(&table->column[i], &column, table->rows);
     }
-    gt_dataset_free(dataset);
     if (status == 0)
         return core_table_object(module, table);
     table_drop(table);
@@ -99,63 +108,6 @@ PyObject *core_table_of_dataset(PyObject *module, struct gt_dataset *dataset)
 }
 
 /* ---- from Python ---- */
-
-static enum gt_dataset_kind kind_of(PyObject *values)
-{
-    enum gt_dataset_kind kind = GT_DATASET_INTEGER;
-    for (Py_ssize_t i = 0; i < PyList_Size(values); i++) {
-        PyObject *value = PyList_GetItem(values, i);
-        if (PyUnicode_Check(value))
-            return GT_DATASET_TEXT;
-        if (!PyLong_Check(value))
-            kind = GT_DATASET_NUMBER;
-    }
-    return kind;
-}
-
-static int append_text(struct table_column *column, size_t row, PyObject *value)
-{
-    int64_t *begin = column->value;
-    Py_ssize_t length = 0;
-    const char *text = value == Py_None ? "" : PyUnicode_AsUTF8AndSize(value, &length);
-    char *grown = text ? realloc(column->text, (size_t)(begin[row] + length) + 1) : NULL;
-    if (!grown)
-        return -1;
-    memcpy(grown + begin[row], text, (size_t)length);
-    column->text = grown;
-    begin[row + 1] = begin[row] + length;
-    return 0;
-}
-
-static int set_cell(struct table_column *column, size_t row, size_t rows, PyObject *value)
-{
-    double number = NAN;
-    if (column->kind == GT_DATASET_TEXT && append_text(column, row, value) < 0)
-        return -1;
-    if (column->kind == GT_DATASET_INTEGER)
-        ((int64_t *)column->value)[row] = PyLong_AsLongLong(value);
-    if (column->kind == GT_DATASET_NUMBER && value != Py_None)
-        number = PyFloat_AsDouble(value);
-    if (column->kind == GT_DATASET_NUMBER)
-        ((double *)column->value)[row] = number;
-    if (PyErr_Occurred())
-        return -1;
-    if (value == Py_None || (column->kind == GT_DATASET_NUMBER && isnan(number)))
-        return set_missing(column, row, rows);
-    return 0;
-}
-
-static int fill_from_list(struct table_column *column, PyObject *name, PyObject *values, size_t rows)
-{
-    PyObject *bytes = PyUnicode_AsUTF8String(name);
-    int status = bytes ? prepare_column(column, PyBytes_AsString(bytes), kind_of(values), rows) : -1;
-    Py_XDECREF(bytes);
-    for (size_t row = 0; status == 0 && row < rows; row++)
-        status = set_cell(column, row, rows, PyList_GetItem(values, (Py_ssize_t)row));
-    if (status < 0 && !PyErr_Occurred())
-        PyErr_NoMemory();
-    return status;
-}
 
 /* Of a dict of equally long lists; NULL with an exception. */
 static struct table *table_of_dict(PyObject *columns)
@@ -165,16 +117,17 @@ static struct table *table_of_dict(PyObject *columns)
     struct table *table = NULL;
     size_t column = 0;
     while (PyDict_Next(columns, &position, &name, &values)) {
-        if (!PyUnicode_Check(name) || !PyList_Check(values) || (rows >= 0 && PyList_Size(values) != rows)) {
+        Py_ssize_t found = PyUnicode_Check(name) ? table_rows_of(values) : -1;
+        if (found < 0 || (rows >= 0 && found != rows)) {
             PyErr_SetString(PyExc_TypeError,
                             "a table is made of a dict of lists, all of one length, with texts as keys");
             table_drop(table);
             return NULL;
         }
-        rows = PyList_Size(values);
+        rows = found;
         if (!table)
             table = new_table((size_t)rows, (size_t)PyDict_Size(columns));
-        if (!table || fill_from_list(&table->column[column++], name, values, (size_t)rows) < 0) {
+        if (!table || table_fill(&table->column[column++], name, values, (size_t)rows) < 0) {
             table_drop(table);
             return NULL;
         }
@@ -205,6 +158,16 @@ static PyObject *allocate(PyTypeObject *type, struct table *table)
     else
         table_drop(table);
     return self;
+}
+
+const struct table *core_table_of(PyObject *module, PyObject *object)
+{
+    PyObject *type = PyObject_GetAttrString(module, "Table");
+    int is_table = type ? PyObject_IsInstance(object, type) : -1;
+    Py_XDECREF(type);
+    if (is_table == 0)
+        PyErr_SetString(PyExc_TypeError, "a gpu_tracker.Table is wanted");
+    return is_table == 1 ? table_of(object) : NULL;
 }
 
 PyObject *core_table_object(PyObject *module, struct table *table)
@@ -257,17 +220,47 @@ static PyObject *table_names(PyObject *self, void *unused)
     return names;
 }
 
+/* As SMDebug writes moments; what is less than a microsecond is cut off. */
+static PyObject *time_text(int64_t nanoseconds)
+{
+    int64_t microseconds = nanoseconds / 1000 - (nanoseconds % 1000 < 0);
+    int64_t fraction = (microseconds % 1000000 + 1000000) % 1000000;
+    time_t seconds = (time_t)((microseconds - fraction) / 1000000);
+    struct tm parts;
+    char text[80];
+    if (!gmtime_r(&seconds, &parts))
+        return PyErr_Format(PyExc_OverflowError, "a time beyond the calendar");
+    size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text + length, sizeof text - length, ":%06d", (int)fraction);
+    return PyUnicode_FromString(text);
+}
+
+PyObject *core_time_text(PyObject *module, PyObject *nanoseconds)
+{
+    (void)module;
+    int64_t time = PyLong_AsLongLong(nanoseconds);
+    return time == -1 && PyErr_Occurred() ? NULL : time_text(time);
+}
+
+static PyObject *text_of(const struct table_column *column, const int64_t *begin, size_t number)
+{
+    return PyUnicode_DecodeUTF8(column->text + begin[number], (Py_ssize_t)(begin[number + 1] - begin[number]),
+                                "replace");
+}
+
 static PyObject *cell(const struct table_column *column, size_t row)
 {
     if (column->validity && !(column->validity[row / 8] >> row % 8 & 1))
         return Py_NewRef(Py_None);
     const int64_t *integers = column->value;
-    if (column->kind == GT_DATASET_NUMBER)
-        return PyFloat_FromDouble(((const double *)column->value)[row]);
-    if (column->kind == GT_DATASET_INTEGER)
-        return PyLong_FromLongLong(integers[row]);
-    return PyUnicode_DecodeUTF8(column->text + integers[row], (Py_ssize_t)(integers[row + 1] - integers[row]),
-                                "replace");
+    switch (column->kind) {
+    case GT_DATASET_NUMBER: return PyFloat_FromDouble(((const double *)column->value)[row]);
+    case GT_DATASET_INTEGER: return PyLong_FromLongLong(integers[row]);
+    case GT_DATASET_TIME: return time_text(integers[row]);
+    case GT_DATASET_CHOICE: return text_of(column, column->begin, (size_t)((const int32_t *)column->value)[row]);
+    case GT_DATASET_TEXT: break;
+    }
+    return text_of(column, integers, row);
 }
 
 static const struct table_column *find_column(const struct table *table, PyObject *name)
@@ -296,17 +289,33 @@ static PyObject *table_get(PyObject *self, PyObject *name)
     return values;
 }
 
-/* The bytes of a column of numbers, for numpy.frombuffer. */
+/* The bytes of a column of numbers or of choices, for numpy.frombuffer. */
 static PyObject *table_bytes(PyObject *self, PyObject *name)
 {
+    static const char *const types[] = {"f8", "i8", NULL, "i4", NULL};
     const struct table *table = table_of(self);
     const struct table_column *column = find_column(table, name);
     if (!column)
         return NULL;
-    if (column->kind == GT_DATASET_TEXT)
+    if (!types[column->kind])
         Py_RETURN_NONE;
-    PyObject *bytes = PyBytes_FromStringAndSize(column->value, (Py_ssize_t)(table->rows * sizeof(int64_t)));
-    return bytes ? Py_BuildValue("(sN)", column->kind == GT_DATASET_NUMBER ? "f8" : "i8", bytes) : NULL;
+    size_t size = column->kind == GT_DATASET_CHOICE ? sizeof(int32_t) : sizeof(int64_t);
+    PyObject *bytes = PyBytes_FromStringAndSize(table->rows ? column->value : "", (Py_ssize_t)(table->rows * size));
+    return bytes ? Py_BuildValue("(sN)", types[column->kind], bytes) : NULL;
+}
+
+/* The texts that a column of choices chooses from. */
+static PyObject *table_choices(PyObject *self, PyObject *name)
+{
+    const struct table_column *column = find_column(table_of(self), name);
+    PyObject *texts = column ? PyList_New(0) : NULL;
+    for (size_t i = 0; texts && i < column->choices; i++) {
+        PyObject *text = text_of(column, column->begin, i);
+        if (!text || PyList_Append(texts, text) < 0)
+            Py_CLEAR(texts);
+        Py_XDECREF(text);
+    }
+    return texts;
 }
 
 static PyObject *table_stream(PyObject *self, PyObject *arguments, PyObject *keywords)
@@ -326,7 +335,9 @@ static PyObject *table_schema(PyObject *self, PyObject *unused)
 
 static PyMethodDef methods[] = {
     {"_bytes", table_bytes, METH_O,
-     "_bytes($self, name, /)\n--\n\nThe type (\"f8\", \"i8\") and bytes of a column; None for texts."},
+     "_bytes($self, name, /)\n--\n\nThe type (\"f8\", \"i8\", \"i4\" for choices) and bytes of a column; None for texts."},
+    {"_choices", table_choices, METH_O,
+     "_choices($self, name, /)\n--\n\nThe texts that the numbers of a column choose from."},
     {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_stream, METH_VARARGS | METH_KEYWORDS,
      "__arrow_c_stream__($self, requested_schema=None)\n--\n\nThe table for Arrow libraries, which take it uncopied."},
     {"__arrow_c_schema__", table_schema, METH_NOARGS, "__arrow_c_schema__($self, /)\n--\n\nIts Arrow schema."},
@@ -340,7 +351,7 @@ static PyGetSetDef attributes[] = {
 
 static const char documentation[] =
     "Table(columns, /)\n--\n\n"
-    "Columns of one length: numbers, integers or texts, where None is missing.\n"
+    "Columns of one length: numbers, integers, texts or times, where None is missing.\n"
     "\n"
     "`table[name]` is a column as a list, `len(table)` the number of rows. pyarrow.table(table),\n"
     "polars.DataFrame(table) and duckdb take it without copying (the Arrow PyCapsule interface).\n"

@@ -1,7 +1,4 @@
-/* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out.
- *
- * Batch time is from the start of one fetch to the start of the next of the same process, without the pause in which a new
- * iterator is made (between epochs). An outlier takes at least twice the median, and the median is not 0. */
+/* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out. An outlier takes at least twice the median, and the median is not 0. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,63 +7,6 @@
 
 enum { WORKER_ID, NUM_WORKERS, PIN_MEMORY };
 static const char *const arguments[] = {"worker_id", "num_workers", "pin_memory", NULL};
-
-enum { BATCH = GT_LOADER_PARTS };
-static const char *const part_names[] = {"initialization", "worker", "get_next", "batch"};
-
-/* Keys: node, part, process. */
-static uint32_t process_of(const struct gt_analysis_input *input, size_t event)
-{
-    const struct gt_trace_track *track = &input->trace->track[input->trace->events.track[event]];
-    uint32_t pid = track->real_process != GT_TRACE_NONE ? track->real_process
-                                                        : input->trace->process[track->process].pid;
-    return gt_analysis_place(input, pid);
-}
-
-static int collect(const struct gt_analysis_input *input, struct gt_spans *spans)
-{
-    const struct gt_trace_events *events = &input->trace->events;
-    int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++) {
-        enum gt_loader_part part = gt_loader_part(input, i);
-        if (part == GT_LOADER_PARTS)
-            continue;
-        status = gt_spans_add(spans,
-                              (struct gt_keyed_span){.key = {gt_analysis_node(input, i), process_of(input, i), part},
-                                                     .start = events->start[i],
-                                                     .end = events->start[i] + events->duration[i],
-                                                     .event = i});
-    }
-    return status;
-}
-
-/* Fetches and initializations by node, process and time, so that a batch is what lies between two neighbours. */
-static int add_batches(struct gt_spans *spans)
-{
-    struct gt_spans line = {0};
-    int status = 0;
-    for (size_t i = 0; i < spans->count && status >= 0; i++) {
-        struct gt_keyed_span span = spans->span[i];
-        uint32_t part = span.key[2];
-        span.key[2] = 0;
-        span.key[3] = 0;
-        span.end = part;
-        if (part != GT_LOADER_WORKER)
-            status = gt_spans_add(&line, span);
-    }
-    gt_spans_sort(&line);
-    for (size_t i = 1; i < line.count && status >= 0; i++) {
-        const struct gt_keyed_span *last = &line.span[i - 1], *next = &line.span[i];
-        bool same = last->key[0] == next->key[0] && last->key[1] == next->key[1];
-        if (same && last->end == GT_LOADER_NEXT && next->end == GT_LOADER_NEXT)
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {next->key[0], next->key[1], BATCH},
-                                                                .start = last->start,
-                                                                .end = next->start,
-                                                                .event = last->event});
-    }
-    gt_spans_release(&line);
-    return status;
-}
 
 /* A number as text, or NULL. */
 static const char *argument_text(const struct gt_analysis_input *input, size_t event, uint32_t key, char text[32])
@@ -91,7 +31,7 @@ static void add_outliers(const struct gt_analysis_input *input, struct gt_node *
         if (!(least > 0) || (double)(span->end - span->start) / 1e3 < least)
             continue;
         gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, part_names[span->key[1]]);
+        gt_table_text(table, gt_loader_part_names[span->key[1]]);
         gt_table_number(table, gt_analysis_us(input, span->start));
         gt_table_number(table, gt_analysis_us(input, span->end));
         gt_table_number(table, (double)(span->end - span->start) / 1e3);
@@ -118,7 +58,7 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
         size_t before = gt_table_rows(outliers);
         add_outliers(input, outliers, spans, from, to, least);
         gt_table_text(table, gt_analysis_text(input, spans->span[from].key[0]));
-        gt_table_text(table, part_names[spans->span[from].key[1]]);
+        gt_table_text(table, gt_loader_part_names[spans->span[from].key[1]]);
         gt_table_integer(table, (int64_t)(to - from));
         gt_table_number(table, total);
         gt_table_integer(table, (int64_t)(gt_table_rows(outliers) - before));
@@ -155,13 +95,9 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     (void)error;
     struct gt_spans spans = {0};
-    int status = collect(input, &spans);
-    if (status >= 0)
-        status = add_batches(&spans);
-    for (size_t i = 0; i < spans.count; i++) { /* from here on: node, part */
-        spans.span[i].key[1] = spans.span[i].key[2];
-        spans.span[i].key[2] = 0;
-    }
+    int status = gt_loader_spans(input, &spans);
+    for (size_t i = 0; i < spans.count; i++)
+        spans.span[i].key[2] = spans.span[i].key[3] = 0;
     gt_spans_sort(&spans);
     if (status >= 0)
         status = add_parts(input, root, &spans);

@@ -255,6 +255,15 @@ static int prepare(struct gt_merge *merge, struct gt_error *error)
     return status;
 }
 
+/* Microseconds since the epoch: where the window ends, or else the last of what was merged; NaN when nothing was. */
+static double end_of_window(const struct gt_merge *merge)
+{
+    int64_t end = gt_trace_source_options(merge->source)->end;
+    if (end == GT_TRACE_EVER)
+        end = merge->last;
+    return end == INT64_MIN ? NAN : floor((double)end / 1e3);
+}
+
 static int report_merge(struct gt_report **ret, const struct gt_merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;
@@ -269,6 +278,7 @@ static int report_merge(struct gt_report **ret, const struct gt_merge *merge, st
     gt_report_integer(root, "marks", "Marks of idle GPUs", (int64_t)merge->marks, "");
     gt_report_number(root, "start", "Start", any ? (double)merge->first / 1e9 : NAN, "seconds");
     gt_report_number(root, "duration", "Duration", any ? (double)(merge->last - merge->first) / 1e9 : NAN, "seconds");
+    gt_node_flags(gt_report_count(root, "end_us", "End of the window", end_of_window(merge), ""), GT_ONLY_DATA);
     struct gt_node *table = gt_report_table(root, "sources", "Sources");
     gt_table_column(table, "file", "File", GT_CELL_TEXT, "");
     gt_table_column(table, "clock", "Clock", GT_CELL_TEXT, "");

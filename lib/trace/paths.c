@@ -95,10 +95,16 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
 }
 
 /* Of a folder: what no format knows is only counted, so is what may not be read. */
+/* What SMDebug merged, or MergedTimeline, lies beside what it was merged of: it would count everything twice. */
+static bool is_merged(const char *path)
+{
+    return ends_with(path, "_merged_timeline.json") || ends_with(path, "_merged_timeline.json.gz");
+}
+
 static int add_found(struct search *search, const char *path)
 {
     int status;
-    if (!has_suffix(search, path))
+    if (!has_suffix(search, path) || is_merged(path))
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
     search->found->ignored += !format;

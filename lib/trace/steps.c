@@ -56,54 +56,64 @@ bool gt_steps_is_whole(const struct gt_trace *trace, const struct gt_trace_step 
     return strncmp(mode, "Step:", 5) == 0 || strcmp(mode, "ProfilerStep") == 0;
 }
 
+/* The windows of a node that say which step a moment belongs to, by start. */
 struct windows {
-    const struct gt_trace_step **step; /* of one node, by start */
-    int64_t *latest;                   /* the latest end up to each */
+    const struct gt_trace_step **step;
+    int64_t *latest; /* the latest end up to each */
     size_t count;
 };
 
-static int collect(const struct gt_trace *trace, uint32_t node, struct windows *ret)
+/* Steps stand node by node. Those of one node are appended; returns past its last one. */
+static size_t add_node(const struct gt_trace *trace, size_t from, struct windows *windows)
 {
+    uint32_t node = trace->step[from].node;
+    size_t to = from;
     bool has_whole = false;
-    for (size_t i = 0; i < trace->step_count; i++)
-        has_whole |= trace->step[i].node == node && gt_steps_is_whole(trace, &trace->step[i]);
-    ret->count = 0;
-    for (size_t i = 0; i < trace->step_count; i++) {
+    for (; to < trace->step_count && trace->step[to].node == node; to++)
+        has_whole |= gt_steps_is_whole(trace, &trace->step[to]);
+    int64_t latest = INT64_MIN;
+    for (size_t i = from; i < to; i++) {
         const struct gt_trace_step *step = &trace->step[i];
-        if (step->node != node || (has_whole && !gt_steps_is_whole(trace, step)))
+        if (has_whole && !gt_steps_is_whole(trace, step))
             continue;
-        int64_t before = ret->count ? ret->latest[ret->count - 1] : INT64_MIN;
-        ret->latest[ret->count] = step->end > before ? step->end : before;
-        ret->step[ret->count++] = step;
+        latest = step->end > latest ? step->end : latest;
+        windows->latest[windows->count] = latest;
+        windows->step[windows->count++] = step;
     }
-    return 0;
+    return to;
 }
 
-/* The latest window that began and holds the moment. */
-static int32_t find(const struct windows *windows, int64_t time)
+/* The latest window of the node that began and holds the moment. */
+static int32_t find(const struct windows *windows, uint32_t node, int64_t time)
 {
     size_t low = 0, high = windows->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (windows->step[middle]->start <= time)
+        const struct gt_trace_step *step = windows->step[middle];
+        if (step->node != node ? step->node < node : step->start <= time)
             low = middle + 1;
         else
             high = middle;
     }
-    while (low > 0 && windows->latest[low - 1] >= time)
+    while (low > 0 && windows->step[low - 1]->node == node && windows->latest[low - 1] >= time)
         if (windows->step[--low]->end >= time)
             return windows->step[low]->step;
     return GT_TRACE_NO_STEP;
 }
 
-static void assign_file(struct gt_trace *trace, uint32_t file, const struct windows *windows)
+static void assign(struct gt_trace *trace, const struct windows *windows)
 {
     struct gt_trace_events *events = &trace->events;
-    const struct gt_trace_file *about = &trace->file[file];
-    for (size_t i = 0; i < events->count; i++)
-        if (events->step[i] == GT_TRACE_NO_STEP && events->track[i] - about->track < about->tracks &&
-            !(events->flag[i] & GT_TRACE_NO_TIME))
-            events->step[i] = find(windows, events->start[i]);
+    uint32_t known = GT_TRACE_NONE, node = GT_TRACE_NONE;
+    for (size_t i = 0; i < events->count; i++) {
+        if (events->step[i] != GT_TRACE_NO_STEP || events->flag[i] & GT_TRACE_NO_TIME)
+            continue;
+        uint32_t file = trace->process[trace->track[events->track[i]].process].file;
+        node = file == known ? node : gt_trace_node_of(trace, file);
+        known = file;
+        events->step[i] = find(windows, node, events->start[i]);
+        events->flag[i] |= GT_TRACE_IN_STEP;
+    }
 }
 
 int gt_steps_assign(struct gt_trace *trace)
@@ -113,11 +123,10 @@ int gt_steps_assign(struct gt_trace *trace)
     struct windows windows = {calloc(trace->step_count, sizeof *windows.step),
                               calloc(trace->step_count, sizeof *windows.latest), 0};
     int status = windows.step && windows.latest ? 0 : -ENOMEM;
-    for (uint32_t file = 0; file < trace->file_count && status >= 0; file++) {
-        collect(trace, gt_trace_node_of(trace, file), &windows);
-        if (windows.count)
-            assign_file(trace, file, &windows);
-    }
+    for (size_t from = 0; from < trace->step_count && status >= 0;)
+        from = add_node(trace, from, &windows);
+    if (status >= 0)
+        assign(trace, &windows);
     free(windows.step);
     free(windows.latest);
     return status;

@@ -29,6 +29,7 @@ enum gt_trace_flag {
     GT_TRACE_PAIRED = 2,   /* made of B and E */
     GT_TRACE_TEXT_ID = 4,  /* `id` was not a number in the file: it is the string's number */
     GT_TRACE_NO_TIME = 8,  /* the file gave no time: start is that of the file's clock base */
+    GT_TRACE_IN_STEP = 16, /* the file gave no step: it is that of the window in which the event starts */
 };
 
 /* One event is one index into these columns. */

@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 # Names that only the type checker sees, and a function whose signature functools.cache hides.
 ALLOWED = r"""
-gpu_tracker\..*\.(DataFrame|Series)
+gpu_tracker\..*\.(DataFrame|Series|Figure)
 gpu_tracker\._names\.block_name
 """
 

@@ -1,0 +1,204 @@
+/* A stretch of time to be drawn: one picture for each dimension of system metrics, with the events as bands behind it. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyse/spans.h"
+#include "api/profile.h"
+
+enum { MOST_BANDS = 500 };
+
+struct window {
+    const struct gt_profile *profile;
+    int64_t start, end;
+    struct gt_spans events, bands; /* key: name */
+    struct gt_node *root;
+};
+
+static double seconds(const struct window *window, int64_t time)
+{
+    return (double)(time - window->start) / 1e9;
+}
+
+/* Events by name; what lasts longer than the window is cut at its ends. */
+static int take_events(struct window *window, const char *const *names, struct gt_error *error)
+{
+    const struct gt_trace_events *events = &window->profile->trace->events;
+    struct gt_profile_rows rows = {sizeof rows, window->start, window->end, 0, names, 1};
+    struct gt_row_filter filter;
+    int status = gt_row_filter_open(&filter, window->profile, &rows, 1, error);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        int64_t start = events->start[i], end = start + events->duration[i];
+        if (gt_row_filter_event(&filter, i))
+            status = gt_spans_add(&window->events,
+                                  (struct gt_keyed_span){.key = {events->name[i]},
+                                                         .start = start > window->start ? start : window->start,
+                                                         .end = end < window->end ? end : window->end,
+                                                         .event = i});
+    }
+    gt_row_filter_release(&filter);
+    gt_spans_sort(&window->events);
+    return status < 0 ? gt_error_system(error, -status, "profile") : 0;
+}
+
+static void add_event_table(struct window *window)
+{
+    struct gt_node *table = gt_analysis_table(window->root, "events", "Events",
+                                              "text:framework_metric integer:count number:total_us number:longest_us");
+    for (size_t from = 0, to; from < window->events.count; from = to) {
+        double total = 0, longest = 0;
+        to = gt_spans_run(&window->events, from, 1);
+        for (size_t i = from; i < to; i++) {
+            double length = (double)(window->events.span[i].end - window->events.span[i].start) / 1e3;
+            total += length;
+            longest = fmax(longest, length);
+        }
+        gt_table_text(table, gt_trace_text(window->profile->trace, window->events.span[from].key[0]));
+        gt_table_integer(table, (int64_t)(to - from));
+        gt_table_number(table, total);
+        gt_table_number(table, longest);
+    }
+    gt_analysis_empty(window->root, table, "no events of that name in this time");
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    int64_t one = x->end - x->start, other = y->end - y->start;
+    return one != other ? (one > other ? -1 : 1) : (x->start > y->start) - (x->start < y->start);
+}
+
+/* What touches becomes one band; of many bands the longest are drawn. */
+static int make_bands(struct window *window)
+{
+    int status = 0;
+    for (size_t i = 0; i < window->events.count && status >= 0; i++)
+        status = gt_spans_add(&window->bands, window->events.span[i]);
+    if (status < 0)
+        return status;
+    gt_spans_unite(&window->bands, 1);
+    if (window->bands.count)
+        qsort(window->bands.span, window->bands.count, sizeof *window->bands.span, by_length);
+    if (window->bands.count > MOST_BANDS)
+        window->bands.count = MOST_BANDS;
+    gt_spans_sort_by_time(&window->bands);
+    return 0;
+}
+
+static void add_bands(const struct window *window, struct gt_node *picture)
+{
+    for (size_t i = 0; i < window->bands.count; i++) {
+        const struct gt_keyed_span *band = &window->bands.span[i];
+        gt_series_band(picture, gt_trace_text(window->profile->trace, band->key[0]), seconds(window, band->start),
+                       seconds(window, band->end));
+    }
+}
+
+/* ---- samples ---- */
+
+/* The picture of each dimension and the line of each series in it, made when first met. */
+struct pictures {
+    struct gt_node **of_string;
+    int *line; /* of a series, + 1 */
+};
+
+static struct gt_node *picture_of(struct window *window, struct pictures *pictures, uint32_t series)
+{
+    const struct gt_trace *trace = window->profile->trace;
+    const struct gt_trace_series *about = &trace->series[series];
+    struct gt_node **picture = &pictures->of_string[about->dimension];
+    const char *dimension = gt_trace_text(trace, about->dimension);
+    if (!*picture) {
+        *picture = gt_report_series(window->root, dimension, dimension, "seconds", "");
+        add_bands(window, *picture);
+    }
+    if (!pictures->line[series]) {
+        char title[200];
+        snprintf(title, sizeof title, "%s %s", gt_trace_text(trace, about->node), gt_trace_text(trace, about->name));
+        pictures->line[series] = 1 + gt_series_line(*picture, title, title);
+    }
+    return *picture;
+}
+
+static int by_series_and_time(const void *a, const void *b, void *context)
+{
+    const struct gt_trace_samples *samples = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (samples->series[x] != samples->series[y])
+        return samples->series[x] < samples->series[y] ? -1 : 1;
+    if (samples->time[x] != samples->time[y])
+        return samples->time[x] < samples->time[y] ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void draw(struct window *window, struct pictures *pictures, uint32_t *order, const struct gt_row_filter *filter)
+{
+    struct gt_trace_samples *samples = &window->profile->trace->samples;
+    size_t count = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        if (gt_row_filter_sample(filter, i) && samples->series[i] != GT_TRACE_NONE)
+            order[count++] = (uint32_t)i;
+    if (count)
+        qsort_r(order, count, sizeof *order, by_series_and_time, samples);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t series = samples->series[order[i]];
+        struct gt_node *picture = picture_of(window, pictures, series);
+        gt_series_point(picture, pictures->line[series] - 1, seconds(window, samples->time[order[i]]),
+                        samples->value[order[i]]);
+    }
+    if (!count)
+        gt_report_text(window->root, "reason", "Utilization", "no system metrics of that dimension in this time");
+}
+
+static int draw_samples(struct window *window, const char *const *dimensions, struct gt_error *error)
+{
+    const struct gt_trace *trace = window->profile->trace;
+    struct gt_profile_rows rows = {sizeof rows, window->start, window->end, 0, dimensions, 1};
+    struct gt_row_filter filter;
+    int status = gt_row_filter_open(&filter, window->profile, &rows, 1, error);
+    if (status < 0)
+        return status;
+    struct pictures pictures = {calloc(trace->strings.count + (size_t)1, sizeof *pictures.of_string),
+                                calloc(trace->series_count + 1, sizeof *pictures.line)};
+    uint32_t *order = calloc(trace->samples.count + 1, sizeof *order);
+    bool has_memory = pictures.of_string && pictures.line && order;
+    if (has_memory)
+        draw(window, &pictures, order, &filter);
+    free(pictures.of_string);
+    free(pictures.line);
+    free(order);
+    gt_row_filter_release(&filter);
+    return has_memory ? 0 : gt_error_system(error, ENOMEM, "profile");
+}
+
+int gt_profile_window(const struct gt_profile *profile, int64_t start, int64_t end, const char *const *events,
+                      const char *const *dimensions, struct gt_report **ret, struct gt_error *error)
+{
+    struct window window = {.profile = profile, .start = start, .end = end};
+    struct gt_report *report = NULL;
+    if (start >= end)
+        return gt_error_set(error, EINVAL, "the window ends before it starts");
+    int status = gt_report_new(&report, "profile_window", error);
+    if (status >= 0) {
+        window.root = gt_report_root(report);
+        status = take_events(&window, events, error);
+    }
+    if (status >= 0 && make_bands(&window) < 0)
+        status = gt_error_system(error, ENOMEM, "profile");
+    if (status >= 0)
+        status = draw_samples(&window, dimensions, error);
+    if (status >= 0) {
+        add_event_table(&window);
+        status = gt_report_failed(report) ? gt_error_system(error, ENOMEM, "profile") : 0;
+    }
+    gt_spans_release(&window.events);
+    gt_spans_release(&window.bands);
+    if (status >= 0)
+        *ret = report;
+    else
+        gt_report_free(report);
+    return status;
+}

@@ -1,0 +1,25 @@
+"""Analyses of traces: everything the program can tell of them, and SMDebug's classes.
+
+`load` reads SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, Nsight Systems exports, Python profiles and
+recordings, and gives an object with every analysis as a method. The classes of SMDebug's analysis utilities are here and,
+for programs that were written for them, in modules of the same names: `smdebug.profiler` becomes `gpu_tracker.profiler`.
+"""
+from ._load import Report, Trace, load
+from .analysis.python_profile_analysis import PyinstrumentAnalysis, cProfileAnalysis
+from .analysis.utils.merge_timelines import MergedTimeline, MergeUnit
+from .analysis.utils.pandas_data_analysis import JobStats, PandasFrameAnalysis, Resource, StatsBy
+from .analysis.utils.profiler_data_to_pandas import PandasFrame
+from .analysis.utils.python_profile_analysis_utils import (
+    Metrics,
+    PyinstrumentStepStats,
+    StepPythonProfileStats,
+    cProfileFunctionStats,
+    cProfileStats,
+)
+from .analysis.utils.pytorch_dataloader_analysis import PT_dataloader_analysis, WindowChart
+from .python_profile_utils import PythonProfileModes, StepPhase
+
+__all__ = ["JobStats", "MergeUnit", "MergedTimeline", "Metrics", "PT_dataloader_analysis", "PandasFrame",
+           "PandasFrameAnalysis", "PyinstrumentAnalysis", "PyinstrumentStepStats", "PythonProfileModes", "Report",
+           "Resource", "StatsBy", "StepPhase", "StepPythonProfileStats", "Trace", "WindowChart", "cProfileAnalysis",
+           "cProfileFunctionStats", "cProfileStats", "load"]

@@ -1,0 +1,1 @@
+"""Modules that are called as in SMDebug."""

@@ -1,0 +1,253 @@
+"""Statistics of system metrics and events that are in DataFrames."""
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from .... import _core, _frames
+from ...._core import Table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["JobStats", "PandasFrameAnalysis", "Resource", "StatsBy"]
+
+_SAMPLES = ("timestamp_us", "value", "system_metric", "dimension", "nodeID", "type")
+_EVENTS = ("start_time_us", "end_time_us", "framework_metric", "step", "process", "nodeID")
+_STATISTICS = ("mean", "min", "max", "p50", "p95", "p99")
+
+
+class StatsBy(Enum):
+    """What statistics are grouped by."""
+
+    TRAINING_PHASE = "training_phase"
+    FRAMEWORK_METRICS = "framework_metric"
+    PROCESS = "process"
+
+
+class Resource(Enum):
+    """Kinds of system metrics."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+    IO = "i/o"
+    NETWORK = "network"
+    MEMORY = "memory"
+
+
+class JobStats(dict[str, Any]):
+    """How long a job took and what its parts took, by name. What is not known is None, and "reason" says why."""
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{key:<{width}}  {value}" for key, value in self.items())
+
+
+def _resources(given: Resource | Sequence[Resource] | None, default: Sequence[Resource]) -> list[Resource]:
+    if given is None:
+        return list(default)
+    return [Resource(item) for item in ([given] if isinstance(given, (Resource, str)) else given)]
+
+
+def _plain(number: float) -> float:
+    """Whole numbers as integers."""
+    return int(number) if number == int(number) else number
+
+
+def _shown(table: Table, keys: dict[str, str], statistics: str, suffix: str = "",
+           keep: Callable[[int], bool] = lambda row: True) -> Table:
+    """Columns of a report's table under SMDebug's names: first the keys, then the six statistics; some of the rows."""
+    columns = {new: table[old] for new, old in keys.items()}
+    for name in _STATISTICS:
+        columns[statistics.format(name)] = table[name + suffix]
+    rows = [row for row in range(len(table)) if keep(row)]
+    return Table({name: [values[row] for row in rows] for name, values in columns.items()})
+
+
+class PandasFrameAnalysis:
+    """Statistics of the rows of two DataFrames, as `PandasFrame` returns them, whole or with some rows left out.
+
+    Nodes, modes and dimensions are kept apart: TRAIN 3 and EVAL 3 are two steps, and so are those of two nodes; the use of a
+    GPU and of its memory are two figures. Percentiles interpolate linearly.
+
+    Args:
+        system_df: System metrics.
+        framework_df: Events.
+    """
+
+    def __init__(self, system_df: DataFrame | Table, framework_df: DataFrame | Table) -> None:
+        self.sys_metrics_df = system_df
+        self.framework_metrics_df = framework_df
+        self._samples = _frames.table(system_df, _SAMPLES)
+        self._events = _frames.table(framework_df, _EVENTS)
+        self._profile = _core.Profile.of_tables(self._samples, self._events)
+        times = self._samples["timestamp_us"] + self._events["start_time_us"]
+        self._first = min(times, default=0)
+
+    def _report(self, analysis: str, **options: Any) -> dict[str, Table]:
+        return self._profile.analyse(analysis, options).tables()
+
+    def _epoch(self) -> int | None:
+        """Microseconds since the epoch from which the columns count; None where no column tells."""
+        from .profiler_data_to_pandas import microseconds
+
+        for frame, text, number in ((self.sys_metrics_df, "timestamp", "timestamp_us"),
+                                    (self.framework_metrics_df, "start_time", "start_time_us")):
+            names = frame.column_names if isinstance(frame, Table) else frame.columns
+            if len(frame) and text in names:
+                first = frame if isinstance(frame, Table) else frame.iloc[:1]
+                moment, us = list(first[text])[0], list(first[number])[0]
+                return microseconds(moment) - int(us // 1)
+        return None
+
+    def get_job_statistics(self) -> JobStats:
+        """How long the job took: initialization until the first step, training loop until the last, finalization.
+
+        The three sum to job_duration; durations are microseconds, and so are shares of 100 in the keys with %. Where there
+        are no steps, what depends on them is None and "reason" says so.
+        """
+        report = json.loads(self._profile.analyse("job", {}).render("json"))
+        job = report["job"][-1] if report["job"] else {}
+        epoch = self._epoch()
+
+        def moment(us: float | None) -> str | None:
+            if us is None or epoch is None:
+                return None
+            return _core.time_text(int((epoch + self._first + us) * 1000))
+
+        def number(key: str) -> float | None:
+            value = job.get(key)
+            return None if value is None else _plain(value)
+
+        start, initialization, loop = job.get("start_us"), job.get("initialization_us"), job.get("training_loop_us")
+        begin = None if initialization is None else start + initialization
+        stats = JobStats(
+            start_time=moment(start), end_time=moment(job.get("end_us")), job_duration=number("duration_us"),
+            training_loop_start=moment(begin), training_loop_end=moment(None if begin is None else begin + loop),
+            training_loop_duration=number("training_loop_us"), initialization=number("initialization_us"),
+            finalization=number("finalization_us"))
+        for part in ("initialization", "training_loop", "finalization"):
+            stats[f"{part}_%"] = job.get(f"{part}_percent")
+        if begin is None:
+            stats["reason"] = report.get("reason", "no events and no samples")
+        return stats
+
+    def get_step_statistics(self, by: StatsBy | str = StatsBy.TRAINING_PHASE,
+                            over_nodes: bool = False) -> DataFrame:
+        """Mean, minimum, maximum, p50, p95 and p99 of the length of steps, in microseconds.
+
+        A step takes from the first start to the last end of what belongs to it.
+
+        Args:
+            by: A row for each training phase, event or process, of each node; for events and processes also of each
+                training phase in whose steps they run.
+            over_nodes: For training phases: take steps of one number on all nodes as one, from the first start on any node
+                to the last end on any, which differences between clocks make longer.
+        """
+        return _frames.frame(self.get_step_statistics_table(by, over_nodes))
+
+    def get_step_statistics_table(self, by: StatsBy | str = StatsBy.TRAINING_PHASE, over_nodes: bool = False) -> Table:
+        """The same as a `Table`, which needs no pandas."""
+        by = StatsBy(by)
+        if over_nodes and by is not StatsBy.TRAINING_PHASE:
+            raise ValueError("over_nodes goes with training phases alone")
+        profile = self._profile if not over_nodes else self._as_one_node()
+        table = profile.analyse("steps", {"by": by.value}).tables()["steps"]
+        keys = {by.value: by.value}
+        if not over_nodes:
+            keys["nodeID"] = "node"
+        if by is not StatsBy.TRAINING_PHASE:
+            keys["training_phase"] = "mode"
+        shown = _shown(table, keys, "duration_{}_us", "_us")
+        order = [by.value, *(f"duration_{name}_us" for name in _STATISTICS), *list(keys)[1:]]
+        return Table({name: shown[name] for name in order})
+
+    def _as_one_node(self) -> _core.Profile:
+        events = {name: self._events[name] for name in _EVENTS}
+        return _core.Profile.of_tables(self._samples, Table({**events, "nodeID": ["all"] * len(self._events)}))
+
+    def get_utilization_stats(self, resource: Resource | Sequence[Resource] | None = None,
+                              by: StatsBy | str | None = None,
+                              phase: str | Sequence[str] | None = None) -> DataFrame:
+        """Mean, minimum, maximum, p50, p95 and p99 of the use of resources, over all devices of a node.
+
+        Args:
+            resource: Only these; None for all.
+            by: StatsBy.TRAINING_PHASE for a row for each interval of `get_training_phase_intervals`; None for the whole.
+            phase: Training phases to find intervals for; None for all.
+        """
+        return _frames.frame(self.get_utilization_stats_table(resource, by, phase))
+
+    def get_utilization_stats_table(self, resource: Resource | Sequence[Resource] | None = None,
+                                    by: StatsBy | str | None = None,
+                                    phase: str | Sequence[str] | None = None) -> Table:
+        """The same as a `Table`, which needs no pandas."""
+        wanted = [item.value for item in _resources(resource, tuple(Resource))]
+        if by is not None and StatsBy(by) is not StatsBy.TRAINING_PHASE:
+            raise ValueError("utilization is told by training phase, or for the whole")
+        options: dict[str, Any] = {"by": "phase", "phases": _phases(phase)} if by is not None else {}
+        table = self._report("utilization", **options)["utilization"]
+        keys = {"Resource": "resource", **({"Training_phase": "phase"} if by is not None else {}), "nodeID": "node"}
+        types = table["resource"]
+        shown = _shown(table, {**keys, "dimension": "dimension"}, "utilization_{}",
+                       keep=lambda row: any(item in (types[row] or "") for item in wanted))
+        order = [*keys, *(f"utilization_{name}" for name in _STATISTICS), "dimension"]
+        return Table({name: shown[name] for name in order})
+
+    def get_device_usage_stats(self, device: Resource | Sequence[Resource] | None = None,
+                               utilization_ranges: Sequence[tuple[float, float]] | None = None) -> DataFrame:
+        """How many samples of devices lie in ranges of use: a column for each range.
+
+        Args:
+            device: Only these; None for CPU and GPU.
+            utilization_ranges: Pairs of percent, both ends included; a sample counts for the first that holds it. None for
+                (90, 100), (10, 90), (0, 10).
+        """
+        table = self.get_device_usage_stats_table(device, utilization_ranges)
+        frame = _frames.frame(table)
+        ranges = list(utilization_ranges or ((90, 100), (10, 90), (0, 10)))
+        frame.columns = [*table.column_names[:3], *ranges]
+        return frame
+
+    def get_device_usage_stats_table(self, device: Resource | Sequence[Resource] | None = None,
+                                     utilization_ranges: Sequence[tuple[float, float]] | None = None) -> Table:
+        """The same as a `Table`, which needs no pandas; ranges are called "90-100"."""
+        wanted = [item.value for item in _resources(device, (Resource.CPU, Resource.GPU))]
+        if utilization_ranges is not None and (not utilization_ranges or any(len(pair) != 2 for pair in utilization_ranges)):
+            raise ValueError("utilization_ranges: pairs of percent, such as [(90, 100), (10, 90), (0, 10)]")
+        ranges = utilization_ranges or ((90, 100), (10, 90), (0, 10))
+        names = [f"{low:g}-{high:g}" for low, high in ranges]
+        table = self._report("devices", ranges=",".join(names))["devices"]
+        counts: dict[tuple[str, str, str], dict[str, int]] = {}
+        for kind, node, dimension, name, samples in zip(*(table[column] for column in (
+                "device", "node", "dimension", "range", "samples"))):
+            if any(item in kind for item in wanted):
+                counts.setdefault((kind, node, dimension), {})[name] = samples
+        columns = {key: [row[i] for row in counts] for i, key in enumerate(("type", "nodeID", "dimension"))}
+        return Table({**columns, **{name: [row[name] for row in counts.values()] for name in names}})
+
+    def get_training_phase_intervals(self, phase: str | Sequence[str] | None = None,
+                                     each_step: bool = False) -> DataFrame:
+        """Intervals before, in, between and after training phases, node by node and by time.
+
+        Args:
+            phase: Training phases to find intervals for, such as "Step:ModeKeys.TRAIN"; None for all.
+            each_step: An interval for each step in place of one for each run of steps of a phase.
+        """
+        return _frames.frame(self.get_training_phase_intervals_table(phase, each_step))
+
+    def get_training_phase_intervals_table(self, phase: str | Sequence[str] | None = None,
+                                           each_step: bool = False) -> Table:
+        """The same as a `Table`, which needs no pandas."""
+        table = self._report("phases", phases=_phases(phase), by="step" if each_step else None)["phases"]
+        starts = [_plain(self._first + us + name.startswith(("Between ", "After ")))
+                  for us, name in zip(table["start_us"], table["phase"])]
+        ends = [_plain(self._first + us - name.startswith(("Between ", "Before ")))
+                for us, name in zip(table["end_us"], table["phase"])]
+        return Table({"start_time_us": starts, "end_time_us": ends, "phase": table["phase"], "nodeID": table["node"]})
+
+
+def _phases(phase: str | Sequence[str] | None) -> list[str] | None:
+    return [phase] if isinstance(phase, str) else list(phase) if phase is not None else None

@@ -1,0 +1,364 @@
+/* Profile: a trace that the library keeps in memory, and its tables. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "table.h"
+
+struct profile_object {
+    PyObject_HEAD struct gt_profile *profile;
+};
+
+static struct gt_profile *profile_of(PyObject *self)
+{
+    return ((struct profile_object *)self)->profile;
+}
+
+static PyObject *make(PyTypeObject *type, int status, struct gt_profile *profile, const struct gt_error *error)
+{
+    if (status < 0)
+        return core_raise(status, error);
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *self = allocate(type, 0);
+    if (self)
+        ((struct profile_object *)self)->profile = profile;
+    else
+        gt_profile_close(profile);
+    return self;
+}
+
+static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *list, *reading, *keep = PyList_New(0);
+    const char *const *paths;
+    struct gt_trace_request request;
+    struct gt_profile *profile = NULL;
+    struct gt_error error = {0};
+    size_t count = 0;
+    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:Profile", &list, &PyDict_Type, &reading);
+    (void)keywords;
+    good = good && core_texts(list, &paths, keep) == 0 && core_trace_request(reading, &request, keep) == 0;
+    if (good) {
+        while (paths[count])
+            count++;
+        Py_BEGIN_ALLOW_THREADS status = gt_profile_open(&profile, paths, count, &request, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? make(type, status, profile, &error) : NULL;
+}
+
+static void profile_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    gt_profile_close(profile_of(self));
+    release(self);
+    Py_DECREF(type);
+}
+
+/* ---- of tables ---- */
+
+static struct gt_dataset_column *columns_of(const struct table *table)
+{
+    struct gt_dataset_column *column = calloc(table->count + 1, sizeof *column);
+    for (size_t i = 0; column && i < table->count; i++) {
+        const struct table_column *from = &table->column[i];
+        column[i] = (struct gt_dataset_column){.name = from->name, .kind = from->kind, .text = from->text};
+        switch (from->kind) {
+        case GT_DATASET_NUMBER: column[i].number = from->value; break;
+        case GT_DATASET_INTEGER:
+        case GT_DATASET_TIME: column[i].integer = from->value; break;
+        case GT_DATASET_TEXT: column[i].text_end = (int64_t *)from->value + 1; break;
+        case GT_DATASET_CHOICE:
+            column[i].choice = from->value;
+            column[i].choices = from->choices;
+            column[i].text_end = from->begin + 1;
+            break;
+        }
+    }
+    return column;
+}
+
+static PyObject *of_tables(PyObject *class, PyObject *arguments)
+{
+    PyObject *object[2], *module = PyType_GetModule((PyTypeObject *)class);
+    const struct table *table[2] = {NULL, NULL};
+    struct gt_profile_table part[2];
+    struct gt_profile *profile = NULL;
+    struct gt_error error = {0};
+    if (!module || !PyArg_ParseTuple(arguments, "OO:of_tables", &object[0], &object[1]))
+        return NULL;
+    for (size_t i = 0; i < 2; i++)
+        if (!(table[i] = core_table_of(module, object[i])))
+            return NULL;
+    struct gt_dataset_column *column[2] = {columns_of(table[0]), columns_of(table[1])};
+    int status = 0, has_memory = column[0] && column[1];
+    for (size_t i = 0; i < 2; i++)
+        part[i] = (struct gt_profile_table){column[i], table[i]->count, table[i]->rows};
+    if (has_memory) {
+        Py_BEGIN_ALLOW_THREADS status = gt_profile_of_tables(&profile, &part[0], &part[1], &error);
+        Py_END_ALLOW_THREADS
+    }
+    free(column[0]);
+    free(column[1]);
+    return has_memory ? make((PyTypeObject *)class, status, profile, &error) : PyErr_NoMemory();
+}
+
+/* ---- tables ---- */
+
+/* Which rows: (start, end, by_step, names or None, are_patterns) each. */
+struct queries {
+    struct gt_profile_rows *rows;
+    size_t count;
+    PyObject *keep;
+};
+
+static int read_query(PyObject *query, struct gt_profile_rows *rows, PyObject *keep)
+{
+    PyObject *names, *parts = PySequence_Tuple(query);
+    long long start, end;
+    int by_step, are_patterns;
+    int status = parts && PyArg_ParseTuple(parts, "LLpOp", &start, &end, &by_step, &names, &are_patterns) ? 0 : -1;
+    if (status == 0) {
+        *rows = (struct gt_profile_rows){sizeof *rows, start, end, by_step, NULL, are_patterns};
+        status = names == Py_None ? 0 : core_texts(names, &rows->names, keep);
+    }
+    Py_XDECREF(parts);
+    return status;
+}
+
+static void close_queries(struct queries *queries)
+{
+    free(queries->rows);
+    Py_XDECREF(queries->keep);
+}
+
+static int open_queries(struct queries *ret, PyObject *list)
+{
+    Py_ssize_t count = PyList_Size(list);
+    *ret = (struct queries){NULL, 0, NULL};
+    if (count < 0)
+        return -1;
+    ret->keep = PyList_New(0);
+    ret->rows = calloc((size_t)count + 1, sizeof *ret->rows);
+    ret->count = (size_t)count;
+    int status = ret->keep && ret->rows ? 0 : -1;
+    for (Py_ssize_t i = 0; status == 0 && i < count; i++)
+        status = read_query(PyList_GetItem(list, i), &ret->rows[i], ret->keep);
+    if (status < 0) {
+        close_queries(ret);
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+    }
+    return status;
+}
+
+static PyObject *take(PyObject *self, int status, struct gt_dataset *dataset, const struct gt_error *error)
+{
+    if (status < 0)
+        return core_raise(status, error);
+    PyObject *module = PyType_GetModule(Py_TYPE(self));
+    return module ? core_table_of_dataset(module, dataset) : NULL;
+}
+
+typedef int rows_function(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
+                          struct gt_dataset **ret, struct gt_error *error);
+
+static PyObject *rows_table(PyObject *self, PyObject *list, rows_function *function)
+{
+    struct queries queries;
+    struct gt_error error = {0};
+    struct gt_dataset *dataset = NULL;
+    int status;
+    if (open_queries(&queries, list) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = function(profile_of(self), queries.rows, queries.count, &dataset, &error);
+    Py_END_ALLOW_THREADS close_queries(&queries);
+    return take(self, status, dataset, &error);
+}
+
+static PyObject *samples(PyObject *self, PyObject *queries)
+{
+    return rows_table(self, queries, gt_profile_samples);
+}
+
+static PyObject *events(PyObject *self, PyObject *queries)
+{
+    return rows_table(self, queries, gt_profile_events);
+}
+
+static PyObject *loader_events(PyObject *self, PyObject *queries)
+{
+    return rows_table(self, queries, gt_profile_loader_events);
+}
+
+static PyObject *loader_outliers(PyObject *self, PyObject *part)
+{
+    struct gt_error error = {0};
+    struct gt_dataset *dataset = NULL;
+    PyObject *bytes = PyUnicode_AsUTF8String(part);
+    if (!bytes)
+        return NULL;
+    int status = gt_profile_loader_outliers(profile_of(self), PyBytes_AsString(bytes), &dataset, &error);
+    Py_DECREF(bytes);
+    return take(self, status, dataset, &error);
+}
+
+static PyObject *dumps(PyObject *self, PyObject *unused)
+{
+    struct gt_error error = {0};
+    struct gt_dataset *dataset = NULL;
+    (void)unused;
+    int status = gt_profile_dumps(profile_of(self), &dataset, &error);
+    return take(self, status, dataset, &error);
+}
+
+static PyObject *dump_table(PyObject *self, PyObject *paths,
+                            int (*function)(const struct gt_profile *, const char *const *, struct gt_dataset **,
+                                            struct gt_error *))
+{
+    struct gt_error error = {0};
+    struct gt_dataset *dataset = NULL;
+    const char *const *texts;
+    PyObject *keep = PyList_New(0);
+    int good = keep && core_texts(paths, &texts, keep) == 0;
+    int status = good ? function(profile_of(self), texts, &dataset, &error) : 0;
+    Py_XDECREF(keep);
+    return good ? take(self, status, dataset, &error) : NULL;
+}
+
+static PyObject *functions(PyObject *self, PyObject *paths)
+{
+    return dump_table(self, paths, gt_profile_functions);
+}
+
+static PyObject *callers(PyObject *self, PyObject *paths)
+{
+    return dump_table(self, paths, gt_profile_callers);
+}
+
+/* A list of (start, end) in ns. */
+static int64_t (*spans_of(PyObject *list))[2]
+{
+    Py_ssize_t count = PyList_Size(list);
+    int64_t(*spans)[2] = calloc((size_t)count + 1, sizeof *spans);
+    for (Py_ssize_t i = 0; spans && i < count; i++) {
+        long long start, end;
+        PyObject *pair = PySequence_Tuple(PyList_GetItem(list, i));
+        int good = pair && PyArg_ParseTuple(pair, "LL", &start, &end);
+        Py_XDECREF(pair);
+        if (!good) {
+            free(spans);
+            return NULL;
+        }
+        spans[i][0] = start;
+        spans[i][1] = end;
+    }
+    if (!spans)
+        PyErr_NoMemory();
+    return spans;
+}
+
+static PyObject *overlaps(PyObject *self, PyObject *arguments)
+{
+    PyObject *list, *names, *keep = PyList_New(0);
+    struct gt_error error = {0};
+    struct gt_dataset *dataset = NULL;
+    const char *const *texts = NULL;
+    int status = 0, good = keep && PyArg_ParseTuple(arguments, "O!O:overlaps", &PyList_Type, &list, &names);
+    good = good && (names == Py_None || core_texts(names, &texts, keep) == 0);
+    int64_t(*spans)[2] = good ? spans_of(list) : NULL;
+    if (spans) {
+        size_t count = (size_t)PyList_Size(list);
+        Py_BEGIN_ALLOW_THREADS status = gt_profile_overlaps(profile_of(self), (const int64_t(*)[2])spans, count, texts,
+                                                            &dataset, &error);
+        Py_END_ALLOW_THREADS
+    }
+    good = spans != NULL;
+    free(spans);
+    Py_XDECREF(keep);
+    return good ? take(self, status, dataset, &error) : NULL;
+}
+
+/* ---- reports ---- */
+
+static PyObject *analyse(PyObject *self, PyObject *arguments)
+{
+    PyObject *analysing, *module = PyType_GetModule(Py_TYPE(self)), *keep = PyList_New(0);
+    struct gt_profile_options options;
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    const char *name;
+    int status, good = module && keep && PyArg_ParseTuple(arguments, "sO!:analyse", &name, &PyDict_Type, &analysing) &&
+                       core_profile_options(analysing, &options, keep) == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = gt_profile_analyse(profile_of(self), name, &options, &report, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? core_report_object(module, status, report, &error) : NULL;
+}
+
+static PyObject *window(PyObject *self, PyObject *arguments)
+{
+    PyObject *names[2], *module = PyType_GetModule(Py_TYPE(self)), *keep = PyList_New(0);
+    const char *const *texts[2] = {NULL, NULL};
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    long long start, end;
+    int good = module && keep && PyArg_ParseTuple(arguments, "LLOO:window", &start, &end, &names[0], &names[1]);
+    for (size_t i = 0; good && i < 2; i++)
+        good = core_texts(names[i], &texts[i], keep) == 0;
+    int status = good ? gt_profile_window(profile_of(self), start, end, texts[0], texts[1], &report, &error) : 0;
+    Py_XDECREF(keep);
+    return good ? core_report_object(module, status, report, &error) : NULL;
+}
+
+static PyObject *origin(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(gt_profile_origin(profile_of(self)));
+}
+
+/* ---- the type ---- */
+
+static PyMethodDef methods[] = {
+    {"of_tables", of_tables, METH_VARARGS | METH_CLASS,
+     "of_tables($type, samples, events, /)\n--\n\nA trace made of tables of system metrics and of events."},
+    {"samples", samples, METH_O, "samples($self, queries, /)\n--\n\nSystem metrics that meet any of the queries."},
+    {"events", events, METH_O, "events($self, queries, /)\n--\n\nEvents that meet any of the queries."},
+    {"loader_events", loader_events, METH_O,
+     "loader_events($self, queries, /)\n--\n\nEvents, with what a data loader says of them."},
+    {"loader_outliers", loader_outliers, METH_O,
+     "loader_outliers($self, part, /)\n--\n\nWhat takes a data loader at least twice the median."},
+    {"overlaps", overlaps, METH_VARARGS,
+     "overlaps($self, spans, names, /)\n--\n\nHow long what ran in spans of nanoseconds since the epoch."},
+    {"dumps", dumps, METH_NOARGS, "dumps($self, /)\n--\n\nDumps of Python profilers."},
+    {"functions", functions, METH_O, "functions($self, stats_paths, /)\n--\n\nFunctions of dumps, added up."},
+    {"callers", callers, METH_O, "callers($self, stats_paths, /)\n--\n\nWho called the functions, by number."},
+    {"analyse", analyse, METH_VARARGS, "analyse($self, analysis, options, /)\n--\n\nThe report of an analysis."},
+    {"window", window, METH_VARARGS,
+     "window($self, start, end, events, dimensions, /)\n--\n\nA stretch of time to be drawn."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef attributes[] = {
+    {"origin", origin, NULL, "Nanoseconds since the epoch from which columns in microseconds count.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Profile(paths, request, /)\n--\n\nFiles and folders as one trace, kept in memory by the library."},
+    {Py_tp_new, (void *)profile_new},
+    {Py_tp_dealloc, (void *)profile_free},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, NULL},
+};
+
+PyType_Spec core_profile_spec = {
+    .name = "gpu_tracker._core.Profile",
+    .basicsize = sizeof(struct profile_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
