@@ -1,0 +1,304 @@
+#include "support/power_plant.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "support/fake_proc.h"
+
+static const double SLOT = 0.1, TICK = 0.01;                                               /* seconds */
+static const double CPU_IDLE = 40, CPU_CORE = 3, DRAM = 12, GPU_IDLE = 50, GPU_FULL = 250; /* watts */
+static const double PACKAGE[2] = {0.6, 0.4};
+static const unsigned long long RANGE = 262143328; /* microjoules: 262 J, about three seconds */
+static const unsigned long RESIDENT_PAGES = 10000;
+static const int QUIET = 20; /* slots in which nothing runs */
+
+/* ---- the script ---- */
+
+/* A tenth of the job's processes ends in the middle of a second. */
+static int end_slot(int process)
+{
+    bool ends = process > 10 && process < PLANT_JOB && process % 10 == 3;
+    return ends ? 100 + 4 * process + 5 : PLANT_SLOTS + 1;
+}
+
+bool plant_lives(int process, double second)
+{
+    return second * 10 < end_slot(process);
+}
+
+/* Ticks of CPU time that a process uses in a slot, 0 to 5: any fixed numbers would do. */
+static unsigned load(int process, int slot)
+{
+    uint32_t mixed = (uint32_t)process * 2654435761u ^ (uint32_t)slot * 40503u;
+    mixed ^= mixed >> 13;
+    mixed *= 1274126177u;
+    return slot < QUIET || slot >= end_slot(process) ? 0 : (mixed >> 16) % 6;
+}
+
+/* Boards 0 to 3 belong to the job alone, 4 and 5 are shared, 6 is a stranger's, 7 is idle. On board 5 the job's process ends. */
+static const struct user {
+    int board, process;
+    double from, until;
+    unsigned percent;
+} users[] = {
+    {0, 0, 2, 50, 90},   {1, 1, 2, 50, 40},   {2, 2, 2, 50, 100},  {3, 4, 2, 50, 10},   {4, 5, 2, 50, 45},
+    {4, 120, 2, 50, 30}, {5, 6, 2, 30.5, 45}, {5, 121, 2, 50, 45}, {6, 122, 2, 50, 80},
+};
+enum { USERS = sizeof users / sizeof *users };
+
+static bool is_on(const struct user *user, int board, double second)
+{
+    return user->board == board && second >= user->from && second < user->until;
+}
+
+/* ---- the truth ---- */
+
+struct share {
+    double total, job, other, idle;
+};
+
+static double ticks_of(int first, int count, int slot)
+{
+    double ticks = 0;
+    for (int process = first; process < first + count; process++)
+        ticks += load(process, slot);
+    return ticks;
+}
+
+static struct share divide(enum gt_idle policy, double idle, double active, double ratio, bool is_used, bool is_ours)
+{
+    struct share share = {.total = idle + active, .job = active * ratio, .other = active * (1 - ratio)};
+    if (policy == GT_IDLE_SHARE && is_used) {
+        share.job += idle * ratio;
+        share.other += idle * (1 - ratio);
+    } else if (policy == GT_IDLE_ALL && (is_ours || !is_used)) {
+        share.job += idle;
+    } else {
+        share.idle = idle;
+    }
+    return share;
+}
+
+/* Watts in a slot. */
+static struct share cpu_in(enum gt_idle policy, int slot)
+{
+    double job = ticks_of(0, PLANT_JOB, slot), busy = ticks_of(0, PLANT_PROCESSES, slot);
+    return divide(policy, CPU_IDLE, CPU_CORE * busy * TICK / SLOT, busy > 0 ? job / busy : 0, busy > 0, true);
+}
+
+static struct share dram_in(int slot)
+{
+    double job = 0;
+    for (int process = 0; process < PLANT_JOB; process++)
+        job += slot < end_slot(process);
+    double ratio = job / (2 * PLANT_PROCESSES);
+    return (struct share){.total = DRAM, .job = DRAM * ratio, .other = DRAM * (1 - ratio)};
+}
+
+static struct share gpu_in(enum gt_idle policy, int board, int slot)
+{
+    double job = 0, all = 0;
+    for (int i = 0; i < USERS; i++)
+        if (is_on(&users[i], board, slot * SLOT + SLOT / 2)) {
+            all += users[i].percent / 100.0;
+            job += users[i].process < PLANT_JOB ? users[i].percent / 100.0 : 0;
+        }
+    return divide(policy, GPU_IDLE, GPU_FULL * all, all > 0 ? job / all : 0, all > 0, job > 0);
+}
+
+static struct share watts(enum gt_energy_device device, enum gt_idle policy, int slot)
+{
+    struct share sum = {0};
+    if (device == GT_ENERGY_CPU)
+        return cpu_in(policy, slot);
+    if (device == GT_ENERGY_DRAM)
+        return dram_in(slot);
+    for (int board = 0; board < PLANT_GPUS; board++) {
+        struct share share = gpu_in(policy, board, slot);
+        sum.total += share.total;
+        sum.job += share.job;
+        sum.other += share.other;
+        sum.idle += share.idle;
+    }
+    return sum;
+}
+
+/* The part of a slot that lies before `second`, seconds. */
+static double part_of(int slot, double second)
+{
+    return fmin(SLOT, fmax(0, second - slot * SLOT));
+}
+
+struct gt_energy plant_truth(enum gt_energy_device device, enum gt_idle policy, double second)
+{
+    struct gt_energy energy = {.is_measured = true};
+    for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++) {
+        struct share share = watts(device, policy, slot);
+        double part = part_of(slot, second);
+        energy.total += share.total * part;
+        energy.job += share.job * part;
+        energy.other += share.other * part;
+        energy.idle += share.idle * part;
+    }
+    return energy;
+}
+
+double plant_truth_of(int process, double second)
+{
+    double joules = 0;
+    for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++) {
+        double busy = ticks_of(0, PLANT_PROCESSES, slot);
+        if (busy > 0)
+            joules += cpu_in(GT_IDLE_SHARE, slot).total * part_of(slot, second) * load(process, slot) / busy;
+    }
+    return joules;
+}
+
+double plant_cpu_seconds(int process, double second)
+{
+    double seconds = 0;
+    for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++)
+        seconds += load(process, slot) * TICK * part_of(slot, second) / SLOT;
+    return seconds;
+}
+
+/* ---- the machine's files ---- */
+
+static void write_zone(struct power_plant *plant, const char *zone, const char *name, double joules)
+{
+    char path[96];
+    snprintf(path, sizeof path, "sys/class/powercap/%s/energy_uj", zone);
+    gpu_machine_file(&plant->machine, path, "%llu\n", (unsigned long long)(joules * 1e6 + 200e6) % RANGE);
+    if (plant->second > 0)
+        return;
+    snprintf(path, sizeof path, "sys/class/powercap/%s/name", zone);
+    gpu_machine_file(&plant->machine, path, "%s\n", name);
+    snprintf(path, sizeof path, "sys/class/powercap/%s/max_energy_range_uj", zone);
+    gpu_machine_file(&plant->machine, path, "%llu\n", RANGE);
+}
+
+static void write_counters(struct power_plant *plant)
+{
+    double cpu = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, plant->second).total;
+    double dram = plant_truth(GT_ENERGY_DRAM, GT_IDLE_SHARE, plant->second).total;
+    write_zone(plant, "intel-rapl:0", "package-0", cpu * PACKAGE[0]);
+    write_zone(plant, "intel-rapl:1", "package-1", cpu * PACKAGE[1]);
+    write_zone(plant, "intel-rapl:0:0", "dram", dram / 2);
+    write_zone(plant, "intel-rapl:1:0", "dram", dram / 2);
+}
+
+/* Who has ended is waited for by the main process, which then has its CPU time. */
+static unsigned long reaped_ticks(const struct power_plant *plant)
+{
+    unsigned long ticks = 0;
+    for (int process = 1; process < PLANT_JOB; process++)
+        ticks += plant_lives(process, plant->second) ? 0 : plant->ticks[process];
+    return ticks;
+}
+
+static void write_process(struct power_plant *plant, int process)
+{
+    pid_t pid = PLANT_FIRST + process;
+    if (!plant_lives(process, plant->second)) {
+        fake_proc_remove(plant->machine.path, pid);
+        return;
+    }
+    fake_proc_write(plant->machine.path, &(struct fake_process){
+                                             .pid = pid,
+                                             .parent = process > 0 && process < PLANT_JOB ? PLANT_FIRST : 1,
+                                             .start = (1ull << 50) + (unsigned)process,
+                                             .cpu_ticks = plant->ticks[process],
+                                             .reaped_cpu_ticks = process == 0 ? reaped_ticks(plant) : 0,
+                                             .resident_pages = RESIDENT_PAGES,
+                                         });
+}
+
+static void write_files(struct power_plant *plant)
+{
+    double used = 2.0 * PLANT_PROCESSES * RESIDENT_PAGES * 4;
+    for (int process = 0; process < PLANT_PROCESSES; process++)
+        write_process(plant, process);
+    gpu_machine_file(&plant->machine, "proc/stat", "cpu  %llu 0 0 %llu 0 0 0 0 0 0\n", plant->busy_ticks,
+                     (unsigned long long)plant->second * PLANT_CORES * 100 - plant->busy_ticks);
+    gpu_machine_file(&plant->machine, "proc/meminfo",
+                     "MemTotal: %.0f kB\nMemFree: %.0f kB\nBuffers: 0 kB\nCached: 0 kB\nSReclaimable: 0 kB\n"
+                     "SwapTotal: 0 kB\nSwapFree: 0 kB\n",
+                     used * 4, used * 3);
+    write_counters(plant);
+}
+
+/* ---- the driver's script ---- */
+
+static double gpu_joules(int board, int second)
+{
+    double joules = 0;
+    for (int slot = 0; slot < second * 10; slot++)
+        joules += gpu_in(GT_IDLE_SHARE, board, slot).total * SLOT;
+    return joules;
+}
+
+static void script_board(struct gt_buffer *script, const struct power_plant *plant, int board, int second)
+{
+    unsigned busy = 0, count = 0;
+    gt_buffer_printf(script, "device %d\n", board);
+    if (second == 0)
+        gt_buffer_printf(script, "uuid GPU-%d\nname Plant\nmemory 80000000000 0 0\n", board);
+    gt_buffer_printf(script, "energy %.0f\n", 1000 * (5000 + gpu_joules(board, second)));
+    for (int i = 0; i < USERS; i++) {
+        if (!is_on(&users[i], board, second))
+            continue;
+        pid_t pid = PLANT_FIRST + users[i].process;
+        int64_t now_us = plant->machine.real_ns / 1000 + second * INT64_C(1000000);
+        gt_buffer_printf(script, "process 0 %d 1000000000\nused %d %lld %u 0 0 0\n", pid, pid, (long long)now_us,
+                         users[i].percent);
+        busy += users[i].percent;
+        count++;
+    }
+    gt_buffer_printf(script, "%sutilization %u 0\n", count ? "" : "process -\nused -\n", busy < 100 ? busy : 100);
+}
+
+static void write_script(struct power_plant *plant)
+{
+    struct gt_buffer script = {0};
+    gt_buffer_printf(&script, "driver 550.54.15\n");
+    for (int second = 0; second <= PLANT_SECONDS; second++) {
+        if (second)
+            gt_buffer_printf(&script, "frame\n");
+        for (int board = 0; board < PLANT_GPUS; board++)
+            script_board(&script, plant, board, second);
+    }
+    gpu_machine_library(&plant->machine, "nvml", "nvml", "GT_FAKE_NVML", script.data);
+    gt_buffer_release(&script);
+}
+
+/* ---- time ---- */
+
+void plant_begin(struct power_plant *plant)
+{
+    *plant = (struct power_plant){0};
+    gpu_machine_begin(&plant->machine);
+    gpu_machine_initial_namespace(&plant->machine);
+    write_script(plant);
+    write_files(plant);
+}
+
+void plant_step(struct power_plant *plant)
+{
+    for (int slot = plant->second * 10; slot < (plant->second + 1) * 10; slot++)
+        for (int process = 0; process < PLANT_PROCESSES; process++) {
+            plant->ticks[process] += load(process, slot);
+            plant->busy_ticks += load(process, slot);
+        }
+    plant->second++;
+    plant->machine.real_ns += GT_SECOND;
+    plant->machine.monotonic_ns += GT_SECOND;
+    gpu_machine_step(&plant->machine, "nvml", plant->second);
+    write_files(plant);
+}
+
+void plant_end(struct power_plant *plant)
+{
+    gpu_machine_end(&plant->machine);
+}

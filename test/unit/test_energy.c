@@ -1,0 +1,218 @@
+/* Energy on a machine of known power: what the whole chain of collectors and shares says, against the truth. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "aggregate/combine.h"
+#include "aggregate/energy_course.h"
+#include "support/power_plant.h"
+
+static const double MOST_APART = 0.005; /* of what the device drew */
+
+static struct run {
+    struct power_plant plant;
+    struct gt_sampler sampler;
+    struct gt_combiner combiner;
+    struct gt_sample sample;
+    struct gt_energy_course course;
+} run;
+
+static void take_sample(void)
+{
+    struct gt_error error = {0};
+    if (gt_sampler_read(&run.sampler, 0, &error) < 0)
+        fail_msg("%s", error.text);
+    assert_int_equal(gt_combine(&run.combiner, &run.sampler, &run.sample), 0);
+    assert_int_equal(gt_energy_course_add(&run.course, run.plant.second, run.sample.row[GT_SCOPE_SYSTEM].value,
+                                          run.sample.row[GT_SCOPE_COMBINED].value),
+                     0);
+}
+
+static void begin_run(enum gt_idle policy)
+{
+    static const struct gt_machine machine = {
+        .energy_source = {
+            [GT_ENERGY_CPU] = {"RAPL", 0.001}, [GT_ENERGY_DRAM] = {"RAPL", 0.001}, [GT_ENERGY_GPU] = {"NVML", 0.1}}};
+    struct gt_error error = {0};
+    plant_begin(&run.plant);
+    struct gt_sampler_options options = {.pid = PLANT_FIRST,
+                                         .machine_root = run.plant.machine.path,
+                                         .clock = &run.plant.machine.clock,
+                                         .memory = "rss",
+                                         .libraries = run.plant.machine.libraries,
+                                         .period = 1};
+    if (gt_sampler_open(&run.sampler, &options, &error) < 0)
+        fail_msg("%s", error.text);
+    gt_combine_init(&run.combiner, &(struct gt_combine_options){.detail = true,
+                                                                .core_count = PLANT_CORES,
+                                                                .period = 1,
+                                                                .idle = policy,
+                                                                .start_ns = run.plant.machine.monotonic_ns});
+    gt_energy_course_init(&run.course, &machine);
+    take_sample();
+}
+
+static void end_run(void)
+{
+    gt_energy_course_release(&run.course);
+    gt_combine_release(&run.combiner);
+    gt_sampler_close(&run.sampler);
+    plant_end(&run.plant);
+}
+
+static void go_on_to(int second)
+{
+    while (run.plant.second < second) {
+        plant_step(&run.plant);
+        take_sample();
+    }
+}
+
+static void expect(const char *what, double measured, double truth, double total)
+{
+    if (!(fabs(measured - truth) <= MOST_APART * total))
+        fail_msg("%s: %.3f J instead of %.3f J, of %.3f J in all", what, measured, truth, total);
+}
+
+static void expect_device(enum gt_energy_device device, enum gt_idle policy)
+{
+    const struct gt_energy *energy = &run.combiner.attribution.energy[device];
+    struct gt_energy truth = plant_truth(device, policy, run.plant.second);
+    double parts = energy->job + energy->other + energy->idle + energy->unattributed;
+    assert_true(energy->is_measured);
+    assert_float_equal(energy->total, parts, 1e-6 * energy->total);
+    expect("device total", energy->total, truth.total, truth.total);
+    expect("job", energy->job, truth.job, truth.total);
+    expect("other processes", energy->other, truth.other, truth.total);
+    expect("idle", energy->idle, truth.idle, truth.total);
+    expect("unattributed", energy->unattributed, 0, truth.total);
+}
+
+/* ---- the sums ---- */
+
+static void under_every_policy_the_sums_equal_the_truth(void **state)
+{
+    (void)state;
+    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
+        begin_run(policy);
+        go_on_to(PLANT_SECONDS);
+        for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+            expect_device(device, policy);
+        end_run();
+    }
+}
+
+static void counters_wrapped_again_and_again(void **state)
+{
+    (void)state;
+    struct gt_energy truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS);
+    assert_true(truth.total * 0.4 / 262 > PLANT_SECONDS / 10.0); /* the slower package: every few seconds */
+    begin_run(GT_IDLE_SHARE);
+    go_on_to(PLANT_SECONDS);
+    assert_float_equal(run.combiner.attribution.energy[GT_ENERGY_CPU].total, truth.total, 1e-4);
+    end_run();
+}
+
+/* ---- processes ---- */
+
+static void processes_and_those_that_ended_make_up_the_job(void **state)
+{
+    (void)state;
+    double living = 0, truth_of_living = 0, truth_of_ended = 0, dram = 0, gpu = 0;
+    begin_run(GT_IDLE_SHARE);
+    go_on_to(PLANT_SECONDS);
+    const double *job = run.sample.row[GT_SCOPE_COMBINED].value;
+    for (size_t i = 0; i < run.sample.row_count; i++) {
+        const struct gt_row *row = &run.sample.row[i];
+        if (row->scope != GT_SCOPE_PROCESS)
+            continue;
+        double truth = plant_truth_of(row->pid - PLANT_FIRST, PLANT_SECONDS);
+        assert_float_equal(row->value[GT_CPU_ENERGY], truth, 0.02 * truth + 0.5);
+        living += row->value[GT_CPU_ENERGY];
+        truth_of_living += truth;
+        dram += row->value[GT_DRAM_ENERGY];
+        gpu += row->value[GT_GPU_ENERGY];
+    }
+    for (int process = 0; process < PLANT_JOB; process++)
+        truth_of_ended += plant_lives(process, PLANT_SECONDS) ? 0 : plant_truth_of(process, PLANT_SECONDS);
+    assert_true(truth_of_ended > 0.02 * truth_of_living);
+    expect("living processes", living, truth_of_living, job[GT_CPU_ENERGY]);
+    expect("ended processes", job[GT_CPU_ENERGY] - living, truth_of_ended, job[GT_CPU_ENERGY]);
+    assert_true(dram > 0.9 * job[GT_DRAM_ENERGY] && dram <= job[GT_DRAM_ENERGY] * 1.000001);
+    assert_true(gpu > 0.9 * job[GT_GPU_ENERGY] && gpu <= job[GT_GPU_ENERGY] * 1.000001);
+    end_run();
+}
+
+/* ---- blocks ---- */
+
+static double truth_between(enum gt_energy_device device, double start, double stop)
+{
+    return plant_truth(device, GT_IDLE_SHARE, stop).job - plant_truth(device, GT_IDLE_SHARE, start).job;
+}
+
+/* What the shares of whole seconds are off by: they rest on the loads of a second, and the truth on those of a tenth. */
+static double share_error(enum gt_energy_device device)
+{
+    return MOST_APART * plant_truth(device, GT_IDLE_SHARE, PLANT_SECONDS).total / PLANT_SECONDS * 10;
+}
+
+static void blocks_of_any_length_lie_within_their_error(void **state)
+{
+    (void)state;
+    static const double lengths[] = {0.001, 0.003, 0.01, 0.05, 0.2, 0.999, 1, 2.5, 10};
+    begin_run(GT_IDLE_SHARE);
+    go_on_to(PLANT_SECONDS);
+    assert_int_equal(gt_energy_course_finish(&run.course), 0);
+    srand(11);
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
+        for (int n = 0; n < 20; n++) {
+            double start = 3 + (rand() % 45000) / 1000.0;
+            struct gt_time_stretch stretch = {start, start + lengths[k]};
+            for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+                struct gt_spent spent = gt_energy_course_over(&run.course, device, &stretch, 1);
+                double truth = truth_between(device, stretch.start, stretch.stop);
+                assert_true(spent.joules > 0);
+                if (!(fabs(spent.joules - truth) <= spent.error + share_error(device)))
+                    fail_msg("%g s from %g s, device %d: %.4f J +- %.4f J, in truth %.4f J", lengths[k], start, device,
+                             spent.joules, spent.error, truth);
+                if (lengths[k] == 10)
+                    assert_float_equal(spent.joules, truth, 0.02 * truth);
+            }
+        }
+    end_run();
+}
+
+static void blocks_follow_the_cpu_time_of_their_process(void **state)
+{
+    (void)state;
+    begin_run(GT_IDLE_SHARE);
+    go_on_to(PLANT_SECONDS);
+    assert_int_equal(gt_energy_course_finish(&run.course), 0);
+    for (int process = 0; process < 10; process++) {
+        struct gt_time_stretch stretch = {5.3 + process, 25.7 + process};
+        double used = plant_cpu_seconds(process, stretch.stop) - plant_cpu_seconds(process, stretch.start);
+        double truth = plant_truth_of(process, stretch.stop) - plant_truth_of(process, stretch.start);
+        struct gt_spent spent = gt_energy_course_of_cpu(&run.course, stretch, used);
+        assert_float_equal(spent.joules, truth, 0.02 * truth);
+        assert_true(fabs(spent.joules - truth) <= spent.error);
+    }
+    end_run();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(under_every_policy_the_sums_equal_the_truth),
+        cmocka_unit_test(counters_wrapped_again_and_again),
+        cmocka_unit_test(processes_and_those_that_ended_make_up_the_job),
+        cmocka_unit_test(blocks_of_any_length_lie_within_their_error),
+        cmocka_unit_test(blocks_follow_the_cpu_time_of_their_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
