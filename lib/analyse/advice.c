@@ -194,5 +194,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_advice = {
     .name = "advice",
     .help = "what to look at first, in words, with the numbers it rests on",
+    .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .build = build,
 };

@@ -38,8 +38,19 @@ struct gt_analysis_input {
     unsigned char *counted; /* of a file: its clock agrees with the others' */
 };
 
+/* Which of struct gt_profile_options an analysis takes; others are refused. */
+enum {
+    GT_TAKES_BY = 1,
+    GT_TAKES_PHASES = 2,
+    GT_TAKES_DEVICE = 4,
+    GT_TAKES_RANGES = 8,
+    GT_TAKES_KEY = 16,
+    GT_TAKES_TOP = 32,
+};
+
 struct gt_analysis {
     const char *name, *help;
+    unsigned takes;
     const char *const *arguments; /* of events, to be kept by the reader; NULL-terminated, may be NULL */
     int inputs;                   /* traces it looks at; 0 counts as 1: all paths are one trace */
     bool of_profiles;             /* it looks at Python profiles, not at events */

@@ -183,5 +183,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_devices = {
     .name = "devices",
     .help = "how many samples of each device lie in which --ranges of use, and spans of idle GPUs",
+    .takes = GT_TAKES_DEVICE | GT_TAKES_RANGES,
     .build = build,
 };

@@ -105,5 +105,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_job = {
     .name = "job",
     .help = "duration of the job, of its initialization, training loop and finalization",
+    .takes = GT_TAKES_PHASES,
     .build = build,
 };

@@ -183,5 +183,6 @@ const struct gt_analysis gt_analysis_operators = {
     .name = "operators",
     .help =
         "operators of each rank: count, total, self and GPU time, percentiles; --top, --key total|count|mean|max|name",
+    .takes = GT_TAKES_KEY | GT_TAKES_TOP,
     .build = build,
 };

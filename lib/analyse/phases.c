@@ -213,5 +213,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_phases = {
     .name = "phases",
     .help = "intervals before, in, between and after training phases, node by node; --by step: every step alone",
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES,
     .build = build,
 };

@@ -208,5 +208,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_steps = {
     .name = "steps",
     .help = "length of steps by node: --by training_phase, framework_metric or process; skew between nodes",
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES,
     .build = build,
 };

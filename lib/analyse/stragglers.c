@@ -132,5 +132,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_stragglers = {
     .name = "stragglers",
     .help = "which rank is the slowest in how many steps, and how much others wait for it",
+    .takes = GT_TAKES_PHASES,
     .build = build,
 };

@@ -143,5 +143,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_utilization = {
     .name = "utilization",
     .help = "use of CPUs, GPUs, GPU memory and others by node; --device gpu; --by phase with --phase NAME",
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_DEVICE,
     .build = build,
 };

@@ -1,5 +1,7 @@
 /* Profiles, for those who see only the public header. */
 #include <errno.h>
+#include <math.h>
+#include <regex.h>
 
 #include "analyse/analysis.h"
 #include "api/request.h"
@@ -43,6 +45,26 @@ static void keep_profiles(struct gt_trace *trace, const struct gt_trace_options 
     trace->profile_count = count;
 }
 
+/* Functions whose names do not match are left as callers of others. */
+static int select_functions(struct gt_trace *trace, const char *select, struct gt_error *error)
+{
+    regex_t names;
+    if (!select)
+        return 0;
+    if (regcomp(&names, select, REG_EXTENDED | REG_NOSUB))
+        return gt_error_set(error, EINVAL, "select: \"%s\" is no regular expression", select);
+    for (size_t i = 0; i < trace->profile_count; i++)
+        for (size_t j = 0; j < trace->profile[i].function_count; j++) {
+            struct gt_trace_function *function = &trace->profile[i].function[j];
+            if (regexec(&names, gt_trace_text(trace, function->function), 0, NULL, 0) == 0)
+                continue;
+            function->total_calls = function->primitive_calls = -1;
+            function->total_time = function->cumulative_time = NAN;
+        }
+    regfree(&names);
+    return 0;
+}
+
 static int load(struct gt_trace **ret, const char *const *paths, size_t count, const struct gt_analysis *analysis,
                 const struct gt_trace_request *request, struct gt_error *error)
 {
@@ -54,9 +76,43 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     struct gt_trace_options reading = wanted;
     reading.by_step = wanted.by_step && !analysis->of_profiles; /* their steps need no events */
     status = gt_trace_load(ret, paths, count, &reading, error);
-    if (status >= 0)
-        keep_profiles(*ret, &wanted);
-    return status;
+    if (status < 0)
+        return status;
+    keep_profiles(*ret, &wanted);
+    return select_functions(*ret, wanted.select, error);
+}
+
+/* An option that an analysis does not take is a mistake, not to be passed over. */
+static int check_options(const struct gt_analysis *analysis, const struct gt_profile_options *options,
+                         struct gt_error *error)
+{
+    if (!options)
+        return 0;
+    const struct {
+        const char *name;
+        unsigned bit;
+        bool given;
+    } checks[] = {
+        {"by", GT_TAKES_BY, options->by},
+        {"phase", GT_TAKES_PHASES, options->phases && *options->phases},
+        {"device", GT_TAKES_DEVICE, options->device},
+        {"ranges", GT_TAKES_RANGES, options->ranges},
+        {"key", GT_TAKES_KEY, options->key},
+        {"top", GT_TAKES_TOP, options->top},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        if (!checks[i].given || (analysis->takes & checks[i].bit))
+            continue;
+        struct gt_buffer taken = {0};
+        for (size_t j = 0; j < sizeof checks / sizeof *checks; j++)
+            if (analysis->takes & checks[j].bit)
+                gt_buffer_printf(&taken, "%s%s", taken.length ? ", " : "", checks[j].name);
+        gt_error_set(error, EINVAL, "profile %s does not take '%s'%s%s", analysis->name, checks[i].name,
+                     taken.length ? ", only " : "", taken.length ? taken.data : "");
+        gt_buffer_release(&taken);
+        return -EINVAL;
+    }
+    return 0;
 }
 
 int gt_profile_report(const char *name, const char *const *paths, size_t count, const struct gt_trace_request *request,
@@ -69,7 +125,9 @@ int gt_profile_report(const char *name, const char *const *paths, size_t count, 
     if (!count || (analysis->inputs > 1 && count != (size_t)analysis->inputs))
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
-    int status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, request, error);
+    int status = check_options(analysis, options, error);
+    if (status >= 0)
+        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, request, error);
     if (status >= 0 && analysis->inputs > 1)
         status = load(&other, paths + 1, 1, analysis, request, error);
     if (status >= 0)

@@ -1,5 +1,6 @@
 """profile: through the real readers, of other tools' files and of our own recordings."""
 import json
+import marshal
 import subprocess
 
 import pytest
@@ -77,10 +78,61 @@ def test_python_profiles_are_kept_to_steps(gpu_tracker, tmp_path):
         assert bool(profile(gpu_tracker, "functions", tmp_path, "--start", start)["functions"]) == found
 
 
+@pytest.fixture
+def dumps(tmp_path):
+    """Forward and backward pass of step 2 on one node, the whole of step 3 on another; run calls the backward pass."""
+    def write(node, name, statistics):
+        folder = tmp_path / "framework/pytorch/cprofile" / node / name
+        folder.mkdir(parents=True)
+        (folder / "python_stats").write_bytes(marshal.dumps(statistics))
+    write("algo-1", f"train-2-stepstart-{BASE}.0_train-2-forwardpassend-{BASE + 1000}.0",
+          {("m.py", 1, "forward"): (1, 2, 1.0, 4.0, {})})
+    write("algo-1", f"train-2-forwardpassend-{BASE + 1000}.0_train-2-stepend-{BASE + 2000}.0",
+          {("m.py", 2, "backward"): (1, 1, 2.0, 3.0, {("m.py", 9, "run"): (1, 1, 2.0, 3.0)})})
+    write("algo-2", f"train-3-stepstart-{BASE + 3000}.0_eval-3-stepend-{BASE + 4000}.0",
+          {("m.py", 3, "whole"): (5, 5, 3.0, 2.0, {})})
+    return tmp_path
+
+
+@pytest.mark.parametrize("words, found", [
+    ([], ["whole", "backward", "forward"]),
+    (["--unit=step", "--start=2", "--end=2", "--phase=stepstart-forwardpassend"], ["forward"]),
+    (["--phase=forwardpassend"], ["backward"]),
+    (["--phase=nothing"], []),
+    ([f"--start={BASE + 500}", f"--end={BASE + 600}"], ["forward"]),
+    (["--node=algo-2"], ["whole"]),
+    (["--select=^back"], ["backward"]),
+    (["--key=cumtime"], ["forward", "backward", "whole"]),
+    (["--key=ncalls"], ["whole", "forward", "backward"]),
+    (["--key=pcalls", "--top=1"], ["whole"]),
+    (["--by=training_phase", "--top=1"], ["forward", "backward", "whole"]),
+    (["--by=mode"], ["backward", "forward", "whole"]),
+])
+def test_python_profiles_are_chosen(gpu_tracker, dumps, words, found):
+    rows = profile(gpu_tracker, "functions", dumps, *words)["functions"]
+    assert [row["function"].split("(")[1].rstrip(")") for row in rows] == found
+
+
+def test_dumps_are_rows(gpu_tracker, dumps):
+    report = profile(gpu_tracker, "functions", dumps, "--by=dump")
+    assert [(row["group"] == dump["file"], row["tottime_seconds"]) for row, dump in zip(
+        sorted(report["functions"], key=lambda row: row["group"]), report["dumps"])] == [(True, 2), (True, 1), (True, 3)]
+    assert report["callers"] == [{"group": report["dumps"][0]["file"], "function": "m.py:2(backward)", "caller": "m.py:9(run)",
+                                  "ncalls": 1, "tottime_seconds": 2, "cumtime_seconds": 3}]
+
+
 def test_what_is_wrong_is_named(gpu_tracker, smdebug):
     assert "no analysis 'walk': there are job, steps" in profile(gpu_tracker, "walk", smdebug, status=2)
     assert "no-such" in profile(gpu_tracker, "job", smdebug / "no-such", status=125)
     assert "by 'colour'" in profile(gpu_tracker, "steps", smdebug, "--by", "colour", status=2)
+    for analysis, choices in (("phases", "phase, step"), ("utilization", "device, phase, training_phase"), (
+            "functions", "function, dump, step, mode, training_phase, job_phase")):
+        assert f"by 'colour': it is one of {choices}" in profile(gpu_tracker, analysis, smdebug, "--by=colour", status=2)
+    for analysis, option, taken in (("kernels", "by", ", only key, top"), ("idle", "top", ""), ("job", "device", ", only phase"),
+                                    ("steps", "key", ", only by, phase"), ("dataloader", "phase", ""),
+                                    ("devices", "by", ", only device, ranges"), ("memory", "ranges", ", only top")):
+        said = profile(gpu_tracker, analysis, smdebug, f"--{option}=3", status=2)
+        assert f"profile {analysis} does not take '{option}'{taken}\n" in said
     assert "two paths" in profile(gpu_tracker, "diff", smdebug, status=2)
 
 

@@ -254,6 +254,7 @@ static void functions_are_added_up(void **state)
     uint32_t file = text(trace, "m.py"), f = text(trace, "f"), builtin = text(trace, "~"),
              len = text(trace, "<built-in method len>"), mode = text(trace, "train"),
              before = text(trace, "prestepzero");
+    traces_sample(trace, "a", "cpu", "cpu0", "CPUUtilization", 0, 1); /* makes the file the dumps are of */
     trace->profile = calloc(2, sizeof *trace->profile);
     trace->profile_count = 2;
     for (int i = 0; i < 2; i++) {
@@ -279,6 +280,19 @@ static void functions_are_added_up(void **state)
     assert_string_equal(traces_text(report, "callers", 0, "caller"), "m.py:7(f)");
     assert_true(traces_number(report, "callers", 0, "ncalls") == 8);
     gt_report_free(report);
+    options.by = "job_phase";
+    report = traces_report("functions", trace, &options);
+    assert_int_equal(traces_rows(report, "functions"), 4);
+    assert_string_equal(traces_text(report, "functions", 0, "group"), "initialization");
+    assert_string_equal(traces_text(report, "functions", 2, "group"), "training_loop");
+    assert_true(traces_number(report, "functions", 2, "tottime_seconds") == 1.5);
+    gt_report_free(report);
+    options.by = "step";
+    report = traces_report("functions", trace, &options);
+    assert_string_equal(traces_text(report, "functions", 0, "group"), "before step 0");
+    assert_string_equal(traces_text(report, "callers", 1, "group"), "1-2");
+    gt_report_free(report);
+    options.by = NULL;
     options.key = "ncalls";
     options.phases = (const char *const[]){"training_loop", NULL};
     report = traces_report("functions", trace, &options);
