@@ -319,6 +319,15 @@ static void clear_row(struct gt_row *row, enum gt_scope scope)
     gt_values_clear(row->value);
 }
 
+/* A counter that could not be read this time has no figure in this row; the next one that can covers the gap. */
+static void hide_unread(const struct gt_sampler *sampler, struct gt_row *row)
+{
+    static const enum gt_metric_id counters[] = {GT_CPU_ENERGY, GT_DRAM_ENERGY};
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+        if (isnan(sampler->frame.system[counters[i]]))
+            row[GT_SCOPE_SYSTEM].value[counters[i]] = row[GT_SCOPE_COMBINED].value[counters[i]] = NAN;
+}
+
 static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     struct gt_row *row = combine->row;
@@ -333,6 +342,7 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
     combine_cpu(combine, sampler, row);
     combine_gpus(sampler, row);
     gt_attribution_show(&combine->attribution, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
+    hide_unread(sampler, row);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         for (int id = 0; id < GT_METRIC_COUNT; id++)
             if (gt_metrics[id].kind == GT_PEAK && !isnan(combine->peak[scope][id]))
