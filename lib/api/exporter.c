@@ -135,15 +135,10 @@ static int sample_job(struct gt_exporter_job *job, int64_t now_ns, struct gt_err
 
 static void warn_of_sources(const struct gt_exporter *exporter)
 {
-    for (size_t i = 0; exporter->options.warn && i < exporter->sampler.source_count; i++) {
-        const struct gt_availability *availability = &exporter->sampler.source[i].availability;
-        char sentence[600];
-        if (availability->state != GT_DENIED && availability->state != GT_BROKEN)
-            continue;
-        snprintf(sentence, sizeof sentence, "%s: %s%s%s", availability->source, availability->reason,
-                 availability->remedy[0] ? "; try: " : "", availability->remedy);
-        exporter->options.warn(exporter->options.context, sentence);
-    }
+    char sentence[600];
+    for (size_t i = 0; exporter->options.warn && i < exporter->sampler.source_count; i++)
+        if (gt_sampler_complaint(&exporter->sampler, i, sentence, sizeof sentence))
+            exporter->options.warn(exporter->options.context, sentence);
 }
 
 static int open_machine(struct gt_exporter *exporter, struct gt_error *error)

@@ -57,15 +57,10 @@ static void release(struct gt_tracker *tracker)
 static void warn_of_sources(const struct gt_tracker *tracker)
 {
     bool has_gpu = tracker->sampler.frame.device_count > 0;
-    for (size_t i = 0; i < tracker->sampler.source_count; i++) {
-        const struct gt_availability *availability = &tracker->sampler.source[i].availability;
-        char sentence[600];
-        if (availability->state != GT_DENIED && availability->state != GT_BROKEN)
-            continue;
-        snprintf(sentence, sizeof sentence, "%s: %s%s%s", availability->source, availability->reason,
-                 availability->remedy[0] ? "; try: " : "", availability->remedy);
-        warn(tracker, sentence);
-    }
+    char sentence[600];
+    for (size_t i = 0; i < tracker->sampler.source_count; i++)
+        if (gt_sampler_complaint(&tracker->sampler, i, sentence, sizeof sentence))
+            warn(tracker, sentence);
     if (!has_gpu)
         warn(tracker, "No GPU was found: GPU figures are not measured");
 }

@@ -1,6 +1,7 @@
 #include "sample/sampler.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -109,6 +110,29 @@ void gt_sampler_close(struct gt_sampler *sampler)
     gt_follow_close(&sampler->follow);
     gt_root_close(&sampler->root);
     *sampler = (struct gt_sampler){.root.fd = -1};
+}
+
+static bool is_given_elsewhere(const struct gt_sampler *sampler, enum gt_metric_id metric)
+{
+    for (size_t i = 0; i < sampler->source_count; i++)
+        for (size_t k = 0; sampler->source[i].state && k < sampler->source[i].type->metric_count; k++)
+            if (sampler->source[i].type->metrics[k] == metric)
+                return true;
+    return false;
+}
+
+bool gt_sampler_complaint(const struct gt_sampler *sampler, size_t number, char *sentence, size_t size)
+{
+    const struct gt_sampler_source *source = &sampler->source[number];
+    const struct gt_availability *availability = &source->availability;
+    bool is_missed = !source->type->metric_count;
+    if (availability->state != GT_DENIED && availability->state != GT_BROKEN)
+        return false;
+    for (size_t i = 0; i < source->type->metric_count; i++)
+        is_missed |= !is_given_elsewhere(sampler, source->type->metrics[i]);
+    snprintf(sentence, size, "%s: %s%s%s", availability->source, availability->reason,
+             availability->remedy[0] ? "; try: " : "", availability->remedy);
+    return is_missed;
 }
 
 static void admit_new(struct gt_sampler *sampler)
