@@ -364,6 +364,19 @@ int gt_profile_report(const char *analysis, const char *const *paths, size_t cou
                       const struct gt_trace_request *request, const struct gt_profile_options *options,
                       struct gt_report **ret, struct gt_error *error);
 
+/* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
+
+/* What a relay reads and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
+ * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
+struct gt_energy_relay;
+int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error);
+/* The answer to one message of a client, borrowed until the next call; -EINVAL: that is none. */
+int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, size_t length, const char **ret,
+                           size_t *ret_length);
+void gt_energy_relay_close(struct gt_energy_relay *relay);
+/* Where trackers look for a relay. */
+const char *gt_energy_relay_socket(void);
+
 /* ---- For Prometheus ------------------------------------------------------------------------------------------ */
 
 /* The forms of the text: OpenMetrics 1.0, and the older text format 0.0.4. */

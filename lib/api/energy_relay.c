@@ -1,0 +1,131 @@
+/* The figures that an energy relay gives: read by the collectors that read energy and nothing else. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "collect/collector.h"
+#include "collect/energy_relay.h"
+
+/* No finer than this, in time and in energy: docs/energy-relay.md says why. */
+static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;
+
+extern const struct gt_collector_type gt_collector_relay;
+
+struct source {
+    const struct gt_collector_type *type;
+    void *state;
+};
+
+struct gt_energy_relay {
+    struct gt_root root;
+    struct gt_clock clock;
+    struct gt_frame frame;
+    struct source *source;
+    size_t count;
+    struct gt_relay_answer answer;
+    int64_t read_ns; /* 0: never */
+    char text[GT_RELAY_MESSAGE];
+    size_t length;
+};
+
+const char *gt_energy_relay_socket(void)
+{
+    return GT_RELAY_SOCKET;
+}
+
+static bool is_of_energy(const struct gt_collector_type *type)
+{
+    for (size_t i = 0; i < type->metric_count; i++)
+        if (gt_metrics[type->metrics[i]].unit != GT_JOULES)
+            return false;
+    return type->metric_count && type != &gt_collector_relay;
+}
+
+static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
+{
+    struct gt_collect_options options = {.root = &relay->root, .clock = &relay->clock, .period = PERIOD_S};
+    char why[300] = "";
+    relay->source = calloc(gt_collector_type_count, sizeof *relay->source);
+    if (!relay->source)
+        return gt_error_system(error, ENOMEM, "energy relay");
+    for (size_t i = 0; i < gt_collector_type_count; i++) {
+        struct source source = {.type = gt_collector_types[i]};
+        struct gt_availability availability;
+        if (!is_of_energy(source.type))
+            continue;
+        int status = source.type->open(&source.state, &options, &relay->frame, &availability, error);
+        if (status < 0)
+            return status;
+        if (source.state)
+            relay->source[relay->count++] = source;
+        else if (!why[0])
+            snprintf(why, sizeof why, ": %s", availability.reason);
+    }
+    return relay->count ? 0 : gt_error_set(error, ENXIO, "no energy counter can be read here%s", why);
+}
+
+int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error)
+{
+    struct gt_energy_relay *relay = calloc(1, sizeof *relay);
+    if (!relay)
+        return gt_error_system(error, ENOMEM, "energy relay");
+    relay->root.fd = -1;
+    relay->clock = gt_clock_system;
+    int status = gt_root_open(&relay->root, machine_root, error);
+    if (status >= 0)
+        status = open_sources(relay, error);
+    relay->answer = (struct gt_relay_answer){.period = PERIOD_S, .quantum = QUANTUM_J};
+    if (status >= 0 && getrandom(&relay->answer.instance, sizeof relay->answer.instance, 0) < 0)
+        status = gt_error_system(error, errno, "energy relay");
+    if (status < 0) {
+        gt_energy_relay_close(relay);
+        return status;
+    }
+    *ret = relay;
+    return 0;
+}
+
+void gt_energy_relay_close(struct gt_energy_relay *relay)
+{
+    if (!relay)
+        return;
+    for (size_t i = 0; i < relay->count; i++)
+        relay->source[i].type->close(relay->source[i].state);
+    free(relay->source);
+    free(relay->frame.device);
+    gt_root_close(&relay->root);
+    free(relay);
+}
+
+static void refresh(struct gt_energy_relay *relay)
+{
+    int64_t now = gt_clock_monotonic(&relay->clock);
+    if (relay->read_ns && (double)(now - relay->read_ns) < PERIOD_S * 1e9)
+        return;
+    relay->read_ns = relay->frame.monotonic_ns = now;
+    relay->frame.real_ns = gt_clock_real(&relay->clock);
+    gt_values_clear(relay->frame.system);
+    gt_values_clear(relay->frame.job);
+    for (size_t i = 0; i < relay->count; i++)
+        relay->source[i].type->collect(relay->source[i].state, &relay->frame, NULL);
+    for (int k = 0; k < GT_RELAY_FIGURES; k++) {
+        double joules = relay->frame.system[gt_relay_metrics[k]];
+        relay->answer.has[k] = joules >= 0;
+        relay->answer.count[k] = joules >= 0 ? (uint64_t)(joules / QUANTUM_J) : 0;
+    }
+    relay->length = gt_relay_write(relay->text, &relay->answer);
+}
+
+int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, size_t length, const char **ret,
+                           size_t *ret_length)
+{
+    if (length != strlen(GT_RELAY_REQUEST) || memcmp(request, GT_RELAY_REQUEST, length))
+        return -EINVAL;
+    refresh(relay);
+    *ret = relay->text;
+    *ret_length = relay->length;
+    return 0;
+}

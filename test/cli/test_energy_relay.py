@@ -1,0 +1,309 @@
+"""gpu-tracker energy-relay: energy counters for users who may not read them, and what befalls either side."""
+import contextlib
+import grp
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root")
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+class Counter:
+    """A stored machine with one RAPL package, which draws `watts` while it runs."""
+
+    def __init__(self, root):
+        self.root = root
+        zone = root / "sys/class/powercap/intel-rapl:0"
+        zone.mkdir(parents=True)
+        (root / "proc").mkdir()
+        (zone / "name").write_text("package-0\n")
+        (zone / "max_energy_range_uj").write_text("262143328850\n")
+        self.file = zone / "energy_uj"
+        self.set(5.0)
+
+    def set(self, joules):
+        self.file.write_text(f"{int(joules * 1e6):020d}\n")  # always the same length: never half a number
+        self.file.chmod(0o400)
+
+    @contextlib.contextmanager
+    def drawing(self, watts):
+        stop, begin = threading.Event(), time.monotonic()
+
+        def work():
+            while not stop.wait(0.02):
+                self.set(5.0 + watts * (time.monotonic() - begin))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+@pytest.fixture
+def place():
+    """A folder that every user may enter, unlike pytest's."""
+    folder = pathlib.Path(subprocess.run(["mktemp", "-d", "/tmp/relay-XXXXXX"], stdout=subprocess.PIPE, text=True,
+                                         check=True).stdout.strip())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def counter(place):
+    return Counter(place / "machine")
+
+
+@pytest.fixture
+def relay(gpu_tracker, place, counter):
+    """relay(): the process and the path of its socket."""
+    running = []
+
+    def start(*options):
+        path = place / "run" / "energy.sock"
+        process = subprocess.Popen([gpu_tracker, "energy-relay", "--root", counter.root, "--socket", path, *options],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        running.append(process)
+        assert process.stdout.readline() == f"{path}\n", process.stderr.read()
+        return process, path
+
+    yield start
+    for process in running:
+        process.terminate()
+        _, complaint = process.communicate(timeout=20)
+        assert complaint == "" and process.returncode in (0, -signal.SIGKILL)
+
+
+def connect(path):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.settimeout(10)
+    client.connect(str(path))
+    return client
+
+
+def ask(client, message=b"read 1\n"):
+    client.send(message)
+    return client.recv(600)
+
+
+def run_as_nobody(gpu_tracker, place, path, *words):
+    program = place / "gpu-tracker"
+    if not program.exists():
+        shutil.copy(gpu_tracker, program)
+        program.chmod(0o755)
+    return subprocess.Popen([*NOBODY, program, "run", "--st", "0.1", "--library", f"energy-relay={path}", "--format",
+                             "json", "--", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
+
+
+@as_root
+def test_a_user_without_rights_gets_the_energy(gpu_tracker, relay, place, counter):
+    process, path = relay("--user", "nobody", "--group", "nogroup")
+    with counter.drawing(50):
+        begin = time.monotonic()
+        job = run_as_nobody(gpu_tracker, place, path, "sleep", "2")
+        out, complaint = job.communicate(timeout=30)
+        elapsed = time.monotonic() - begin
+    assert job.returncode == 0, complaint
+    cpu = json.loads(out)["energy"]["cpu"]
+    assert "energy relay" in cpu["source"] and cpu["refresh"] == 0.1
+    assert cpu["total"] == pytest.approx(50 * 2, abs=50 * (elapsed - 2 + 0.25))
+    assert cpu["total"] == pytest.approx(cpu["job"] + cpu["other"] + cpu["idle"] + cpu["unattributed"])
+    assert "cap_perfmon" not in complaint  # nothing is missing, so nobody is told to change anything
+
+
+@as_root
+def test_it_keeps_no_privilege(relay):
+    process, path = relay("--user", "nobody", "--group", "nogroup")
+    status = dict(line.split(":\t", 1) for line in
+                  pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if ":\t" in line)
+    assert status["Uid"].split() == ["65534"] * 4 and status["Gid"].split() == ["65534"] * 4
+    assert status["Groups"].split() == []
+    assert all(int(status[name], 16) == 0 for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"))
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+    assert path.stat().st_mode & 0o777 == 0o660 and grp.getgrgid(path.stat().st_gid).gr_name == "nogroup"
+
+
+@as_root
+def test_who_is_not_of_the_group_is_told(gpu_tracker, relay, place):
+    _, path = relay("--user", "nobody", "--group", "daemon")
+    job = run_as_nobody(gpu_tracker, place, path, "true")
+    out, complaint = job.communicate(timeout=30)
+    assert job.returncode == 0 and json.loads(out)["energy"]["cpu"]["total"] is None
+    assert "may not connect" in complaint and "usermod" in complaint
+
+
+@as_root
+def test_a_relay_that_dies_leaves_the_figure_missing(gpu_tracker, relay, place, counter):
+    process, path = relay("--user", "nobody", "--group", "nogroup")
+    rows = place / "rows.csv"
+    (place / "out").mkdir(mode=0o777)
+    (place / "out").chmod(0o777)
+    rows = place / "out" / "rows.csv"
+    with counter.drawing(50):
+        job = run_as_nobody(gpu_tracker, place, path, "sleep", "2")
+        job.kill()
+        job.wait()
+        job = subprocess.Popen([*NOBODY, place / "gpu-tracker", "run", "--st", "0.1", "--tracking-file", rows,
+                                "--library", f"energy-relay={path}", "--disable-logs", "--", "sleep", "2"], cwd="/",
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        process.kill()
+        process.wait()
+        assert job.wait(timeout=30) == 0, job.stderr.read()
+    lines = [line.split(",") for line in rows.read_text().splitlines() if line]
+    [column] = {line.index("system_cpu_energy") for line in lines if "system_cpu_energy" in line}
+    head = next(i for i, line in enumerate(lines) if "system_cpu_energy" in line)
+    energy = [line[column] for line in lines[head + 1:] if len(line) > column]
+    assert len(energy) > 12
+    told = [float(value) for value in energy if value]
+    assert 4 < len(told) < len(energy) - 4 and told == sorted(told) and told[-1] > 20
+    assert all(not value for value in energy[len(told):])  # missing, and not 0
+
+
+def test_one_that_is_started_again_goes_on(gpu_tracker, relay, counter):
+    process, path = relay()
+    with counter.drawing(40):
+        job = subprocess.Popen([gpu_tracker, "attach", "--root", "/", "--st", "0.1", "--library",
+                                f"energy-relay={path}", "--format", "json", str(os.getpid())],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        time.sleep(1)
+        process.kill()
+        process.wait()
+        relay()
+        time.sleep(2.5)
+        job.send_signal(signal.SIGINT)
+        out, _ = job.communicate(timeout=30)
+    energy = json.loads(out)["energy"]["cpu"]
+    if "energy relay" not in energy["source"]:
+        pytest.skip("this machine's own counters can be read")
+    assert 60 < energy["total"] < 140  # some is lost between the two, nothing is counted twice
+
+
+def test_rude_clients_are_sent_away_and_others_served(relay):
+    process, path = relay()
+    good = connect(path)
+    first = ask(good)
+    assert re.fullmatch(rb"energy 1 \d+ 0\.1 0\.1 cpu_energy=\d+\n", first)
+    for message in (b"read 2\n", b"x" * 5000, b"\0", b"read 1\nread 1\n"):
+        with connect(path) as rude:
+            assert ask(rude, message) == b""
+    many = []
+    with contextlib.suppress(OSError):
+        for _ in range(400):
+            many.append(connect(path))
+    deaf = connect_if_possible(path)
+    assert ask(good) is not None
+    answered = 0
+    for client in many:
+        client.settimeout(2)
+        with contextlib.suppress(OSError):
+            answered += ask(client) != b""
+        client.close()
+    assert 16 <= answered <= 32  # of one user, at a time
+    if deaf:
+        deaf.close()
+    time.sleep(0.2)
+    with connect(path) as late:
+        assert ask(late).startswith(b"energy 1 ")
+    good.close()
+
+
+def connect_if_possible(path):
+    with contextlib.suppress(OSError):
+        return connect(path)
+    return None
+
+
+def test_a_greedy_client_waits_and_the_relay_stays_quiet(relay):
+    process, path = relay()
+    client = connect(path)
+    begin, answers = time.monotonic(), 0
+    while time.monotonic() - begin < 1:
+        assert ask(client).startswith(b"energy 1 ")
+        answers += 1
+    assert answers <= 256 * 12
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    assert (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") < 0.5
+
+
+@pytest.mark.parametrize("reply", [b"", b"\xff" * 300, b"energy 1 1 0.1 0.1 cpu_energy=99999999999999999999999\n",
+                                   b"x" * 100000, None])
+def test_a_bad_relay_neither_stops_nor_delays_a_run(gpu_tracker, place, reply):
+    path = place / "bad.sock"
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server.bind(str(path))
+    server.listen(16)
+    server.settimeout(0.2)
+    stop = threading.Event()
+
+    def serve():
+        clients = []
+        while not stop.is_set():
+            with contextlib.suppress(OSError):
+                clients.append(server.accept()[0])
+                clients[-1].setblocking(False)
+            for client in clients:
+                with contextlib.suppress(OSError):
+                    if client.recv(100) and reply is not None:
+                        client.send(reply)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        done = subprocess.run([gpu_tracker, "run", "--st", "0.1", "--library", f"energy-relay={path}", "--format",
+                               "json", "--", "sleep", "1"], capture_output=True, text=True, check=False, timeout=30)
+    finally:
+        stop.set()
+        thread.join()
+        server.close()
+    assert done.returncode == 0
+    assert "energy relay" in done.stderr
+    assert json.loads(done.stdout)["compute_time"]["time"] * 3600 < 2
+
+
+def test_places_for_the_socket(gpu_tracker, refused, relay, place, counter):
+    process, path = relay()
+    common = ["energy-relay", "--root", counter.root, "--socket"]
+    refused(2, "answers there already", *common, path)
+    process.kill()
+    process.wait()
+    assert path.exists()
+    relay()  # clears away what the killed one left
+    taken = place / "file"
+    taken.write_text("precious")
+    refused(2, "no socket", *common, taken)
+    assert taken.read_text() == "precious"
+    refused(2, "longer than", *common, "/tmp/" + "x" * 200)
+    refused(125, "No such file", *common, place / "no" / "such" / "folder")
+    refused(2, "no such user", *common, place / "a.sock", "--user", "nobody-of-that-name")
+    refused(2, "no such group", *common, place / "a.sock", "--group", "no-group-of-that-name")
+    if os.geteuid() == 0:
+        refused(2, "root", *common, place / "a.sock", "--user", "root")
+
+
+def test_without_counters_it_does_not_start(refused, tmp_path):
+    (tmp_path / "empty" / "proc").mkdir(parents=True)
+    refused(125, "no energy counter", "energy-relay", "--root", tmp_path / "empty", "--socket", tmp_path / "a.sock")
+
+
+def test_doctor_shows_it(cli, relay):
+    _, path = relay()
+    rows = json.loads(cli("doctor", "--format", "json", "--library", f"energy-relay={path}").stdout)["sources"]
+    [row] = [row for row in rows if row["source"] == "relay"]
+    assert row["state"] == "ready" and "dram_energy" in row["reason"]
+    rows = json.loads(cli("doctor", "--format", "json", "--library", "energy-relay=/nowhere").stdout)["sources"]
+    [row] = [row for row in rows if row["source"] == "relay"]
+    assert row["state"] == "absent"
