@@ -27,8 +27,9 @@ static void add_row(struct gt_node *parent, const char *key, const char *title, 
     const char *name;
     json_t *value;
     gt_node_flags(row, GT_ROW);
-    json_object_foreach (values, name, value)
+    json_object_foreach (values, name, value) {
         add_fact(row, name, name, value);
+    }
 }
 
 /* {"main_ram": {"min": 1, "max": 2}}: a row for each measurement. */
@@ -39,12 +40,14 @@ static void add_frame(struct gt_node *parent, const char *key, const char *title
     const char *measurement, *name;
     gt_node_flags(table, GT_KEYED);
     gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
-    json_object_foreach (columns, name, ignored)
+    json_object_foreach (columns, name, ignored) {
         gt_table_column(table, name, name, GT_CELL_NUMBER, NULL);
+    }
     json_object_foreach (rows, measurement, row) {
         gt_table_text(table, measurement);
-        json_object_foreach (columns, name, ignored)
+        json_object_foreach (columns, name, ignored) {
             gt_table_number(table, number_of(json_object_get(row, name)));
+        }
     }
 }
 
@@ -68,8 +71,9 @@ static void add_session(struct gt_node *root, json_t *tree)
     add_row(root, "static_data", "Static Data", json_object_get(tree, "static_data"));
     struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
     gt_node_flags(list, GT_LIST);
-    json_array_foreach (json_object_get(tree, "code_block_results"), i, block)
+    json_array_foreach (json_object_get(tree, "code_block_results"), i, block) {
         add_block(gt_report_section(list, "code_block", ""), block);
+    }
 }
 
 static void add_rows(struct gt_node *parent, json_t *rows, bool are_measurements)
