@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/tracker.h"
+#include "collect/rapl.h"
 #include "report/report.h"
 
 static const char *state_name(enum gt_state state)
@@ -17,10 +18,11 @@ struct source {
     const char *name;
     const enum gt_metric_id *metrics;
     size_t metric_count;
+    const struct gt_collector_type *type; /* NULL: none of the collectors */
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 3 };
+enum { OTHER_SOURCES = 3 + GT_RAPL_INTERFACES };
 
 struct doctor {
     struct source *source;
@@ -30,7 +32,7 @@ struct doctor {
 static void add_source(struct doctor *doctor, const char *name, const enum gt_metric_id *metrics, size_t metric_count,
                        const struct gt_availability *availability)
 {
-    doctor->source[doctor->count++] = (struct source){name, metrics, metric_count, *availability};
+    doctor->source[doctor->count++] = (struct source){name, metrics, metric_count, NULL, *availability};
 }
 
 /* How memory shared in the tree is counted once. */
@@ -58,39 +60,62 @@ static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
     gt_follow_close(&follow);
 }
 
+/* Each way to the processors' energy counters. */
+static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
+{
+    static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap", "rapl: msr"};
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++) {
+        struct gt_availability availability;
+        gt_rapl_survey(interface, &sampler->root, &availability);
+        add_source(doctor, names[interface], NULL, 0, &availability);
+    }
+}
+
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
         const struct gt_sampler_source *source = &sampler->source[i];
         add_source(doctor, source->type->name, source->type->metrics, source->type->metric_count,
                    &source->availability);
+        doctor->source[doctor->count - 1].type = source->type;
+        if (source->type == &gt_collector_rapl)
+            add_rapl(doctor, sampler);
     }
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);
 }
 
-static bool gives(const struct source *source, enum gt_metric_id id)
+/* A figure that several could give comes from the one that claimed it. */
+static bool gives(const struct source *source, const struct gt_frame *frame, enum gt_metric_id id)
 {
+    if (frame->owner[id] && source->type != frame->owner[id])
+        return false;
     for (size_t i = 0; i < source->metric_count; i++)
         if (source->metrics[i] == id)
             return true;
     return false;
 }
 
+static bool is_ready_for(const struct source *source, const struct gt_frame *frame, enum gt_metric_id id)
+{
+    return source->availability.state == GT_READY && (!source->type || !source->type->claims || frame->owner[id]);
+}
+
 /* The names of the sources of a metric: the ready ones, or where none is ready all that could be. */
-static void add_metric(struct gt_node *table, const struct doctor *doctor, enum gt_metric_id id)
+static void add_metric(struct gt_node *table, const struct doctor *doctor, const struct gt_frame *frame,
+                       enum gt_metric_id id)
 {
     bool is_ready = false, is_known = false;
     for (size_t i = 0; i < doctor->count; i++)
-        if (gives(&doctor->source[i], id)) {
+        if (gives(&doctor->source[i], frame, id)) {
             is_known = true;
-            is_ready = is_ready || doctor->source[i].availability.state == GT_READY;
+            is_ready = is_ready || is_ready_for(&doctor->source[i], frame, id);
         }
     if (!is_known)
         return;
     char names[256] = "";
     for (size_t i = 0, used = 0; i < doctor->count && used < sizeof names; i++)
-        if (gives(&doctor->source[i], id) && is_ready == (doctor->source[i].availability.state == GT_READY))
+        if (gives(&doctor->source[i], frame, id) && is_ready == is_ready_for(&doctor->source[i], frame, id))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      doctor->source[i].name);
     gt_table_text(table, gt_metrics[id].name);
@@ -98,14 +123,14 @@ static void add_metric(struct gt_node *table, const struct doctor *doctor, enum 
     gt_table_text(table, names);
 }
 
-static void add_metrics(struct gt_node *root, const struct doctor *doctor)
+static void add_metrics(struct gt_node *root, const struct doctor *doctor, const struct gt_frame *frame)
 {
     struct gt_node *table = gt_report_table(root, "metrics", "Metrics");
     gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, "");
     gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
     gt_table_column(table, "sources", "Sources", GT_CELL_TEXT, "");
     for (int id = 0; id < GT_METRIC_COUNT; id++)
-        add_metric(table, doctor, id);
+        add_metric(table, doctor, frame, id);
 }
 
 static void add_sources(struct gt_node *root, const struct doctor *doctor)
@@ -145,7 +170,7 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
     status = doctor.source ? gt_report_new(&report, "doctor", error) : gt_error_system(error, ENOMEM, "doctor");
     if (status >= 0) {
         gather(&doctor, &sampler, options);
-        add_metrics(gt_report_root(report), &doctor);
+        add_metrics(gt_report_root(report), &doctor, &sampler.frame);
         add_sources(gt_report_root(report), &doctor);
         *ret = report;
     }

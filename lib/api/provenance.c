@@ -106,8 +106,11 @@ static bool fills(const struct gt_collector_type *type, enum gt_metric_id id)
 const struct gt_sampler_source *gt_provenance_source(const struct gt_tracker *tracker, enum gt_metric_id id)
 {
     const struct gt_sampler_source *found = NULL;
+    const struct gt_collector_type *owner = tracker->sampler.frame.owner[id];
     for (size_t i = 0; i < tracker->sampler.source_count; i++) {
         const struct gt_sampler_source *source = &tracker->sampler.source[i];
+        if (owner && source->type == owner)
+            return source;
         if (fills(source->type, id) && (!found || (!found->state && source->state)))
             found = source;
     }
@@ -121,7 +124,9 @@ static void describe_missing(const struct gt_tracker *tracker, struct gt_provena
     if (source && !source->state)
         snprintf(entry->note, sizeof entry->note, "%s",
                  source->availability.reason[0] ? source->availability.reason : "not on this machine");
-    else
+    else if (source && source->type->explain)
+        source->type->explain(source->state, whole_of(entry->metric), entry->note, sizeof entry->note);
+    if (!entry->note[0])
         snprintf(entry->note, sizeof entry->note, "%s",
                  tracker->summary.samples ? "not measured in this run" : "the run ended before the first sample");
 }

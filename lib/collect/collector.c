@@ -61,3 +61,11 @@ const char *gt_collect_library(const struct gt_collect_options *options, const c
             return *entry + length + 1;
     return NULL;
 }
+
+bool gt_frame_claim(struct gt_frame *frame, enum gt_metric_id metric, const struct gt_collector_type *type)
+{
+    if (frame->owner[metric] && frame->owner[metric] != type)
+        return false;
+    frame->owner[metric] = type;
+    return true;
+}

@@ -63,6 +63,8 @@ struct gt_share {
     double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
 };
 
+struct gt_collector_type;
+
 struct gt_frame {
     bool is_last;    /* nothing will be read after this: what is read only now and then, too */
     int64_t real_ns; /* the moment of the readings */
@@ -75,12 +77,16 @@ struct gt_frame {
     size_t device_count;
     struct gt_share *share;
     size_t share_count, share_capacity;
+    /* Which collector a figure of the machine comes from, where several could give it: set while opening. */
+    const struct gt_collector_type *owner[GT_METRIC_COUNT];
 };
 
 /* Find or add the entry of (device, pid); NULL without memory. A new entry is all NaN. */
 struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid);
 /* The same for a caller that knows the entry is not there yet: no search. */
 struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pid);
+/* While opening: take a figure of the machine for one's own. False where a collector opened before has it. */
+bool gt_frame_claim(struct gt_frame *frame, enum gt_metric_id metric, const struct gt_collector_type *type);
 /* Append a device while opening; NULL without memory. A new entry is all NaN, parent -1, selected. */
 struct gt_device *gt_frame_device(struct gt_frame *frame);
 
@@ -126,6 +132,9 @@ struct gt_collector_type {
     void (*close)(void *state);
     /* How the figures were had, as known by now ("host PIDs mapped by NSpid"); may be NULL. An empty text: nothing to add. */
     void (*describe)(const void *state, char *text, size_t size);
+    /* Why it has no figure of `metric`, as known by now; may be NULL. An empty text: not known. */
+    void (*explain)(const void *state, enum gt_metric_id metric, char *text, size_t size);
+    bool claims; /* it gives only those of its metrics that it claimed */
 };
 
 extern const struct gt_collector_type *const gt_collector_types[];

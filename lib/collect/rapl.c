@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "collect/availability.h"
 
@@ -14,172 +13,212 @@ static const enum gt_metric_id metrics[GT_RAPL_DOMAINS] = {
     [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
     [GT_RAPL_CORE] = GT_CORE_ENERGY,   [GT_RAPL_UNCORE] = GT_UNCORE_ENERGY,
 };
-static const char *const interface_names[GT_RAPL_INTERFACES] = {"perf", "powercap"};
 
-/* Both interfaces are compared once, over at least this time; counters of 1 ms refresh then differ by much less. */
+const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES] = {
+    [GT_RAPL_PERF] = &gt_rapl_perf,
+    [GT_RAPL_POWERCAP] = &gt_rapl_powercap,
+    [GT_RAPL_MSR] = &gt_rapl_msr,
+};
+
+/* Sources that can both be read are compared once, over at least this time; counters of 1 ms refresh then differ by much less. */
 static const int64_t COMPARE_NS = GT_SECOND;
 static const double MOST_APART = 0.05;
-
-static const char remedy[] = "sudo setcap cap_perfmon,cap_dac_read_search+ep \"$(command -v gpu-tracker)\"";
+/* A counter that has not moved after that long, fifty refreshes, is dead. */
+static const int64_t DEAD_NS = GT_SECOND / 20;
 
 struct state {
     struct gt_rapl_zones zones;
-    enum gt_rapl_interface from[GT_RAPL_DOMAINS];
-    bool is_usable[GT_RAPL_DOMAINS];
+    int from[GT_RAPL_DOMAINS];       /* the source of the figure; -1: none has moved yet */
+    double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the figure goes on without a step */
     const struct gt_clock *clock;
     int64_t open_ns;
-    bool is_compared;
-    char disagreement[120];
+    bool is_judged, is_compared, is_platform_wrong;
+    char comparison[160];
 };
-
-static void close_zones(struct gt_rapl_zones *zones)
-{
-    for (int i = 0; i < zones->count; i++)
-        if (zones->zone[i].fd >= 0)
-            close(zones->zone[i].fd);
-    zones->count = 0;
-}
 
 static void rapl_close(void *opaque)
 {
     struct state *state = opaque;
     if (state)
-        close_zones(&state->zones);
+        gt_rapl_close(&state->zones);
     free(state);
 }
 
-/* Virtual machines may show counters that stand still. Real ones move within a few of their refreshes of 1 ms, but for that of
- * a graphics unit that sleeps. */
-static void find_dead(struct state *state)
+static bool any_has(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain)
 {
-    struct gt_rapl_zones *zones = &state->zones;
-    bool any = false;
-    for (int i = 0; i < zones->count; i++)
-        any |= zones->zone[i].fd >= 0;
-    if (!any)
-        return; /* nothing to wait for */
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (gt_rapl_has(zones, interface, domain))
+            return true;
+    return false;
+}
+
+static void find_zones(struct gt_rapl_zones *zones, const struct gt_root *root)
+{
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (!gt_rapl_sources[interface]->is_last || !any_has(zones, GT_RAPL_PACKAGE))
+            gt_rapl_sources[interface]->find(zones, root);
+}
+
+static void wait_a_little(void)
+{
     nanosleep(&(struct timespec){.tv_nsec = 2500000}, NULL);
-    gt_rapl_read(zones, gt_clock_monotonic(state->clock));
-    bool any_moves = false;
-    for (int i = 0; i < zones->count; i++)
-        any_moves |= zones->zone[i].joules > 0;
-    for (int i = 0; i < zones->count; i++) {
-        struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->fd < 0 || zone->joules > 0 || (any_moves && zone->domain == GT_RAPL_UNCORE))
-            continue;
-        close(zone->fd);
-        zone->fd = -ENODATA;
-        zone->is_unread = true;
-    }
 }
 
-/* Of each domain, the first interface of which every zone can be read. */
-static bool choose(struct state *state)
+/* `doctor` has no later sample that would tell. */
+static bool must_know_now(const struct gt_collect_options *options)
 {
-    bool any = false;
-    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        for (int interface = 0; interface < GT_RAPL_INTERFACES && !state->is_usable[domain]; interface++)
-            if (!isnan(gt_rapl_total(&state->zones, interface, domain))) {
-                state->from[domain] = interface;
-                state->is_usable[domain] = any = true;
-            }
-    return any;
+    return options->root->is_machine && options->pid == 0;
 }
 
-static void name_source(const struct state *state, struct gt_availability *availability)
+/* Claim what some source can read. */
+static bool claim(struct state *state, struct gt_frame *frame, struct gt_availability *availability)
 {
-    bool used[GT_RAPL_INTERFACES] = {false};
+    bool used[GT_RAPL_INTERFACES] = {false}, any = false;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (state->is_usable[domain])
-            used[state->from[domain]] = true;
-    snprintf(availability->source, sizeof availability->source, "RAPL by %s%s%s",
-             used[GT_RAPL_PERF] ? "perf events" : "", used[GT_RAPL_PERF] && used[GT_RAPL_POWERCAP] ? " and " : "",
-             used[GT_RAPL_POWERCAP] ? "powercap" : "");
+        if (any_has(&state->zones, domain) && gt_frame_claim(frame, metrics[domain], &gt_collector_rapl)) {
+            for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+                used[interface] |= gt_rapl_has(&state->zones, interface, domain);
+            any = true;
+        }
+    size_t length = (size_t)snprintf(availability->source, sizeof availability->source, "RAPL by ");
+    for (int interface = 0, count = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (used[interface])
+            length += (size_t)snprintf(availability->source + length, sizeof availability->source - length, "%s%s",
+                                       count++ ? " and " : "", gt_rapl_sources[interface]->name);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
-        size_t length = strlen(availability->reason);
-        if (!state->is_usable[domain])
+        length = strlen(availability->reason);
+        if (frame->owner[metrics[domain]] != &gt_collector_rapl)
             snprintf(availability->reason + length, sizeof availability->reason - length, "%s%s",
                      length ? ", " : "without ", gt_metrics[metrics[domain]].name);
     }
+    return any;
 }
 
-static int explain(const struct gt_rapl_zones *zones, struct gt_availability *availability)
+static int explain_none(const struct gt_rapl_zones *zones, struct gt_availability *availability)
 {
-    for (int i = 0; i < zones->count; i++)
-        if (zones->zone[i].fd == -EACCES || zones->zone[i].fd == -EPERM)
+    static const char remedy[] = "sudo setcap cap_perfmon,cap_dac_read_search+ep \"$(command -v gpu-tracker)\"";
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (gt_rapl_is_denied(zones, interface))
             return gt_unavailable(availability, GT_DENIED, remedy,
                                   "the energy counters are there, and this user may not read them");
     if (zones->count)
         return gt_unavailable(availability, GT_BROKEN, NULL, "the energy counter \"%s\" %s", zones->zone[0].name,
-                              zones->zone[0].fd == -ENODATA ? "stands still" : "cannot be read");
+                              zones->zone[0].fd == -ENODATA ? "stands still, as in virtual machines"
+                                                            : "cannot be read");
     return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
 }
 
 static int rapl_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                      struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
     *ret = NULL;
     *availability = (struct gt_availability){.source = "RAPL", .refresh = 0.001};
     struct state *state = calloc(1, sizeof *state);
     if (!state)
         return gt_error_system(error, ENOMEM, "rapl collector");
     state->clock = options->clock;
-    gt_rapl_find_perf(&state->zones, options->root);
-    gt_rapl_find_powercap(&state->zones, options->root);
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
+        state->from[domain] = -1;
+    find_zones(&state->zones, options->root);
     state->open_ns = gt_clock_monotonic(options->clock);
     gt_rapl_read(&state->zones, state->open_ns);
     gt_rapl_find_mirrors(&state->zones);
-    if (options->root->is_machine && state->zones.count)
-        find_dead(state);
-    if (!choose(state)) {
-        explain(&state->zones, availability);
+    if (must_know_now(options) && state->zones.count) {
+        wait_a_little();
+        gt_rapl_read(&state->zones, gt_clock_monotonic(options->clock));
+        gt_rapl_drop_dead(&state->zones);
+    }
+    if (!claim(state, frame, availability)) {
+        availability->reason[0] = '\0';
+        snprintf(availability->source, sizeof availability->source, "RAPL");
+        explain_none(&state->zones, availability);
         rapl_close(state);
         return 0;
     }
-    name_source(state, availability);
     *ret = state;
     return 0;
 }
 
-/* Afterwards the interface that nothing comes from is closed. */
-static void drop_unused(struct state *state)
+/* What the package's own parts say: no less can the package have drawn than its cores. */
+static bool is_plausible(const struct state *state, int interface)
 {
-    struct gt_rapl_zones *zones = &state->zones;
-    for (int i = 0; i < zones->count; i++) {
-        struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->fd >= 0 && zone->interface != state->from[zone->domain]) {
-            close(zone->fd);
-            zone->fd = -EBADF;
-        }
-    }
+    double package = gt_rapl_total(&state->zones, interface, GT_RAPL_PACKAGE);
+    double core = gt_rapl_total(&state->zones, interface, GT_RAPL_CORE);
+    return !(package < core);
 }
 
+static void change_source(struct state *state, int domain, int interface)
+{
+    state->carried[domain] += gt_rapl_total(&state->zones, state->from[domain], domain) -
+                              gt_rapl_total(&state->zones, interface, domain);
+    state->from[domain] = interface;
+}
+
+/* The rule: what agrees within 5 %, or cannot be told apart, comes from the source that is preferred; where they disagree, and
+ * only the other's package covers its cores, from the other. */
 static void compare(struct state *state)
 {
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
         double a = gt_rapl_total(&state->zones, GT_RAPL_PERF, domain);
         double b = gt_rapl_total(&state->zones, GT_RAPL_POWERCAP, domain);
-        if (fabs(a - b) > 1 + MOST_APART * fmax(a, b))
-            snprintf(state->disagreement, sizeof state->disagreement, "%s and %s disagree on %s: %.1f J and %.1f J",
-                     interface_names[GT_RAPL_PERF], interface_names[GT_RAPL_POWERCAP], gt_metrics[metrics[domain]].name,
-                     a, b);
+        double apart = fabs(a - b) / fmax(a, b);
+        if (isnan(apart) || state->from[domain] != GT_RAPL_PERF)
+            continue;
+        bool disagrees = fabs(a - b) > 1 + MOST_APART * fmax(a, b);
+        bool is_other_better = disagrees && !is_plausible(state, GT_RAPL_PERF) && is_plausible(state, GT_RAPL_POWERCAP);
+        if (disagrees || domain == GT_RAPL_PACKAGE)
+            snprintf(state->comparison, sizeof state->comparison, "%s and %s %s on %s: %.1f J and %.1f J%s",
+                     gt_rapl_perf.name, gt_rapl_powercap.name, disagrees ? "disagree" : "agree",
+                     gt_metrics[metrics[domain]].name, a, b, is_other_better ? ", powercap is used" : "");
+        if (is_other_better)
+            change_source(state, domain, GT_RAPL_POWERCAP);
+        if (disagrees)
+            break;
     }
-    drop_unused(state);
     state->is_compared = true;
+}
+
+/* The platform contains the packages. On some older processors its counter shows anything. */
+static void judge_platform(struct state *state)
+{
+    double package = state->from[GT_RAPL_PACKAGE] < 0
+                         ? NAN
+                         : gt_rapl_total(&state->zones, state->from[GT_RAPL_PACKAGE], GT_RAPL_PACKAGE);
+    double platform = state->from[GT_RAPL_PLATFORM] < 0
+                          ? NAN
+                          : gt_rapl_total(&state->zones, state->from[GT_RAPL_PLATFORM], GT_RAPL_PLATFORM);
+    state->is_platform_wrong |= platform < package * (1 - MOST_APART) - 1;
+}
+
+/* The first source in the order of preference whose counters move gives the figure. */
+static double figure(struct state *state, int domain)
+{
+    for (int interface = 0; state->from[domain] < 0 && interface < GT_RAPL_INTERFACES; interface++)
+        if (!isnan(gt_rapl_total(&state->zones, interface, domain)))
+            state->from[domain] = interface;
+    if (state->from[domain] < 0 || (domain == GT_RAPL_PLATFORM && state->is_platform_wrong))
+        return NAN;
+    return gt_rapl_total(&state->zones, state->from[domain], domain) + state->carried[domain];
 }
 
 static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
 {
     (void)error;
     struct state *state = opaque;
-    int64_t now = gt_clock_monotonic(state->clock);
+    int64_t now = gt_clock_monotonic(state->clock), age = now - state->open_ns;
     gt_rapl_read(&state->zones, now);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (state->is_usable[domain])
-            frame->system[metrics[domain]] = gt_rapl_total(&state->zones, state->from[domain], domain);
-    if (!state->is_compared && now - state->open_ns >= COMPARE_NS)
+        if (frame->owner[metrics[domain]] == &gt_collector_rapl)
+            frame->system[metrics[domain]] = figure(state, domain);
+    if (!state->is_judged && age >= DEAD_NS) {
+        gt_rapl_drop_dead(&state->zones);
+        state->is_judged = true;
+    }
+    if (!state->is_compared && age >= COMPARE_NS) {
+        judge_platform(state);
         compare(state);
+        gt_rapl_drop_others(&state->zones, state->from); /* nothing comes from them any more */
+    }
     return 0;
 }
 
@@ -195,8 +234,27 @@ static void rapl_describe(const void *opaque, char *text, size_t size)
     }
     int length = snprintf(text, size, "counters refresh every 1 ms; wraps: %u, resets: %u, copies left out: %u", wraps,
                           resets, mirrors);
-    if (state->disagreement[0] && length > 0 && (size_t)length < size)
-        snprintf(text + length, size - (size_t)length, "; %s", state->disagreement);
+    if (state->comparison[0] && length > 0 && (size_t)length < size)
+        snprintf(text + length, size - (size_t)length, "; %s", state->comparison);
+}
+
+static void rapl_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
+{
+    const struct state *state = opaque;
+    const char *why = "this processor has no such energy counter, or it may not be read";
+    *text = '\0';
+    for (int i = 0; i < state->zones.count; i++) {
+        const struct gt_rapl_zone *zone = &state->zones.zone[i];
+        if (metrics[zone->domain] != metric)
+            continue;
+        if (zone->fd == -ENODATA || (zone->fd >= 0 && zone->is_begun && zone->joules <= 0))
+            why = "its energy counter stands still, as in virtual machines";
+        else if (zone->is_unread)
+            why = "one of its energy counters cannot be read";
+        else if (metric == GT_PLATFORM_ENERGY && state->is_platform_wrong)
+            why = "its energy counter shows less than that of the processors in it";
+    }
+    snprintf(text, size, "%s", why);
 }
 
 const struct gt_collector_type gt_collector_rapl = {
@@ -204,8 +262,35 @@ const struct gt_collector_type gt_collector_rapl = {
     .help = "energy of processor packages, their memory and the platform",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .claims = true,
     .open = rapl_open,
     .collect = rapl_collect,
     .close = rapl_close,
     .describe = rapl_describe,
+    .explain = rapl_explain,
 };
+
+void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability)
+{
+    const struct gt_rapl_source *source = gt_rapl_sources[interface];
+    struct gt_rapl_zones *zones = calloc(1, sizeof *zones);
+    *availability = (struct gt_availability){.refresh = 0.001};
+    snprintf(availability->source, sizeof availability->source, "RAPL by %s", source->name);
+    if (!zones)
+        return;
+    source->find(zones, root);
+    gt_rapl_read(zones, 0);
+    if (root->is_machine && zones->count)
+        wait_a_little();
+    gt_rapl_read(zones, 2500000);
+    if (!zones->count)
+        gt_unavailable(availability, GT_ABSENT, source->is_last ? source->remedy : NULL, "%s", source->absent);
+    else if (gt_rapl_is_denied(zones, interface))
+        gt_unavailable(availability, GT_DENIED, source->is_last ? NULL : source->remedy,
+                       "the counters are there, and this user may not read them");
+    else if (root->is_machine && isnan(gt_rapl_total(zones, interface, GT_RAPL_PACKAGE)))
+        gt_unavailable(availability, GT_BROKEN, NULL, "the counter \"%s\" stands still, as in virtual machines",
+                       zones->zone[0].name);
+    gt_rapl_close(zones);
+    free(zones);
+}

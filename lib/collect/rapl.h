@@ -14,16 +14,18 @@
 #include "collect/collector.h"
 
 enum gt_rapl_domain { GT_RAPL_PACKAGE, GT_RAPL_DRAM, GT_RAPL_PLATFORM, GT_RAPL_CORE, GT_RAPL_UNCORE, GT_RAPL_DOMAINS };
-enum gt_rapl_interface { GT_RAPL_PERF, GT_RAPL_POWERCAP, GT_RAPL_INTERFACES }; /* the earlier is preferred */
+/* The earlier is preferred. Each has one file with its struct gt_rapl_source. */
+enum gt_rapl_interface { GT_RAPL_PERF, GT_RAPL_POWERCAP, GT_RAPL_MSR, GT_RAPL_INTERFACES };
 
 struct gt_rapl_zone {
     char name[64]; /* "package-0", "package-0/dram", "psys" */
     enum gt_rapl_domain domain;
     enum gt_rapl_interface interface;
-    int fd;         /* negative errno: it is there and may not be read */
-    double unit;    /* joules for each count */
-    uint64_t range; /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
-    uint64_t last;  /* counts at the last reading */
+    int fd;           /* negative errno: it is there and may not be read; -ENODATA: it stands still */
+    uint64_t address; /* the source's own: of a register */
+    double unit;      /* joules for each count */
+    uint64_t range;   /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
+    uint64_t last;    /* counts at the last reading */
     int64_t last_ns;
     bool is_begun;  /* there was a reading */
     double joules;  /* since the first reading */
@@ -48,13 +50,39 @@ struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_inter
 void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns);
 /* Read every zone. One that fails has no reading this time: its next covers the gap. */
 void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns);
-/* Joules of a domain since the first reading, as one interface has them; NaN without, or when one of its zones has no reading. */
+/* Joules of a domain since the first reading, as one interface has them; NaN without, when one of its zones has no reading, or
+ * while one has not moved yet: a counter that stands still measures nothing. */
 double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 /* Look for dies that show one and the same counter, after the first reading. */
 void gt_rapl_find_mirrors(struct gt_rapl_zones *zones);
 
-/* Append the zones of an interface; those that may not be read, too. */
-void gt_rapl_find_powercap(struct gt_rapl_zones *zones, const struct gt_root *root);
-void gt_rapl_find_perf(struct gt_rapl_zones *zones, const struct gt_root *root);
+extern const struct gt_collector_type gt_collector_rapl;
+
+/* A way to read the counters. */
+struct gt_rapl_source {
+    const char *name;   /* "perf events" */
+    const char *absent; /* why there would be none, one clause */
+    const char *remedy; /* a command that would make the counters readable */
+    bool is_last;       /* only asked where no source before it can read a package */
+    /* Append its zones; those that may not be read, too. */
+    void (*find)(struct gt_rapl_zones *zones, const struct gt_root *root);
+    /* 0, or a negative errno. */
+    int (*read)(const struct gt_rapl_zone *zone, uint64_t *ret);
+};
+extern const struct gt_rapl_source gt_rapl_perf, gt_rapl_powercap, gt_rapl_msr;
+extern const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES];
+
+/* Find the zones of one source, and say whether they can be read, and if not, why. */
+void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability);
+
+/* Whether a zone of the domain was found that can be read, and whether one may not be read. */
+bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
+bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface);
+/* Close the counters that have not moved since the first reading: virtual machines show such. Real ones move at each of their
+ * refreshes of 1 ms, but for that of a graphics unit that sleeps. */
+void gt_rapl_drop_dead(struct gt_rapl_zones *zones);
+/* Close the counters of each domain that are not of its source; -1: it has none yet. */
+void gt_rapl_drop_others(struct gt_rapl_zones *zones, const int source[GT_RAPL_DOMAINS]);
+void gt_rapl_close(struct gt_rapl_zones *zones);
 
 #endif

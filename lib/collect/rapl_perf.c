@@ -1,4 +1,5 @@
-/* RAPL counters as perf events: one of each kind for every package, on the CPUs that /sys names. 64 bits wide. */
+/* RAPL counters as perf events: one of each kind for every package, on the CPUs that /sys names. 64 bits wide. AMD's
+ * have the same names since Linux 5.8. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static void add_event(struct gt_rapl_zones *zones, const struct gt_root *root, c
     }
 }
 
-void gt_rapl_find_perf(struct gt_rapl_zones *zones, const struct gt_root *root)
+static void find(struct gt_rapl_zones *zones, const struct gt_root *root)
 {
     unsigned long long type;
     char cpus[512];
@@ -85,3 +86,16 @@ void gt_rapl_find_perf(struct gt_rapl_zones *zones, const struct gt_root *root)
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         add_event(zones, root, &events[i], type, cpus);
 }
+
+static int read_count(const struct gt_rapl_zone *zone, uint64_t *ret)
+{
+    return read(zone->fd, ret, sizeof *ret) == sizeof *ret ? 0 : -EIO;
+}
+
+const struct gt_rapl_source gt_rapl_perf = {
+    .name = "perf events",
+    .absent = "the kernel has no energy events for this processor",
+    .remedy = "sudo setcap cap_perfmon+ep \"$(command -v gpu-tracker)\"",
+    .find = find,
+    .read = read_count,
+};

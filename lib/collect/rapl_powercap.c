@@ -57,7 +57,7 @@ static int full_name(const struct gt_root *root, const char *entry, char *text, 
     return 0;
 }
 
-static struct gt_rapl_zone *find(struct gt_rapl_zones *zones, const char *name)
+static struct gt_rapl_zone *find_named(struct gt_rapl_zones *zones, const char *name)
 {
     for (int i = 0; i < zones->count; i++)
         if (zones->zone[i].interface == GT_RAPL_POWERCAP && !strcmp(zones->zone[i].name, name))
@@ -71,8 +71,8 @@ static void add_zone(struct gt_rapl_zones *zones, const struct gt_root *root, co
     enum gt_rapl_domain domain;
     if (full_name(root, entry, name, sizeof name, &domain) < 0)
         return;
-    struct gt_rapl_zone *zone = find(zones,
-                                     name); /* the MMIO copy of a zone takes its place only where it cannot be read */
+    struct gt_rapl_zone *zone = find_named(
+        zones, name); /* the MMIO copy of a zone takes its place only where it cannot be read */
     if (zone && zone->fd >= 0)
         return;
     if (!zone)
@@ -91,7 +91,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b); /* each is an array of char */
 }
 
-void gt_rapl_find_powercap(struct gt_rapl_zones *zones, const struct gt_root *root)
+static void find(struct gt_rapl_zones *zones, const struct gt_root *root)
 {
     static const char *const controllers[] = {"intel-rapl:", "intel-rapl-mmio:"};
     char entries[GT_RAPL_ZONES][64];
@@ -113,3 +113,21 @@ void gt_rapl_find_powercap(struct gt_rapl_zones *zones, const struct gt_root *ro
             if (!strncmp(entries[i], controllers[k], strlen(controllers[k])))
                 add_zone(zones, root, entries[i]);
 }
+
+static int read_text(const struct gt_rapl_zone *zone, uint64_t *ret)
+{
+    char text[32], *end;
+    ssize_t length = gt_root_reread(zone->fd, text, sizeof text);
+    if (length <= 0)
+        return length < 0 ? (int)length : -EIO;
+    *ret = strtoull(text, &end, 10);
+    return end == text ? -EINVAL : 0;
+}
+
+const struct gt_rapl_source gt_rapl_powercap = {
+    .name = "powercap",
+    .absent = "there are no RAPL zones below /sys/class/powercap; containers hide them",
+    .remedy = "sudo setcap cap_dac_read_search+ep \"$(command -v gpu-tracker)\"",
+    .find = find,
+    .read = read_text,
+};

@@ -57,27 +57,12 @@ static void part(struct gt_rapl_zones *zones)
     }
 }
 
-/* perf events answer in binary, files of powercap as text. */
-static int read_counts(const struct gt_rapl_zone *zone, uint64_t *ret)
-{
-    char text[32], *end;
-    if (zone->fd < 0)
-        return zone->fd;
-    if (zone->interface == GT_RAPL_PERF)
-        return read(zone->fd, ret, sizeof *ret) == sizeof *ret ? 0 : -EIO;
-    ssize_t length = gt_root_reread(zone->fd, text, sizeof text);
-    if (length <= 0)
-        return length < 0 ? (int)length : -EIO;
-    *ret = strtoull(text, &end, 10);
-    return end == text ? -EINVAL : 0;
-}
-
 void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns)
 {
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
         uint64_t counts;
-        zone->is_unread = read_counts(zone, &counts) < 0;
+        zone->is_unread = zone->fd < 0 || gt_rapl_sources[zone->interface]->read(zone, &counts) < 0;
         if (!zone->is_unread)
             gt_rapl_advance(zone, counts, now_ns);
     }
@@ -100,6 +85,71 @@ void gt_rapl_find_mirrors(struct gt_rapl_zones *zones)
         }
 }
 
+/* A graphics unit may sleep through the whole run. */
+static bool is_moving(const struct gt_rapl_zones *zones, const struct gt_rapl_zone *zone)
+{
+    if (zone->joules > 0)
+        return true;
+    for (int i = 0; i < zones->count && zone->domain == GT_RAPL_UNCORE; i++)
+        if (zones->zone[i].domain == GT_RAPL_PACKAGE && zones->zone[i].joules > 0)
+            return true;
+    return false;
+}
+
+bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
+{
+    bool any = false;
+    for (int i = 0; i < zones->count; i++) {
+        const struct gt_rapl_zone *zone = &zones->zone[i];
+        if (zone->interface == interface && zone->domain == domain) {
+            if (zone->fd < 0)
+                return false;
+            any = true;
+        }
+    }
+    return any;
+}
+
+bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface)
+{
+    for (int i = 0; i < zones->count; i++)
+        if (zones->zone[i].interface == interface && (zones->zone[i].fd == -EACCES || zones->zone[i].fd == -EPERM))
+            return true;
+    return false;
+}
+
+void gt_rapl_drop_dead(struct gt_rapl_zones *zones)
+{
+    for (int i = 0; i < zones->count; i++) {
+        struct gt_rapl_zone *zone = &zones->zone[i];
+        if (zone->fd < 0 || is_moving(zones, zone))
+            continue;
+        close(zone->fd);
+        zone->fd = -ENODATA;
+        zone->is_unread = true;
+    }
+}
+
+void gt_rapl_drop_others(struct gt_rapl_zones *zones, const int source[GT_RAPL_DOMAINS])
+{
+    for (int i = 0; i < zones->count; i++) {
+        struct gt_rapl_zone *zone = &zones->zone[i];
+        if (zone->fd >= 0 && source[zone->domain] >= 0 && (int)zone->interface != source[zone->domain]) {
+            close(zone->fd);
+            zone->fd = -EBADF;
+            zone->is_unread = true;
+        }
+    }
+}
+
+void gt_rapl_close(struct gt_rapl_zones *zones)
+{
+    for (int i = 0; i < zones->count; i++)
+        if (zones->zone[i].fd >= 0)
+            close(zones->zone[i].fd);
+    zones->count = 0;
+}
+
 double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
 {
     double total = NAN;
@@ -107,7 +157,7 @@ double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface i
         const struct gt_rapl_zone *zone = &zones->zone[i];
         if (zone->interface != interface || zone->domain != domain)
             continue;
-        if (zone->is_unread)
+        if (zone->is_unread || (zone->mirror < 0 && !is_moving(zones, zone)))
             return NAN;
         total = (isnan(total) ? 0 : total) + (zone->mirror < 0 ? zone->joules : 0);
     }

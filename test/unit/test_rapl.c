@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +11,6 @@
 
 #include "collect/rapl.h"
 #include "support/gpu_machine.h"
-
-extern const struct gt_collector_type gt_collector_rapl;
 
 static const unsigned long long RANGE = 262143328850; /* microjoules, as Intel server packages have it */
 
@@ -236,6 +235,142 @@ static void a_counter_that_wraps_every_two_seconds_loses_nothing(void **state)
     assert_int_equal(zone.wraps, truth / zone.range);
 }
 
+static void processor(struct gpu_machine *machine, const char *vendor, int family, int model)
+{
+    gpu_machine_file(machine, "proc/cpuinfo", "processor\t: 0\nvendor_id\t: %s\ncpu family\t: %d\nmodel\t\t: %d\n",
+                     vendor, family, model);
+    for (int cpu = 0; cpu < 4; cpu++) {
+        char path[128];
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
+        gpu_machine_file(machine, path, "%d\n", cpu / 2);
+    }
+}
+
+/* A file with holes reads as the device does: 8 bytes at the address of the register. */
+static void set_register(struct gpu_machine *machine, int cpu, uint64_t address, uint64_t word)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/dev/cpu/%d/msr", machine->path, cpu);
+    if (access(path, F_OK) < 0)
+        gpu_machine_file(machine, strstr(path, "dev/"), "%s", "");
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &word, sizeof word, (off_t)address), sizeof word);
+    close(fd);
+}
+
+static void intel_registers(struct gpu_machine *machine, int cpu, uint64_t package, uint64_t core, uint64_t dram)
+{
+    set_register(machine, cpu, 0x64D, 0);
+    set_register(machine, cpu, 0x606, 0xA0E03); /* 2^-14 J for each count */
+    set_register(machine, cpu, 0x611, package);
+    set_register(machine, cpu, 0x639, core);
+    set_register(machine, cpu, 0x619, dram);
+}
+
+static void registers_are_read_where_nothing_else_can_be(void **state)
+{
+    struct gpu_machine *machine = *state;
+    processor(machine, "GenuineIntel", 6, 0x55);
+    intel_registers(machine, 0, 0xFFFFF000, 100, 5 << 16);
+    intel_registers(machine, 2, 1 << 14, 100, 5 << 16);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    assert_string_equal(machine->availability.source, "RAPL by MSR");
+    intel_registers(machine, 0, 0xFF000 | UINT64_C(0xABC) << 32, 100 + (8 << 14), 9 << 16); /* around, and other bits */
+    intel_registers(machine, 2, 11 << 14, 100 + (4 << 14), 6 << 16);
+    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 64 + 10, 1e-6);
+    assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 12, 1e-6);
+    assert_float_equal(machine->frame.system[GT_DRAM_ENERGY], 4 + 1, 1e-6); /* memory of servers counts in 2^-16 J */
+    assert_true(isnan(machine->frame.system[GT_PLATFORM_ENERGY]));
+}
+
+static void registers_of_amd(void **state)
+{
+    struct gpu_machine *machine = *state;
+    processor(machine, "AuthenticAMD", 25, 1);
+    for (int cpu = 0; cpu <= 2; cpu += 2) {
+        set_register(machine, cpu, 0xC0010299, 0x1003); /* 2^-16 J; in a file, what follows overlaps */
+        set_register(machine, cpu, 0xC001029B, 7);
+    }
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set_register(machine, 0, 0xC001029B, 7 + (50 << 16));
+    set_register(machine, 2, 0xC001029B, 7 + (30 << 16));
+    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 80, 1e-6);
+    assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
+}
+
+static void registers_are_no_second_count(void **state)
+{
+    struct gpu_machine *machine = *state;
+    processor(machine, "GenuineIntel", 6, 0x9E);
+    zone(machine, "intel-rapl:0", "package-0", 0);
+    intel_registers(machine, 0, 0, 0, 0);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    assert_string_equal(machine->availability.source, "RAPL by powercap");
+    set(machine, "intel-rapl:0", 10000000);
+    intel_registers(machine, 0, 10 << 14, 5 << 14, 1 << 14);
+    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+}
+
+static void a_counter_that_stands_still_has_no_figure(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 5000000);
+    zone(machine, "intel-rapl:0:0", "dram", 5000000);
+    zone(machine, "intel-rapl:0:1", "uncore", 5000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    assert_true(isnan(collect(machine, 0.001, GT_CPU_ENERGY)));
+    set(machine, "intel-rapl:0", 5010000);
+    assert_float_equal(collect(machine, 0.001, GT_CPU_ENERGY), 0.01, 1e-9);
+    assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
+    assert_float_equal(machine->frame.system[GT_UNCORE_ENERGY], 0, 0); /* a graphics unit may sleep */
+    collect(machine, 1, GT_CPU_ENERGY);
+    set(machine, "intel-rapl:0:0", 6000000); /* too late: a counter that wakes after a second is none */
+    assert_true(isnan(collect(machine, 1, GT_DRAM_ENERGY)));
+    char text[200];
+    machine->type->explain(machine->state, GT_DRAM_ENERGY, text, sizeof text);
+    assert_non_null(strstr(text, "stands still"));
+}
+
+static void a_platform_below_its_packages_is_left_out(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 0);
+    zone(machine, "intel-rapl:1", "psys", 0);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 40000000);
+    set(machine, "intel-rapl:1", 1000000);
+    collect(machine, 1, GT_CPU_ENERGY);
+    set(machine, "intel-rapl:1", 900000000);
+    assert_true(isnan(collect(machine, 1, GT_PLATFORM_ENERGY)));
+    assert_float_equal(machine->frame.system[GT_CPU_ENERGY], 40, 1e-9);
+    char text[200];
+    machine->type->explain(machine->state, GT_PLATFORM_ENERGY, text, sizeof text);
+    assert_non_null(strstr(text, "less than"));
+}
+
+static void each_way_says_whether_it_can_be_read(void **state)
+{
+    struct gpu_machine *machine = *state;
+    struct gt_availability availability;
+    gt_rapl_survey(GT_RAPL_MSR, &machine->root, &availability);
+    assert_int_equal(availability.state, GT_ABSENT);
+    assert_string_equal(availability.remedy, "sudo modprobe msr");
+    gt_rapl_survey(GT_RAPL_POWERCAP, &machine->root, &availability);
+    assert_int_equal(availability.state, GT_ABSENT);
+    zone(machine, "intel-rapl:0", "package-0", 1);
+    gt_rapl_survey(GT_RAPL_POWERCAP, &machine->root, &availability);
+    assert_int_equal(availability.state, GT_READY);
+    if (geteuid() == 0)
+        return; /* root reads it anyway */
+    char path[128];
+    snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:0/energy_uj", machine->path);
+    assert_int_equal(chmod(path, 0), 0);
+    gt_rapl_survey(GT_RAPL_POWERCAP, &machine->root, &availability);
+    assert_int_equal(availability.state, GT_DENIED);
+    assert_non_null(strstr(availability.remedy, "cap_dac_read_search"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +389,12 @@ int main(void)
         TEST(amd_packages_have_no_memory),
         TEST(no_counter_is_absent_and_nothing_is_guessed),
         TEST(a_counter_that_wraps_every_two_seconds_loses_nothing),
+        TEST(registers_are_read_where_nothing_else_can_be),
+        TEST(registers_of_amd),
+        TEST(registers_are_no_second_count),
+        TEST(a_counter_that_stands_still_has_no_figure),
+        TEST(a_platform_below_its_packages_is_left_out),
+        TEST(each_way_says_whether_it_can_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
