@@ -29,6 +29,9 @@ static int run(const struct options *options, int count, char **operands)
     wanted.device = options->device;
     wanted.ranges = options->ranges;
     wanted.key = options->key;
+    wanted.carbon_intensity = options->carbon_intensity;
+    wanted.carbon_file = options->carbon_file;
+    wanted.price = options->price;
     wanted.top = options->all ? -1 : options->top;
     status = gt_profile_report(operands[0], (const char *const *)operands + 1, (size_t)count - 1, &request, &wanted,
                                &report, &error);

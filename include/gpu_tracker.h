@@ -354,6 +354,7 @@ struct gt_profile_options {
     const char *ranges;        /* percent, first match wins: "90-100,10-90,0-10", which NULL is too */
     const char *key;           /* what lists are ordered by; NULL: the analysis's default */
     int top;                   /* rows of long lists; 0: 20, negative: all */
+    const char *carbon_intensity, *carbon_file, *price; /* steps, phases: what their energy comes to, as of a tracker */
 };
 
 /* Analyses: name and help of number `index`; 0 or -ENOENT. */

@@ -73,6 +73,9 @@ int core_profile_options(PyObject *keywords, struct gt_profile_options *ret, PyO
         {"ranges", TEXT, offsetof(struct gt_profile_options, ranges)},
         {"key", TEXT, offsetof(struct gt_profile_options, key)},
         {"top", COUNT, offsetof(struct gt_profile_options, top)},
+        {"carbon_intensity", TEXT, offsetof(struct gt_profile_options, carbon_intensity)},
+        {"carbon_file", TEXT, offsetof(struct gt_profile_options, carbon_file)},
+        {"price", TEXT, offsetof(struct gt_profile_options, price)},
     };
     *ret = GT_INIT(struct gt_profile_options);
     return fill(options, sizeof options / sizeof *options, keywords, ret, keep);

@@ -46,6 +46,7 @@ enum {
     GT_TAKES_RANGES = 8,
     GT_TAKES_KEY = 16,
     GT_TAKES_TOP = 32,
+    GT_TAKES_COST = 64,
 };
 
 struct gt_analysis {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/spans.h"
+#include "analyse/trace_energy.h"
 
 static bool is_profiler_step(const char *name)
 {
@@ -195,8 +196,13 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_phases phases = {0};
     struct gt_node *table = gt_analysis_table(root, "phases", "Phases",
                                               "text:node text:phase number:start_us number:end_us number:duration_us");
+    struct gt_trace_energy energy;
     int by = gt_analysis_by(input, choices, error);
-    int status = by < 0 ? by : gt_phases_find(input, by == 1, &phases);
+    int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);
+    if (status < 0)
+        return status;
+    gt_trace_energy_columns(&energy, table);
+    status = gt_phases_find(input, by == 1, &phases);
     for (size_t i = 0; i < phases.count && status >= 0; i++) {
         const struct gt_phase_interval *interval = &phases.interval[i];
         gt_table_text(table, gt_analysis_text(input, interval->node));
@@ -204,8 +210,12 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         gt_table_number(table, gt_analysis_us(input, interval->start));
         gt_table_number(table, gt_analysis_us(input, interval->end));
         gt_table_number(table, (double)(interval->end - interval->start) / 1e3);
+        struct gt_keyed_span span = {.start = interval->start, .end = interval->end};
+        status = gt_trace_energy_cells(&energy, table, interval->node, &span, 1);
     }
     gt_analysis_empty(root, table, "no training phase of that name, and no steps");
+    gt_trace_energy_section(&energy, root);
+    gt_trace_energy_close(&energy);
     gt_phases_release(&phases);
     return status;
 }
@@ -213,6 +223,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_phases = {
     .name = "phases",
     .help = "intervals before, in, between and after training phases, node by node; --by step: every step alone",
-    .takes = GT_TAKES_BY | GT_TAKES_PHASES,
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST,
     .build = build,
 };

@@ -1,6 +1,7 @@
 /* How long steps take. A step is that of one node and one mode: number 3 of TRAIN and number 3 of EVAL are two, and so are those
  * of two nodes. Its length is from its first start to its last end. What nodes do to each other stands in the table of skew. */
 #include "analyse/steps.h"
+#include "analyse/trace_energy.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -125,12 +126,13 @@ static void join_steps(struct gt_spans *spans)
 /* ---- tables ---- */
 
 static int add_statistics(const struct gt_analysis_input *input, struct gt_node *root, int by,
-                          const struct gt_spans *spans)
+                          const struct gt_spans *spans, const struct gt_trace_energy *energy)
 {
     char columns[200];
     snprintf(columns, sizeof columns, "text:node text:%s %s integer:steps " GT_NUMBERS_COLUMNS_US,
              by ? "mode" : choices[0], by ? by == BY_PROCESS ? "text:process" : "text:framework_metric" : "");
     struct gt_node *table = gt_analysis_table(root, "steps", "Steps", columns);
+    gt_trace_energy_columns(energy, table);
     int keys = by ? 3 : 2, status = 0;
     struct gt_numbers lengths = {0};
     for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
@@ -142,6 +144,8 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
             gt_table_text(table, gt_analysis_text(input, spans->span[from].key[key]));
         gt_table_integer(table, (int64_t)(to - from));
         gt_numbers_cells(table, &lengths);
+        if (status >= 0)
+            status = gt_trace_energy_cells(energy, table, spans->span[from].key[0], &spans->span[from], to - from);
     }
     gt_analysis_empty(root, table, "no steps: no events with step numbers, and no ProfilerStep");
     gt_numbers_release(&lengths);
@@ -193,14 +197,20 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     struct gt_spans spans = {0};
+    struct gt_trace_energy energy;
     int by = gt_analysis_by(input, choices, error);
-    int status = by < 0 ? by : by == 0 ? gt_step_spans(input, &spans) : collect_events(input, by, &spans);
+    int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);
+    if (status < 0)
+        return status;
+    status = by == 0 ? gt_step_spans(input, &spans) : collect_events(input, by, &spans);
     if (status >= 0) {
         join_steps(&spans);
-        status = add_statistics(input, root, by, &spans);
+        status = add_statistics(input, root, by, &spans, &energy);
     }
     if (status >= 0 && by == BY_TRAINING_PHASE)
         status = add_skew(input, root);
+    gt_trace_energy_section(&energy, root);
+    gt_trace_energy_close(&energy);
     gt_spans_release(&spans);
     return status;
 }
@@ -208,6 +218,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_steps = {
     .name = "steps",
     .help = "length of steps by node: --by training_phase, framework_metric or process; skew between nodes",
-    .takes = GT_TAKES_BY | GT_TAKES_PHASES,
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST,
     .build = build,
 };

@@ -99,6 +99,9 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
         {"ranges", GT_TAKES_RANGES, options->ranges},
         {"key", GT_TAKES_KEY, options->key},
         {"top", GT_TAKES_TOP, options->top},
+        {"carbon-intensity", GT_TAKES_COST, options->carbon_intensity},
+        {"carbon-file", GT_TAKES_COST, options->carbon_file},
+        {"price", GT_TAKES_COST, options->price},
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (!checks[i].given || (analysis->takes & checks[i].bit))

@@ -255,3 +255,32 @@ def test_costs_come_from_configuration_too(cli, recording, tmp_path):
         static = next(csv.DictReader(file))
     assert static["carbon_intensity"] == "50.0" and static["price"] == "2.0" and static["currency"] == "CHF"
     assert static["idle_policy"] == "exclude"
+
+
+def test_phases_and_steps_of_a_trace(cli, recording, tmp_path):
+    tracking = recording(4, host="here")
+    blocks(tmp_path / "blocks.csv", ("train", 1, 3), ("eval", 3, 3.5))
+    found = results(cli("profile", "phases", tracking, tmp_path / "blocks.csv", "-f", "json"))
+    phases = {row["phase"]: row for row in found["phases"]}
+    assert phases["train"]["energy"] == pytest.approx(220) and phases["train"]["energy_error"] < 1e-6
+    assert phases["eval"]["energy"] == pytest.approx(55) and phases["eval"]["energy_error"] == pytest.approx(55)
+    assert found["energy"]["job"] == 440
+    trace = [{"name": f"ProfilerStep#{step}", "ph": "X", "pid": 1, "tid": 1, "ts": (START + 1 + step) * 1e6,
+              "dur": 500000, "cat": "user_annotation"} for step in range(2)]
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": trace}))
+    words = ["--carbon-intensity=36", "--price=36 EUR"]
+    done = cli("profile", "steps", tracking, tmp_path / "trace.json", "-f", "json", *words)
+    [steps] = results(done)["steps"]
+    assert steps["steps"] == 2 and steps["energy"] == pytest.approx(110)
+    assert steps["energy_error"] == pytest.approx(110) and steps["carbon"] == pytest.approx(110 / 1e5)
+    assert steps["price"] == pytest.approx(110 / 1e5)
+    text = cli("profile", "steps", tracking, tmp_path / "trace.json").stdout
+    assert "J this tree" in text.splitlines()[-1] or "J this tree" in text
+    assert "does not take 'price'" in cli("profile", "kernels", tracking, "--price=3").stderr
+
+
+def test_traces_without_energy_have_no_such_columns(cli, tmp_path):
+    event = {"name": "ProfilerStep#1", "ph": "X", "pid": 1, "tid": 1, "ts": 1e6, "dur": 5, "cat": "user_annotation"}
+    (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": [event]}))
+    [steps] = results(cli("profile", "steps", "trace.json", "-f", "json"))["steps"]
+    assert "energy" not in steps

@@ -129,7 +129,7 @@ def test_what_is_wrong_is_named(gpu_tracker, smdebug):
             "functions", "function, dump, step, mode, training_phase, job_phase")):
         assert f"by 'colour': it is one of {choices}" in profile(gpu_tracker, analysis, smdebug, "--by=colour", status=2)
     for analysis, option, taken in (("kernels", "by", ", only key, top"), ("idle", "top", ""), ("job", "device", ", only phase"),
-                                    ("steps", "key", ", only by, phase"), ("dataloader", "phase", ""),
+                                    ("steps", "key", ", only by, phase, carbon-intensity, carbon-file, price"), ("dataloader", "phase", ""),
                                     ("devices", "by", ", only device, ranges"), ("memory", "ranges", ", only top")):
         said = profile(gpu_tracker, analysis, smdebug, f"--{option}=3", status=2)
         assert f"profile {analysis} does not take '{option}'{taken}\n" in said
