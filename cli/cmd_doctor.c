@@ -1,8 +1,27 @@
+#include <stdlib.h>
+
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
 #include "settings.h"
+
+static int print_fixes(const struct options *options, const struct output *output)
+{
+    struct gt_error error = {0};
+    char *text = NULL;
+    size_t length = 0;
+    if (options->format)
+        return say_usage("--fix prints lines for a shell, and has no --format");
+    int status = gt_doctor_fix(options->root, &text, &length, &error);
+    if (status < 0) {
+        say("%s", error.text);
+        return exit_status_of(status);
+    }
+    status = output_text(output, text, length);
+    free(text);
+    return status;
+}
 
 static int run(const struct options *options, int count, char **operands)
 {
@@ -13,8 +32,8 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     struct gt_tracker_options settings = settings_tracker(options);
     int status = output_prepare(&output, options);
-    if (status)
-        return status;
+    if (status || options->fix)
+        return status ? status : print_fixes(options, &output);
     status = gt_tracker_check(&settings, &error);
     if (status >= 0)
         status = gt_doctor_report(&settings, &report, &error);

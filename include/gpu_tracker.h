@@ -496,6 +496,9 @@ int gt_recording_report_with(const char *path, const struct gt_recording_options
                              struct gt_error *error);
 /* Every metric, where it comes from here, and what would enable the rest. */
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
+/* The commands by which an administrator would let this user read what is denied, each with what it opens and its risk; only
+ * text, nothing is changed. Free with free(). 1: something is denied, 0: nothing. */
+int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);
 /* The metrics and the columns of tracking files. */
 int gt_schema_report(struct gt_report **ret, struct gt_error *error);
 

@@ -98,6 +98,20 @@ ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, s
     return length;
 }
 
+int gt_root_access(const struct gt_root *root, const char *path, int mode)
+{
+    return faccessat(root->fd, relative(path), mode, AT_EACCESS) < 0 ? -errno : 0;
+}
+
+int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret)
+{
+    struct stat file;
+    if (fstatat(root->fd, relative(path), &file, 0) < 0)
+        return -errno;
+    *ret = file.st_gid;
+    return 0;
+}
+
 ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *text, size_t size)
 {
     ssize_t length = readlinkat(root->fd, relative(path), text, size - 1);

@@ -27,6 +27,11 @@ int gt_root_make_directory(const struct gt_root *root, const char *path);
 int gt_root_remove_directory(const struct gt_root *root, const char *path);
 int gt_root_open_directory(const struct gt_root *root, const char *path);
 
+/* May this process do what `mode` says (R_OK, W_OK)? 0 or negative errno. Nothing is opened, so no device wakes up. */
+int gt_root_access(const struct gt_root *root, const char *path, int mode);
+/* The group that a file belongs to; 0 or negative errno. */
+int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret);
+
 /* Read a whole small file into `text` (NUL-terminated, cut off at size - 1); returns its length or negative errno. */
 ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size);
 /* Read again from the start of an open descriptor. */

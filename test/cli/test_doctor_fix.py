@@ -1,0 +1,116 @@
+"""gpu-tracker doctor --fix: the lines for what is denied on a stored machine, nothing for what is not, nothing done."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+PERFMON, NET_ADMIN, SYS_PTRACE = 1 << 38, 1 << 12, 1 << 19
+EVERYTHING = (1 << 41) - 1
+
+
+@pytest.fixture
+def machine(gpu_tracker):
+    """A folder that every user may enter, with a program in it; machine.fix() runs it as a user without rights."""
+    folder = pathlib.Path(subprocess.run(["mktemp", "-d", "/tmp/fix-XXXXXX"], stdout=subprocess.PIPE, text=True,
+                                         check=True).stdout.strip())
+    folder.chmod(0o755)
+
+    class Machine:
+        def put(self, path, text, mode=0o444):
+            file = folder / "root" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+            file.chmod(mode)
+
+        def capabilities(self, bits):
+            self.put("proc/self/status", f"Name:\tx\nCapEff:\t{bits:016x}\nCapBnd:\t000001ffffffffff\n", 0o644)
+
+        def fix(self, *options):
+            program = folder / "gpu-tracker"
+            shutil.copy(gpu_tracker, program)
+            program.chmod(0o755)
+            drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+            before = sorted(folder.rglob("*"))
+            done = subprocess.run([*drop, program, "doctor", "--fix", "--root", folder / "root", *options], cwd="/",
+                                  capture_output=True, text=True, check=False, timeout=30)
+            assert sorted(folder.rglob("*")) == before
+            assert done.returncode == 0 and done.stderr == "", done
+            assert subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=False).returncode == 0
+            return done.stdout
+
+    made = Machine()
+    made.capabilities(0)
+    yield made
+    shutil.rmtree(folder)
+
+
+def commands(text):
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_nothing_is_denied(machine):
+    machine.capabilities(EVERYTHING)
+    assert commands(machine.fix()) == []
+
+
+def test_capabilities_come_in_one_line(machine):
+    machine.put("sys/bus/event_source/devices/power/type", "9\n")
+    machine.put("proc/sys/kernel/perf_event_paranoid", "2\n", 0o644)
+    [line] = [line for line in commands(machine.fix()) if "setcap" in line]
+    assert line == 'sudo setcap cap_perfmon,cap_net_admin,cap_sys_ptrace+ep "$(command -v gpu-tracker)"'
+    machine.capabilities(PERFMON | SYS_PTRACE)
+    assert [line for line in commands(machine.fix())] == ['sudo setcap cap_net_admin+ep "$(command -v gpu-tracker)"']
+    machine.capabilities(NET_ADMIN | SYS_PTRACE)
+    machine.put("proc/sys/kernel/perf_event_paranoid", "0\n", 0o644)
+    assert commands(machine.fix()) == []
+
+
+def test_energy_files(machine):
+    machine.capabilities(NET_ADMIN | SYS_PTRACE)
+    machine.put("sys/class/powercap/intel-rapl:0/energy_uj", "5\n", 0o400)
+    if os.geteuid() != 0:
+        pytest.skip("the files would be this user's own")
+    text = machine.fix()
+    assert "CVE-2020-8694" in text and "PLATYPUS" in text
+    lines = commands(text)
+    assert any("systemd-tmpfiles --create" in line for line in lines)
+    assert any("gpu-tracker-energy-relay.service" in line for line in lines)
+    [rule] = [line for line in lines if line.startswith("printf")]
+    shown = subprocess.run(["bash", "-c", rule.split("|")[0]], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert shown.splitlines() == ["z /sys/devices/virtual/powercap/*/*/energy_uj 0440 root energy - -",
+                                  "z /sys/devices/virtual/powercap/*/*/*/energy_uj 0440 root energy - -"]
+    machine.put("sys/class/powercap/intel-rapl:0/energy_uj", "5\n", 0o444)
+    assert commands(machine.fix()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the files would be this user's own")
+def test_devices_and_a_relay_that_runs(machine):
+    machine.capabilities(NET_ADMIN | SYS_PTRACE)
+    machine.put("etc/group", "root:x:0:\nrender:x:105:a,b\nvideo:x:44:\n")
+    machine.put("dev/kfd", "", 0o660)
+    machine.put("run/gpu-tracker/energy.sock", "", 0o660)
+    lines = commands(machine.fix())
+    assert 'sudo usermod -aG root "$USER"' in lines
+    assert 'sudo usermod -aG "$(stat -c %G /run/gpu-tracker/energy.sock)" "$USER"' in lines
+
+
+def test_each_has_what_it_opens_and_its_risk(machine):
+    machine.put("sys/bus/event_source/devices/power/type", "9\n")
+    machine.put("proc/sys/kernel/perf_event_paranoid", "4\n", 0o644)
+    text = machine.fix()
+    titles = re.findall(r"^# (?!For|Leave)(\S.*)$", text, re.MULTILINE)
+    assert len(titles) >= 4
+    assert len(re.findall(r"^#   opens: \S", text, re.MULTILINE)) == len(titles)
+    assert len(re.findall(r"^#   risk: \S", text, re.MULTILINE)) == len(titles)
+
+
+def test_on_this_machine_and_into_a_file(cli, refused, tmp_path):
+    done = cli("doctor", "--fix")
+    assert done.returncode == 0 and done.stdout.startswith("# ")
+    assert cli("doctor", "--fix", "--output", "fixes.sh").returncode == 0
+    assert (tmp_path / "fixes.sh").read_text() == done.stdout
+    refused(2, "--format", "doctor", "--fix", "--format", "json")
+    refused(125, "no-such-root", "doctor", "--fix", "--root", "no-such-root")
