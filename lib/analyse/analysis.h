@@ -75,6 +75,9 @@ void gt_analysis_close(struct gt_analysis_input *input);
 uint32_t gt_analysis_place(const struct gt_analysis_input *input, uint32_t string);
 const char *gt_analysis_text(const struct gt_analysis_input *input, uint32_t place);
 uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); /* its node, as a place */
+/* Do samples of `host` tell of `node`? Where several processes run on a host, SMDebug puts rank or pid beside its name: samples
+ * are of "algo-1", timelines of "algo-1-0". Both are places. */
+bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, uint32_t node);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
 /* Is it an X event whose time is known? */
 bool gt_analysis_is_slice(const struct gt_analysis_input *input, size_t event);

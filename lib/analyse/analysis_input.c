@@ -20,6 +20,20 @@ uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event)
     return input->node[gt_trace_process_of(input->trace, event)->file];
 }
 
+bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, uint32_t node)
+{
+    const char *name = gt_analysis_text(input, host), *other = gt_analysis_text(input, node);
+    if (host == node || !name || !other)
+        return host == node;
+    size_t length = strlen(name), longer = strlen(other);
+    if (!length || longer < length + 2)
+        return false;
+    bool before = strncmp(other, name, length) == 0 && other[length] == '-';
+    size_t rest = longer - length - 1;
+    const char *id = before ? other + length + 1 : other;
+    return (before || (other[rest] == '-' && strcmp(other + rest + 1, name) == 0)) && strspn(id, "0123456789") == rest;
+}
+
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event)
 {
     uint32_t category = input->trace->events.category[event];

@@ -1,6 +1,7 @@
 #include "analyse/loader.h"
 
 #include <fnmatch.h>
+#include <string.h>
 
 const char *const gt_loader_part_names[GT_LOADER_PARTS + 1] = {"initialization", "worker", "get_next", "batch"};
 
@@ -36,15 +37,18 @@ enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t
     return part_of(gt_trace_text(input->trace, gt_trace_process_of(input->trace, event)->name));
 }
 
-/* Keys: node, part, process. */
+/* In SMDebug's timelines a process is a phase, and the node tells the process, unless the event tells it itself. */
 static uint32_t process_of(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace_track *track = &input->trace->track[input->trace->events.track[event]];
-    uint32_t pid = track->real_process != GT_TRACE_NONE ? track->real_process
-                                                        : input->trace->process[track->process].pid;
-    return gt_analysis_place(input, pid);
+    if (track->real_process != GT_TRACE_NONE)
+        return gt_analysis_place(input, track->real_process);
+    if (strcmp(gt_trace_file_of(input->trace, event)->format, "smdebug") == 0)
+        return GT_TRACE_NONE;
+    return gt_analysis_place(input, input->trace->process[track->process].pid);
 }
 
+/* Keys: node, process, part. */
 static int collect(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
     const struct gt_trace_events *events = &input->trace->events;

@@ -100,7 +100,7 @@ __attribute__((format(printf, 5, 6))) static int add(struct gt_phases *phases, u
     va_end(arguments);
     if (length < 0)
         return -ENOMEM;
-    phases->interval[phases->count++] = (struct gt_phase_interval){node, title, start, end};
+    phases->interval[phases->count++] = (struct gt_phase_interval){node, title, start, end, false};
     return 0;
 }
 
@@ -141,6 +141,8 @@ static int add_node(const struct gt_analysis_input *input, const struct gt_spans
     }
     if (status >= 0 && before && last > latest)
         status = add(phases, node, latest, last, "After %s", before);
+    if (status >= 0 && phases->count)
+        phases->interval[phases->count - 1].is_last = true;
     return status;
 }
 
@@ -166,8 +168,20 @@ void gt_phases_release(struct gt_phases *phases)
     *phases = (struct gt_phases){0};
 }
 
+/* Which series tell of the node; NULL without memory. */
+static unsigned char *series_of(const struct gt_analysis_input *input, uint32_t node)
+{
+    const struct gt_trace *trace = input->trace;
+    unsigned char *is_of = calloc(trace->series_count + 1, 1);
+    for (size_t i = 0; is_of && i < trace->series_count; i++)
+        is_of[i] = gt_analysis_is_host(input, gt_analysis_place(input, trace->series[i].node), node);
+    return is_of;
+}
+
 bool gt_node_range(const struct gt_analysis_input *input, uint32_t node, int64_t *first, int64_t *last)
 {
+    const struct gt_trace_samples *samples = &input->trace->samples;
+    unsigned char *is_of = series_of(input, node);
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (size_t i = 0; i < input->trace->file_count; i++) {
         const struct gt_trace_file *file = &input->trace->file[i];
@@ -176,13 +190,13 @@ bool gt_node_range(const struct gt_analysis_input *input, uint32_t node, int64_t
         low = file->first < low ? file->first : low;
         high = file->last > high ? file->last : high;
     }
-    for (size_t i = 0; i < input->trace->samples.count; i++) {
-        int64_t time = input->trace->samples.time[i];
-        if (gt_analysis_place(input, input->trace->series[input->trace->samples.series[i]].node) != node)
+    for (size_t i = 0; is_of && i < samples->count; i++) {
+        if (!is_of[samples->series[i]])
             continue;
-        low = time < low ? time : low;
-        high = time > high ? time : high;
+        low = samples->time[i] < low ? samples->time[i] : low;
+        high = samples->time[i] > high ? samples->time[i] : high;
     }
+    free(is_of);
     if (low > high)
         return false;
     *first = low;

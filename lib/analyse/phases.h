@@ -9,6 +9,7 @@ struct gt_phase_interval {
     uint32_t node; /* place */
     char *title;
     int64_t start, end;
+    bool is_last; /* of its node: its last moment belongs to it */
 };
 
 struct gt_phases {

@@ -16,6 +16,11 @@ struct titles {
     int64_t *latest; /* the latest end up to each interval, node by node */
 };
 
+static int64_t end_of(const struct gt_phase_interval *interval)
+{
+    return interval->end + interval->is_last;
+}
+
 static int number_titles(const struct gt_phases *phases, struct titles *titles)
 {
     titles->title = calloc(phases->count + 1, sizeof *titles->title);
@@ -32,7 +37,7 @@ static int number_titles(const struct gt_phases *phases, struct titles *titles)
             titles->title[titles->count++] = interval->title;
         titles->of_interval[i] = at;
         bool same = i && phases->interval[i - 1].node == interval->node;
-        titles->latest[i] = same && titles->latest[i - 1] > interval->end ? titles->latest[i - 1] : interval->end;
+        titles->latest[i] = same && titles->latest[i - 1] > end_of(interval) ? titles->latest[i - 1] : end_of(interval);
     }
     return 0;
 }
@@ -57,9 +62,22 @@ static size_t title_at(const struct gt_phases *phases, const struct titles *titl
             high = middle;
     }
     while (low > 0 && phases->interval[low - 1].node == node && titles->latest[low - 1] > time)
-        if (phases->interval[--low].end > time)
+        if (end_of(&phases->interval[--low]) > time)
             return titles->of_interval[low];
     return SIZE_MAX;
+}
+
+/* The node by whose phases samples of a host are told apart: itself, or the first of the processes that ran on it. */
+static uint32_t node_with_phases(const struct gt_analysis_input *input, const struct gt_phases *phases, uint32_t host)
+{
+    uint32_t first = host;
+    for (size_t i = phases->count; i-- > 0;) {
+        if (phases->interval[i].node == host)
+            return host;
+        if (gt_analysis_is_host(input, host, phases->interval[i].node))
+            first = phases->interval[i].node;
+    }
+    return first;
 }
 
 static void add_row(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_resource *resource,
@@ -84,17 +102,21 @@ static int collect(const struct gt_analysis_input *input, const struct gt_resour
 {
     const struct gt_trace_samples *samples = &input->trace->samples;
     size_t columns = by_phase ? titles->count : 1;
-    int status = 0;
+    uint32_t *node = calloc(resources->count + 1, sizeof *node);
+    int status = node ? 0 : -ENOMEM;
+    for (size_t i = 0; i < resources->count && status >= 0; i++)
+        node[i] = node_with_phases(input, phases, resources->resource[i].node);
     for (size_t i = 0; i < samples->count && status >= 0; i++) {
         uint32_t number = resources->of_series[samples->series[i]];
         const struct gt_resource *resource = &resources->resource[number];
         if (!resource->wanted)
             continue;
-        size_t title = by_phase ? title_at(phases, titles, resource->node, samples->time[i]) : 0;
+        size_t title = by_phase ? title_at(phases, titles, node[number], samples->time[i]) : 0;
         if (title != SIZE_MAX)
             status = gt_numbers_add(&values[number * columns + title],
                                     gt_resource_value(input, resource, samples->value[i]));
     }
+    free(node);
     return status;
 }
 

@@ -122,15 +122,18 @@ static bool is_profiler(struct gt_span name)
     return gt_span_is(name, "cprofile") || gt_span_is(name, "cProfile") || gt_span_is(name, "pyinstrument");
 }
 
-static int keep_place(struct gt_reading *reading, const char *path, struct gt_trace_profile *profile)
+static int keep_place(struct gt_reading *reading, const char *path, bool below_node, struct gt_trace_profile *profile)
 {
     struct gt_span framework = {0};
     int status = 0;
-    if (is_profiler(gt_path_part(path, 3))) {
-        status = gt_names_node(reading, gt_path_part(path, 2));
-        framework = gt_path_part(path, 4);
-    } else if (is_profiler(gt_path_part(path, 2))) {
+    struct gt_span above = gt_path_part(path, 2);
+    if (is_profiler(above)) {
         framework = gt_path_part(path, 3);
+    } else if (is_profiler(gt_path_part(path, 3))) {
+        status = gt_names_node(reading, above);
+        framework = gt_path_part(path, 4);
+    } else if (below_node) { /* taken out of SMDebug's tree */
+        status = gt_names_node(reading, above);
     }
     if (status < 0 || !framework.text)
         return status;
@@ -147,7 +150,8 @@ int gt_names_profile(struct gt_reading *reading, const char *path, struct gt_tra
     if (!folder.text)
         return 0;
     struct gt_span first = take(&rest, '_');
-    if (read_moment(first, &start) && rest.text && read_moment(rest, &end)) {
+    bool is_new = read_moment(first, &start) && rest.text && read_moment(rest, &end);
+    if (is_new) {
         status = keep_moment(reading, &start, -1, &profile->start_mode, &profile->start_step, &profile->start_phase,
                              &profile->start);
         if (status >= 0)
@@ -157,7 +161,7 @@ int gt_names_profile(struct gt_reading *reading, const char *path, struct gt_tra
         status = read_old_folder(reading, folder, profile);
     }
     if (status >= 0)
-        status = keep_place(reading, path, profile);
+        status = keep_place(reading, path, is_new, profile);
     struct gt_trace_file *file = gt_reading_file(reading);
     profile->node = file->node;
     if (profile->start > -GT_TRACE_EVER && profile->end < GT_TRACE_EVER) {
