@@ -175,6 +175,7 @@ struct event_table {
     bool of_loader, tid_is_number, pid_is_number;
 };
 
+/* What a file gives no thread for has the number of its track, which does not change from reading to reading. */
 static uint32_t tid_of(const struct gt_trace *trace, size_t event)
 {
     return trace->track[trace->events.track[event]].tid;
@@ -193,10 +194,17 @@ static bool is_number(const struct gt_trace *trace, uint32_t string)
     return length && length < 18 && strspn(text + (*text == '-'), "0123456789") + (*text == '-') == length;
 }
 
-static void put_id(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string, bool as_number)
+static bool is_thread(const struct gt_trace *trace, uint32_t string)
 {
+    return !*gt_trace_text(trace, string) || is_number(trace, string);
+}
+
+static void put_id(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string, bool as_number,
+                   uint32_t track)
+{
+    const char *text = gt_trace_text(trace, string);
     if (as_number)
-        gt_dataset_integer(data, strtoll(gt_trace_text(trace, string), NULL, 10));
+        gt_dataset_integer(data, *text ? strtoll(text, NULL, 10) : track);
     else
         put_string(data, trace, string);
 }
@@ -234,8 +242,8 @@ static void put_event(struct gt_dataset *data, const struct gt_profile *profile,
     if (table->of_loader)
         put_us(data, end - start);
     else
-        put_id(data, trace, tid_of(trace, event), table->tid_is_number);
-    put_id(data, trace, pid_of(trace, event), table->pid_is_number);
+        put_id(data, trace, tid_of(trace, event), table->tid_is_number, events->track[event]);
+    put_id(data, trace, pid_of(trace, event), table->pid_is_number, 0);
     put_string(data, trace, events->name[event]);
     gt_dataset_integer(data, gt_profile_step(trace, event));
     if (table->of_loader)
@@ -252,7 +260,7 @@ static struct gt_dataset *dataset_of(const struct gt_profile *profile, struct ev
     struct gt_dataset *data = gt_dataset_new();
     table->tid_is_number = table->pid_is_number = true;
     for (size_t i = 0; i < count; i++) {
-        table->tid_is_number = table->tid_is_number && is_number(profile->trace, tid_of(profile->trace, order[i]));
+        table->tid_is_number = table->tid_is_number && is_thread(profile->trace, tid_of(profile->trace, order[i]));
         table->pid_is_number = table->pid_is_number && is_number(profile->trace, pid_of(profile->trace, order[i]));
     }
     for (size_t i = 0; i < table->columns; i++) {

@@ -312,6 +312,26 @@ def test_use_by_phase(analysis):
     assert len(analysis.get_utilization_stats(by=StatsBy.TRAINING_PHASE, phase=["no such"])) == 0
 
 
+def test_samples_of_a_host_go_with_the_phases_of_its_ranks(tmp_path):
+    write_system(tmp_path, [(i / 10, "cpu", "cpu0", "CPUUtilization", 5 + 9 * i) for i in range(11)])
+    for rank in (0, 1):
+        write_timeline(tmp_path, steps("TRAIN", [200_000, 300_000], 90_000 + rank), node=f"{rank}-algo-1")
+    frame = PandasFrame(tmp_path)
+    analysis = PandasFrameAnalysis(frame.get_all_system_metrics(), frame.get_all_framework_metrics())
+    assert rows(analysis.get_utilization_stats(by=StatsBy.TRAINING_PHASE), "nodeID", "Training_phase",
+                "utilization_mean") == [("algo-1", f"Before {TRAIN}", 9.5), ("algo-1", TRAIN, 27.5),
+                                        ("algo-1", f"After {TRAIN}", 68)]
+    assert rows(analysis.get_training_phase_intervals(), "nodeID", "start_time_us", "end_time_us")[:3] == [
+        ("algo-1-0", 10_000_000, 10_199_999), ("algo-1-0", 10_200_000, 10_390_000), ("algo-1-0", 10_390_001, 11_000_000)]
+    other = profiler.load(tmp_path).utilization(by="phase")
+    assert other["utilization"]["mean"] == [9.5, 27.5, 68]
+
+
+def test_threads_that_files_do_not_name_have_small_numbers(job):
+    ids = PandasFrame(job).get_all_framework_metrics()["tid"]
+    assert ids.dtype == "int64" and set(ids) == set(range(8))
+
+
 def test_no_samples_no_rows(job):
     frame = PandasFrame(job)
     empty = PandasFrameAnalysis(frame.get_all_system_metrics(["none"]), frame.get_all_framework_metrics())
@@ -394,7 +414,7 @@ def test_a_report_in_every_form(job):
     assert list(report.to_pandas()["process"]) == report["steps"]["process"]
     assert "algo-1" in str(report) and "<iframe" in report._repr_html_() and report.render("csv")
     polars = pytest.importorskip("polars")
-    assert polars.from_arrow(report)["node"].to_list() == report["steps"]["node"]
+    assert polars.DataFrame(report)["node"].to_list() == report["steps"]["node"]
 
 
 def test_windows(job):

@@ -21,7 +21,7 @@ _EVERYTHING = (-(2 ** 63), 2 ** 63 - 1, False, None, False)
 class Report:
     """What an analysis found: tables by name, a text, a page.
 
-    `report["steps"]` is a `Table`; `pyarrow.table(report)` and `polars.from_arrow(report)` take the first one.
+    `report["steps"]` is a `Table`; `pyarrow.table(report)` and `polars.DataFrame(report)` take the first one.
 
     Attributes:
         tables: Every table by its name, the most important one first.

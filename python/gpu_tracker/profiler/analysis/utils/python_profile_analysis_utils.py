@@ -239,4 +239,4 @@ def statistics_of(profile: _core.Profile, stats: Iterable[StepPythonProfileStats
     callees: Sequence[int] = callers["function"]
     for callee, caller, *row in zip(callees, callers["caller"], *(callers[name] for name in figures)):
         found[keys[callee]][4][keys[caller]] = tuple(row)
-    return pstats.Stats(_Stats(found))  # type: ignore[arg-type]
+    return pstats.Stats(_Stats(found)) if found else pstats.Stats()  # type: ignore[arg-type]
