@@ -143,6 +143,12 @@ build/frameworks/installed: tools/requirements-frameworks.txt
 	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
+# Scraped by a real Prometheus, which make test does only where one is installed: the package is large, and starts a service.
+test-prometheus: test-dependencies
+	@tools/install-dependencies prometheus
+	@$(MAKE) -s all
+	@$(PYTHON) -m pytest -q -p no:cacheprovider test/cli/test_prometheus.py
+
 # Only the unit tests, only the release build.
 check: all unit
 	@python3 tools/run-tests unit

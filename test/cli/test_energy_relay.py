@@ -137,6 +137,28 @@ def test_it_keeps_no_privilege(relay):
 
 
 @as_root
+def test_it_need_not_be_root(gpu_tracker, place, counter):
+    """As the unit for systemd has it: a user of its own, with the capabilities that opening the counters takes."""
+    program, run = place / "gpu-tracker", place / "run"
+    shutil.copy(gpu_tracker, program)
+    program.chmod(0o755)
+    run.mkdir()
+    os.chown(run, 65534, 65534)
+    capabilities = "+dac_read_search"
+    relay = subprocess.Popen([*NOBODY, "--inh-caps", capabilities, "--ambient-caps", capabilities, program,
+                              "energy-relay", "--root", counter.root, "--socket", run / "energy.sock"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert relay.stdout.readline() == f"{run}/energy.sock\n", relay.stderr.read()
+    status = pathlib.Path(f"/proc/{relay.pid}/status").read_text()
+    assert re.search(r"CapEff:\s+0+\n", status) and re.search(r"CapPrm:\s+0+\n", status)
+    with connect(run / "energy.sock") as client:
+        assert b"cpu_energy=" in ask(client)
+    relay.terminate()
+    assert relay.communicate(timeout=20) == ("", "") and relay.returncode == 0
+    assert not (run / "energy.sock").exists()
+
+
+@as_root
 def test_who_is_not_of_the_group_is_told(gpu_tracker, relay, place):
     _, path = relay("--user", "nobody", "--group", "daemon")
     job = run_as_nobody(gpu_tracker, place, path, "true")

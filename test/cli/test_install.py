@@ -1,6 +1,7 @@
 """make install: what it puts where, and that C and C++ programs build against it through pkg-config."""
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -37,6 +38,20 @@ def prefix(tmp_path_factory):
     place = tmp_path_factory.mktemp("prefix")
     output("make", "-s", "install", f"PREFIX={place}", cwd=ROOT)
     return place
+
+
+def test_units_for_systemd(prefix, tmp_path):
+    units = sorted((prefix / "lib/systemd/system").iterdir())
+    assert [unit.name for unit in units] == ["gpu-tracker-energy-relay.service", "gpu-tracker-serve.service"]
+    for unit in units:
+        [start] = [line for line in unit.read_text().splitlines() if line.startswith("ExecStart=")]
+        words = start.removeprefix("ExecStart=").split()
+        assert words[0] == str(prefix / "bin/gpu-tracker")
+        assert "--help" in output(words[0], words[1], "--help")
+    if shutil.which("systemd-analyze"):
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True,
+                              check=False)
+        assert not [line for line in done.stderr.splitlines() if "gpu-tracker-" in line], done.stderr
 
 
 def test_installed_program_and_documents(prefix):
