@@ -14,6 +14,8 @@
 #include "collect/availability.h"
 #include "collect/energy_relay.h"
 
+extern const struct gt_collector_type gt_collector_relay;
+
 /* A relay that does not answer holds up a sample so long, and is left alone afterwards. */
 enum { PATIENCE_MS = 50 };
 static const int64_t AGAIN_NS = GT_SECOND;
@@ -23,7 +25,6 @@ struct state {
     const struct gt_clock *clock;
     int fd; /* negative: not connected */
     int64_t again_ns;
-    bool is_decided;
     bool is_wanted[GT_RELAY_FIGURES];
     struct gt_relay_answer last;
     double joules[GT_RELAY_FIGURES];
@@ -87,10 +88,22 @@ static int explain(struct gt_availability *availability, const char *path, int s
     }
 }
 
+/* Only what no collector before could read. */
+static void claim(struct state *state, struct gt_frame *frame)
+{
+    bool any = false;
+    for (int k = 0; k < GT_RELAY_FIGURES; k++) {
+        state->is_wanted[k] = state->last.has[k] && gt_frame_claim(frame, gt_relay_metrics[k], &gt_collector_relay);
+        any |= state->is_wanted[k];
+    }
+    if (!any)
+        disconnect(state);
+    state->again_ns = any ? 0 : INT64_MAX;
+}
+
 static int relay_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                       struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
     const char *given = gt_collect_library(options, "energy-relay"), *path = given ? given : GT_RELAY_SOCKET;
     *ret = NULL;
     *availability = (struct gt_availability){.source = "energy relay"};
@@ -118,6 +131,7 @@ static int relay_open(void **ret, const struct gt_collect_options *options, stru
                      gt_metrics[gt_relay_metrics[k]].name);
     }
     snprintf(availability->source, sizeof availability->source, "energy relay at %.100s", path);
+    claim(state, frame);
     *ret = state;
     return 0;
 }
@@ -137,26 +151,12 @@ static void advance(struct state *state, const struct gt_relay_answer *answer)
     state->last.instance = answer->instance;
 }
 
-/* Which of the collectors gives a figure is settled at the first sample. */
-static void decide(struct state *state, const struct gt_frame *frame)
-{
-    bool any = false;
-    for (int k = 0; k < GT_RELAY_FIGURES; k++)
-        any |= state->is_wanted[k] = isnan(frame->system[gt_relay_metrics[k]]);
-    state->is_decided = true;
-    if (!any)
-        disconnect(state);
-    state->again_ns = any ? 0 : INT64_MAX;
-}
-
 static int relay_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
 {
     (void)error;
     struct state *state = opaque;
     struct gt_relay_answer answer;
     int64_t now = gt_clock_monotonic(state->clock);
-    if (!state->is_decided)
-        decide(state, frame);
     if (state->fd < 0 && now >= state->again_ns)
         state->fd = connect_to(&state->address);
     if (state->fd < 0 || ask(state->fd, &answer) < 0) {
@@ -184,6 +184,7 @@ static void relay_describe(const void *opaque, char *text, size_t size)
 const struct gt_collector_type gt_collector_relay = {
     .name = "relay",
     .help = "energy of the processors from an energy relay, where this user may not read the counters",
+    .claims = true,
     .metrics = gt_relay_metrics,
     .metric_count = GT_RELAY_FIGURES,
     .open = relay_open,

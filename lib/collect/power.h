@@ -1,0 +1,16 @@
+/* Power that is added up to energy, where nothing counts energy itself. */
+#ifndef GT_COLLECT_POWER_H
+#define GT_COLLECT_POWER_H
+
+#include <stdint.h>
+
+struct gt_power_integral {
+    double joules;
+    double watts; /* of the last reading; NaN before the first: set it so */
+    int64_t last_ns;
+};
+
+/* Joules since the first reading, by the trapezoidal rule. NaN in, NaN out, and the next reading covers the gap. */
+double gt_power_integrate(struct gt_power_integral *integral, int64_t now_ns, double watts);
+
+#endif

@@ -1,0 +1,203 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/gpu_machine.h"
+
+extern const struct gt_collector_type gt_collector_hwmon, gt_collector_battery;
+
+static int begin(void **state)
+{
+    static struct gpu_machine machine;
+    gpu_machine_begin(&machine);
+    *state = &machine;
+    return 0;
+}
+
+static int end(void **state)
+{
+    gpu_machine_end(*state);
+    return 0;
+}
+
+static void sensor(struct gpu_machine *machine, int number, const char *file, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "sys/class/hwmon/hwmon%d/%s", number, file);
+    gpu_machine_file(machine, path, "%s\n", text);
+}
+
+static void supply(struct gpu_machine *machine, const char *name, const char *file, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "sys/class/power_supply/%s/%s", name, file);
+    gpu_machine_file(machine, path, "%s\n", text);
+}
+
+static double collect(struct gpu_machine *machine, double seconds, enum gt_metric_id metric)
+{
+    gt_values_clear(machine->frame.system);
+    assert_int_equal(gpu_machine_collect(machine, seconds), 0);
+    return machine->frame.system[metric];
+}
+
+static void grace_meter(struct gpu_machine *machine, int number, const char *label, const char *microwatts)
+{
+    sensor(machine, number, "name", "power_meter");
+    sensor(machine, number, "power1_oem_info", label);
+    sensor(machine, number, "power1_average_interval", "50");
+    sensor(machine, number, "power1_average", microwatts);
+}
+
+static void sockets_of_amd_are_added_and_not_their_cores(void **state)
+{
+    struct gpu_machine *machine = *state;
+    sensor(machine, 0, "name", "amd_energy");
+    sensor(machine, 0, "energy1_label", "Ecore000");
+    sensor(machine, 0, "energy1_input", "1000000");
+    sensor(machine, 0, "energy2_label", "Esocket0");
+    sensor(machine, 0, "energy2_input", "5000000");
+    sensor(machine, 0, "energy3_label", "Esocket1");
+    sensor(machine, 0, "energy3_input", "7000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+    sensor(machine, 0, "energy1_input", "31000000");
+    sensor(machine, 0, "energy2_input", "65000000");
+    sensor(machine, 0, "energy3_input", "27000000");
+    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 60 + 20, 1e-9);
+    assert_true(isnan(machine->frame.system[GT_CORE_ENERGY]));
+    sensor(machine, 0, "energy2_input", "");
+    assert_true(isnan(collect(machine, 1, GT_CPU_ENERGY)));
+    sensor(machine, 0, "energy2_input", "66000000");
+    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 61 + 20, 1e-9);
+}
+
+static void a_module_holds_grace_and_grace_its_cpu(void **state)
+{
+    struct gpu_machine *machine = *state;
+    grace_meter(machine, 0, "Module Power Socket 0", "500000000");
+    grace_meter(machine, 1, "Grace Power Socket 0", "200000000");
+    grace_meter(machine, 2, "CPU Power Socket 0", "90000000");
+    grace_meter(machine, 3, "SysIO Power Socket 0", "40000000");
+    grace_meter(machine, 4, "Grace Power Socket 1", "100000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+    assert_float_equal(machine->availability.refresh, 0.05, 1e-9);
+    grace_meter(machine, 1, "Grace Power Socket 0", "300000000");
+    assert_float_equal(collect(machine, 2, GT_CPU_ENERGY), 500 + 200, 1e-6);
+    assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
+    assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
+    char text[200];
+    machine->type->describe(machine->state, text, sizeof text);
+    assert_non_null(strstr(text, "average of 0.05 s"));
+}
+
+static void the_cpu_rail_stands_for_the_socket_where_there_is_no_other(void **state)
+{
+    struct gpu_machine *machine = *state;
+    grace_meter(machine, 0, "CPU Power Socket 0", "90000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
+    assert_true(isnan(machine->frame.system[GT_CORE_ENERGY]));
+}
+
+static void one_acpi_meter_is_the_platform_and_several_are_nothing(void **state)
+{
+    struct gpu_machine *machine = *state;
+    sensor(machine, 0, "name", "power_meter");
+    sensor(machine, 0, "power1_average", "250000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+    assert_float_equal(collect(machine, 4, GT_PLATFORM_ENERGY), 1000, 1e-6);
+    sensor(machine, 0, "power1_average", "4294967295000000"); /* all ones: no reading */
+    assert_true(isnan(collect(machine, 1, GT_PLATFORM_ENERGY)));
+    sensor(machine, 0, "power1_average", "250000000");
+    assert_float_equal(collect(machine, 1, GT_PLATFORM_ENERGY), 1500, 1e-6);
+    sensor(machine, 1, "name", "power_meter");
+    sensor(machine, 1, "power1_average", "100000000");
+    machine->frame.owner[GT_PLATFORM_ENERGY] = NULL;
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_BROKEN);
+}
+
+static void a_figure_that_another_has_is_left_to_it(void **state)
+{
+    struct gpu_machine *machine = *state;
+    sensor(machine, 0, "name", "ibmaem");
+    sensor(machine, 0, "energy1_input", "1000000");
+    assert_true(gt_frame_claim(&machine->frame, GT_PLATFORM_ENERGY, &gt_collector_battery));
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
+    machine->frame.owner[GT_PLATFORM_ENERGY] = NULL;
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+    assert_true(isnan(collect(machine, 1, GT_PLATFORM_ENERGY))); /* it stands still */
+    sensor(machine, 0, "energy1_input", "301000000");
+    assert_float_equal(collect(machine, 1, GT_PLATFORM_ENERGY), 300, 1e-6);
+}
+
+static void sensors_nobody_knows_are_named_and_not_counted(void **state)
+{
+    struct gpu_machine *machine = *state;
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
+    sensor(machine, 0, "name", "i915");
+    sensor(machine, 0, "energy1_input", "1000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
+    assert_null(strstr(machine->availability.reason, "i915"));
+    sensor(machine, 1, "name", "newchip");
+    sensor(machine, 1, "energy1_input", "1000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
+    assert_non_null(strstr(machine->availability.reason, "newchip"));
+}
+
+static void a_battery_counts_while_it_discharges(void **state)
+{
+    struct gpu_machine *machine = *state;
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_ABSENT);
+    supply(machine, "AC", "type", "Mains");
+    supply(machine, "hid-mouse", "type", "Battery");
+    supply(machine, "hid-mouse", "scope", "Device");
+    supply(machine, "hid-mouse", "status", "Discharging");
+    supply(machine, "hid-mouse", "power_now", "9000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_ABSENT);
+    supply(machine, "BAT0", "type", "Battery");
+    supply(machine, "BAT0", "status", "Full");
+    supply(machine, "BAT0", "power_now", "12000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_ABSENT);
+    assert_non_null(strstr(machine->availability.reason, "mains"));
+    supply(machine, "BAT0", "status", "Discharging");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_READY);
+    assert_float_equal(collect(machine, 10, GT_PLATFORM_ENERGY), 120, 1e-6);
+    supply(machine, "BAT0", "status", "Charging");
+    assert_true(isnan(collect(machine, 10, GT_PLATFORM_ENERGY)));
+    supply(machine, "BAT0", "status", "Discharging"); /* what was drawn from mains in between is not known */
+    assert_true(isnan(collect(machine, 10, GT_PLATFORM_ENERGY)));
+}
+
+static void current_times_voltage_is_power(void **state)
+{
+    struct gpu_machine *machine = *state;
+    supply(machine, "BAT0", "type", "Battery");
+    supply(machine, "BAT0", "status", "Discharging");
+    supply(machine, "BAT0", "current_now", "-1500000");
+    supply(machine, "BAT0", "voltage_now", "12000000");
+    supply(machine, "BAT1", "type", "Battery");
+    supply(machine, "BAT1", "status", "Not charging");
+    supply(machine, "BAT1", "power_now", "5000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_READY);
+    assert_float_equal(collect(machine, 2, GT_PLATFORM_ENERGY), 36, 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        TEST(sockets_of_amd_are_added_and_not_their_cores),
+        TEST(a_module_holds_grace_and_grace_its_cpu),
+        TEST(the_cpu_rail_stands_for_the_socket_where_there_is_no_other),
+        TEST(one_acpi_meter_is_the_platform_and_several_are_nothing),
+        TEST(a_figure_that_another_has_is_left_to_it),
+        TEST(sensors_nobody_knows_are_named_and_not_counted),
+        TEST(a_battery_counts_while_it_discharges),
+        TEST(current_times_voltage_is_power),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
