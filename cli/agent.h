@@ -32,7 +32,8 @@ enum agent_request {
 struct agent_window {
     double gpu_ram;      /* bytes, of the tracked process, now */
     double gpu_ram_peak; /* bytes, the largest sample of the window */
-    double energy;       /* joules of the processors, the memory and the GPUs, those that tell, since tracking began */
+    /* Joules of the processors, the memory and the GPUs, those that tell, since tracking began, and whose they are. */
+    double energy, job, other, idle, unattributed;
 };
 
 /* Returns the exit status. */

@@ -176,10 +176,11 @@ static PyObject *ready_of(struct sampler *sampler, const char *data, size_t leng
 
 static PyObject *window_of(const char *data, size_t length)
 {
-    struct agent_window window = {NAN, NAN, NAN};
+    struct agent_window window = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (length == sizeof window)
         memcpy(&window, data, sizeof window);
-    return Py_BuildValue("(s(ddd))", "window", window.gpu_ram, window.gpu_ram_peak, window.energy);
+    return Py_BuildValue("(s(dd(ddddd)))", "window", window.gpu_ram, window.gpu_ram_peak, window.energy, window.job,
+                         window.other, window.idle, window.unattributed);
 }
 
 static PyObject *error_of(const char *data, size_t length)

@@ -28,6 +28,15 @@ def _row(cells: list[str], tag: str = "td") -> str:
     return "<tr>" + "".join(f'<{tag} style="{_STYLE}">{cell}</{tag}>' for cell in cells) + "</tr>"
 
 
+def _shares(cell: Any) -> str:
+    """Whose joules these were."""
+    if cell.shares is None:
+        return ""
+    _, job, other, idle, unattributed = cell.shares
+    return (f" = {job:.1f} J this tree + {other:.1f} J other processes + {idle:.1f} J idle + {unattributed:.1f} J "
+            "unattributed")
+
+
 class CellReport:
     """One cell."""
 
@@ -44,7 +53,7 @@ class CellReport:
             return " | ".join([*parts, *([energy] if energy else []), seconds]) + _where(cell)
         lines = [f"RAM: Consumed Peaked  Used Total  in {seconds}{_where(cell)}"]
         lines += [f"{title}: {values[0]:>8} {values[1]:>6} {values[2]:>6} MB" for title, values in memory]
-        return "\n".join(lines + ([f"Energy: {energy}"] if energy else []))
+        return "\n".join(lines + ([f"Energy: {energy}{_shares(cell)}"] if energy else []))
 
     def _repr_html_(self) -> str:
         data = self._cell.data
@@ -57,7 +66,7 @@ class CellReport:
             before = values[2] - max(0, values[0])
             bar = _bar([(before, "#bbb"), (max(0, values[0]), "#4a7"), (values[1], "#e94")], values[2] + values[1])
             rows.append(_row([title, *(_number(value) for value in (consumed, peaked)), f"{_number(used)} MB", bar]))
-        energy = "" if self._cell.energy is None else f", {self._cell.energy:.1f} J"
+        energy = "" if self._cell.energy is None else f", {self._cell.energy:.1f} J{_shares(self._cell)}"
         caption = f"{data.time_delta:.3f} s{energy}{_where(self._cell)}"
         return f'<table>{"".join(rows)}<caption style="text-align:left">{caption}</caption></table>'
 

@@ -70,6 +70,24 @@ class Data(NamedTuple):
         return Memory(*self[3:6])
 
 
+class Energy(NamedTuple):
+    """Joules, and whose they were: `total` is the sum of the others.
+
+    Attributes:
+        total: Of the whole machine: its processors, memory and GPUs, those that tell.
+        job: The share of this process and its children.
+        other: That of other processes.
+        idle: What nobody is charged with, because nothing ran.
+        unattributed: What was drawn while it was not known who used the device.
+    """
+
+    total: float
+    job: float
+    other: float
+    idle: float
+    unattributed: float
+
+
 class Cell(NamedTuple):
     """One cell that ran.
 
@@ -79,12 +97,14 @@ class Cell(NamedTuple):
         data: What it used.
         energy: Joules of the whole machine meanwhile: its processors, memory and GPUs, those that tell; None where none
             does.
+        shares: Whose joules these were, an `Energy`.
     """
 
     number: int | None
     start: float
     data: Data
     energy: float | None
+    shares: Energy | None = None
 
 
 class _Moment(NamedTuple):
@@ -94,7 +114,7 @@ class _Moment(NamedTuple):
     ram_peak: float
     gpu: float
     gpu_peak: float
-    energy: float
+    energy: Energy
     clock: float
     start: float
 
@@ -129,25 +149,24 @@ class _Meter:
         self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
         self.recording = os.path.join(folder, "notebook.sqlite")
         self._history: Sampling | None = self._sampling(_HISTORY_PERIOD, tracking_file=self.recording)
-        self._fast: Sampling | None = None  # the same, or one with a short period where there is GPU memory to watch
-        gpu, _, energy = self._window(self._history)
+        self._fast = self._history  # or one with a short period where there is GPU memory to watch
+        gpu, _, _ = self._window(self._history)
         if not math.isnan(gpu):
             self._fast = self._sampling(_GPU_PERIOD)
-        elif not math.isnan(energy):
-            self._fast = self._history
 
     @staticmethod
     def _sampling(period: float, **options: Any) -> Sampling:
         return Sampling(os.getpid(), {"sleep_time": period, "memory": "rss", **options}, lambda sentence: None)
 
-    def _window(self, sampling: Sampling | None) -> tuple[float, float, float]:
+    def _window(self, sampling: Sampling | None) -> tuple[float, float, Energy]:
         """NaN when the sampler is gone: the notebook goes on."""
         try:
             if sampling is not None and sampling.owner == os.getpid():
-                return sampling.window()
+                gpu, peak, energy = sampling.window()
+                return gpu, peak, Energy(*energy)
         except (EOFError, TimeoutError):
             pass
-        return math.nan, math.nan, math.nan
+        return math.nan, math.nan, Energy(*[math.nan] * 5)
 
     def _clean(self) -> None:
         if self._gc_collect:
@@ -155,7 +174,7 @@ class _Meter:
             if (torch := _torch()) is not None:
                 torch.cuda.empty_cache()
 
-    def _read(self) -> tuple[float, float, float]:
+    def _read(self) -> tuple[float, float, Energy]:
         """As `Sampling.window`; what PyTorch knows counts as well, and alone where the driver does not tell."""
         gpu, peak, energy = self._window(self._fast)
         if (torch := _torch()) is not None:
@@ -289,9 +308,10 @@ class IPyGPULogger:
         self._show(cell)
 
     def _add(self, before: _Moment, after: _Moment, number: int | None) -> Cell:
-        energy = after.energy - before.energy
+        energy = Energy(*(last - first for first, last in zip(before.energy, after.energy)))
         self.data = _data(before, after)
-        cell = Cell(number, before.start, self.data, None if math.isnan(energy) else energy)
+        measured = not math.isnan(energy.total)
+        cell = Cell(number, before.start, self.data, energy.total if measured else None, energy if measured else None)
         self.cells.append(cell)
         return cell
 

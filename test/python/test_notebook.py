@@ -321,16 +321,35 @@ def energy_counter(tmp_path):
     return tmp_path / "root", zone / "energy_uj"
 
 
+# A counter that stands still is none: this one creeps.
+COUNTING = """
+import threading, time
+joules = [5000000]
+def count():
+    while True:
+        joules[0] += 1
+        with open("{counter}", "r+") as file:
+            file.write(str(joules[0]))
+        time.sleep(0.002)
+threading.Thread(target=count, daemon=True).start()
+"""
+
+
 def test_energy(notebook, energy_counter):
     root, counter = energy_counter
     _, first, second, table, without = notebook(
-        FAKE_ROOT.format(root=root) + START,
-        f"open({str(counter)!r}, 'w').write('8500000')\nNone",
-        f"open({str(counter)!r}, 'w').write('12500000')\nNone",
+        FAKE_ROOT.format(root=root) + COUNTING.format(counter=str(counter)) + START,
+        "joules[0] += 3500000; time.sleep(0.1); None",
+        "joules[0] += 4000000; time.sleep(0.1); None",
         "logger.table()",
         "logger.stop(); sampling._core.command_line = command_line; logger.start(); None")
-    assert first["text/plain"].splitlines()[-1] == "Energy: 3.5 J" and ", 3.5 J" in first["text/html"]
-    assert second["text/plain"].splitlines()[-1] == "Energy: 4.0 J"
+    energy = first["text/plain"].splitlines()[-1]
+    assert energy.startswith("Energy: 3.5 J = ") and ", 3.5 J = " in first["text/html"]
+    assert second["text/plain"].splitlines()[-1].startswith("Energy: 4.0 J = ")
+    parts = [float(part.split()[0]) for part in energy.split(" = ")[1].split(" + ")]
+    assert [part.split(" J ")[1] for part in energy.split(" = ")[1].split(" + ")] == [
+        "this tree", "other processes", "idle", "unattributed"]
+    assert sum(parts) == pytest.approx(3.5, abs=0.2)
     lines = table["text/plain"].splitlines()
     assert lines[0].endswith("joules") and lines[1].endswith(" 3.500") and " 4.000" in lines[2]
     assert without == {}
