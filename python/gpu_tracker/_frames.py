@@ -31,16 +31,17 @@ def has_pandas() -> bool:
 
 
 def _column(table: Table, name: str) -> Any:
-    """Numbers as an array; of texts that repeat each is one object."""
+    """One column as a Series, so that what it is made of is gone before the next. Texts that repeat are one object each."""
+    module = pandas()
     found = table._bytes(name)
     if found is None:
-        return table[name]
+        return module.Series(table[name], dtype=None if len(table) else object)
     import numpy  # pandas needs it anyway
 
     values = numpy.frombuffer(found[1], found[0])
     if found[0] != "i4":
-        return values.copy()
-    return numpy.array([*table._choices(name), None], dtype=object)[values]
+        return module.Series(values.copy(), copy=False)
+    return module.Series(numpy.array([*table._choices(name), None], dtype=object)[values])
 
 
 def portable(value: Any) -> Any:

@@ -27,7 +27,8 @@ def test_the_tutorial_runs(python):
     assert any(re.fullmatch(r"\d+ double", line) for line in lines)
 
 
-@pytest.mark.parametrize("page", ["python.md", "coming-from-gpu_tracker.md", "coming-from-ipygpulogger.md"])
+@pytest.mark.parametrize("page", ["python.md", "coming-from-gpu_tracker.md", "coming-from-ipygpulogger.md",
+                                  "coming-from-smdebug.md", "profile.md"])
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "docs" / page).read_text()):
         assert (ROOT / "docs" / target).exists(), target

@@ -6,6 +6,7 @@ import pytest
 from smdebug_folder import BASE, MINUTE, steps, write_job, write_system, write_timeline
 
 pandas = pytest.importorskip("pandas")
+pytestmark = pytest.mark.sanitize
 
 from gpu_tracker import Table, profiler  # noqa: E402
 from gpu_tracker.profiler.analysis.utils.pandas_data_analysis import (  # noqa: E402

@@ -7,6 +7,7 @@ import pytest
 from smdebug_folder import BASE, steps, write_job, write_system, write_timeline
 
 pandas = pytest.importorskip("pandas")
+pytestmark = pytest.mark.sanitize
 
 from gpu_tracker.profiler.analysis.utils.merge_timelines import MergedTimeline, MergeUnit  # noqa: E402
 from gpu_tracker.profiler.analysis.utils.profiler_data_to_pandas import PandasFrame  # noqa: E402

@@ -8,6 +8,7 @@ import pytest
 from smdebug_folder import BASE
 
 pandas = pytest.importorskip("pandas")
+pytestmark = pytest.mark.sanitize
 
 from gpu_tracker.profiler import (  # noqa: E402
     Metrics,
