@@ -4,15 +4,14 @@
  * returned. Queue of a stream: pieces of work whose call has begun and that have not begun on the GPU themselves. CUDA lets 1024
  * wait; from then on the call blocks (what Holistic Trace Analysis measured, and takes as MAX_QUEUE): blocked time is that
  * during which a queue is so long. */
+#include "analyse/launches.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/gpu_spans.h"
 #include "analyse/lists.h"
-
-enum { FULL_QUEUE = 1024 };
 
 struct launches {
     struct gt_spans spans; /* of GPU work, by node, device and stream */
@@ -57,63 +56,77 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
 
 /* ---- queues ---- */
 
-struct change {
-    int64_t time;
-    int by;
-};
-
 /* What leaves at a moment leaves before something else comes. */
 static int compare_changes(const void *a, const void *b)
 {
-    const struct change *x = a, *y = b;
+    const struct gt_launch_change *x = a, *y = b;
     return x->time != y->time ? (x->time > y->time) - (x->time < y->time) : x->by - y->by;
 }
 
-struct queue {
-    int64_t longest, length, first, last, blocked;
-    double area; /* length times ns */
-};
-
-static struct queue walk(const struct change *change, size_t count, struct gt_node *series, int line,
-                         const struct gt_analysis_input *input)
+int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spans *spans, const size_t *call,
+                      size_t from, size_t to, struct gt_launch_change **ret, size_t *ret_count)
 {
-    struct queue queue = {.first = count ? change[0].time : 0};
-    queue.last = count ? change[count - 1].time : 0;
+    struct gt_launch_change *change = malloc((2 * (to - from) + 1) * sizeof *change);
+    size_t count = 0;
+    if (!change)
+        return -ENOMEM;
+    for (size_t i = from; i < to; i++) {
+        if (call[i] == SIZE_MAX)
+            continue;
+        change[count++] = (struct gt_launch_change){input->trace->events.start[call[i]], 1};
+        change[count++] = (struct gt_launch_change){spans->span[i].start, -1};
+    }
+    qsort(change, count, sizeof *change, compare_changes);
+    *ret = change;
+    *ret_count = count;
+    return 0;
+}
+
+struct gt_launch_queue gt_launch_queue(const struct gt_launch_change *change, size_t count,
+                                       void (*take)(void *context, int64_t time, int64_t length), void *context)
+{
+    struct gt_launch_queue queue = {.first = count ? change[0].time : 0, .last = count ? change[count - 1].time : 0};
     for (size_t i = 0; i < count; i++) {
         if (i) {
             int64_t passed = change[i].time - change[i - 1].time;
             queue.area += (double)passed * (double)queue.length;
-            queue.blocked += queue.length >= FULL_QUEUE ? passed : 0;
+            queue.blocked += queue.length >= GT_FULL_QUEUE ? passed : 0;
         }
         queue.length += change[i].by;
         queue.longest = queue.length > queue.longest ? queue.length : queue.longest;
-        if (i + 1 == count || change[i + 1].time != change[i].time)
-            gt_series_point(series, line, gt_analysis_us(input, change[i].time), (double)queue.length);
+        if (take && (i + 1 == count || change[i + 1].time != change[i].time))
+            take(context, change[i].time, queue.length);
     }
     return queue;
+}
+
+struct line {
+    const struct gt_analysis_input *input;
+    struct gt_node *series;
+    int number;
+};
+
+static void add_point(void *context, int64_t time, int64_t length)
+{
+    const struct line *line = context;
+    gt_series_point(line->series, line->number, gt_analysis_us(line->input, time), (double)length);
 }
 
 static int add_queue(const struct gt_analysis_input *input, struct gt_node *table, struct gt_node *series,
                      const struct launches *launches, size_t from, size_t to)
 {
     const struct gt_keyed_span *first = &launches->spans.span[from];
-    struct change *change = malloc((2 * (to - from) + 1) * sizeof *change);
-    size_t count = 0;
-    char title[300];
-    if (!change)
-        return -ENOMEM;
-    for (size_t i = from; i < to; i++) {
-        size_t call = launches->call[i];
-        if (call == SIZE_MAX)
-            continue;
-        change[count++] = (struct change){input->trace->events.start[call], 1};
-        change[count++] = (struct change){launches->spans.span[i].start, -1};
-    }
-    qsort(change, count, sizeof *change, compare_changes);
     const char *node = gt_analysis_text(input, first->key[GT_GPU_NODE]);
     const char *stream = gt_analysis_text(input, first->key[GT_GPU_STREAM]);
+    struct gt_launch_change *change = NULL;
+    size_t count = 0;
+    char title[300];
+    int status = gt_launch_changes(input, &launches->spans, launches->call, from, to, &change, &count);
+    if (status < 0)
+        return status;
     snprintf(title, sizeof title, "%s device %s stream %s", node, gt_gpu_device(input, first), stream);
-    struct queue queue = walk(change, count, series, gt_series_line(series, title, title), input);
+    struct line line = {input, series, gt_series_line(series, title, title)};
+    struct gt_launch_queue queue = gt_launch_queue(change, count, add_point, &line);
     free(change);
     gt_table_text(table, node);
     gt_table_text(table, gt_gpu_device(input, first));

@@ -135,6 +135,24 @@ static int take_distributed(struct gt_reading *reading, struct gt_span value)
     return 0;
 }
 
+/* Kineto's list of GPUs: how much memory there is. */
+static void take_devices(struct gt_trace_file *file, struct gt_span value)
+{
+    struct gt_walk walk, device;
+    struct gt_span each, key, inner;
+    int64_t bytes;
+    if (gt_walk_open(&walk, value) < 0 || *value.text != '[')
+        return;
+    while (gt_walk_element(&walk, &each) > 0) {
+        if (gt_walk_open(&device, each) < 0 || *each.text != '{')
+            continue;
+        while (gt_walk_member(&device, &key, &inner) > 0)
+            if (gt_span_is(key, "totalGlobalMem") && gt_span_decimal(inner, 0, &bytes) >= 0 && bytes > 0 &&
+                (!file->device_bytes || bytes < file->device_bytes))
+                file->device_bytes = bytes;
+    }
+}
+
 static int take_member(void *context, struct gt_span key, struct gt_span value, struct gt_error *error)
 {
     (void)error;
@@ -144,6 +162,8 @@ static int take_member(void *context, struct gt_span key, struct gt_span value, 
         return gt_reading_base(timeline->reading, base, GT_CLOCK_RECORD);
     if (gt_span_is(key, "distributedInfo"))
         return take_distributed(timeline->reading, value);
+    if (gt_span_is(key, "deviceProperties"))
+        take_devices(gt_reading_file(timeline->reading), value);
     return 0;
 }
 

@@ -106,6 +106,7 @@ struct gt_trace_file {
     uint64_t kept;
     uint64_t samples;       /* samples read, before filters */
     uint64_t bytes;         /* of text, inflated */
+    int64_t device_bytes;   /* memory of the smallest GPU that deviceProperties name; 0 not told */
     uint32_t track, tracks; /* its first track, and how many follow one another */
     struct gt_trace_damage damage;
 };
