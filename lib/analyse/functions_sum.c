@@ -222,19 +222,25 @@ struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *inpu
     return caller;
 }
 
+const char *gt_function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text)
+{
+    size_t length = strlen(function);
+    bool bracketed = length > 1 && function[0] == '<' && function[length - 1] == '>';
+    gt_buffer_clear(text);
+    if (strcmp(file, "~") != 0 || line)
+        gt_buffer_printf(text, "%s:%u(%s)", file, line, function);
+    else if (bracketed)
+        gt_buffer_printf(text, "{%.*s}", (int)length - 2, function + 1);
+    else
+        gt_buffer_text(text, function);
+    return text->data;
+}
+
 const char *gt_function_title(const struct gt_analysis_input *input, const struct gt_function_sum *sum,
                               struct gt_buffer *text)
 {
     const char *file = gt_analysis_text(input, sum->key[2]), *function = gt_analysis_text(input, sum->key[3]);
-    gt_buffer_clear(text);
-    if (file && function && strcmp(file, "~") == 0 && sum->key[4] == 0) {
-        size_t length = strlen(function);
-        bool bracketed = length > 1 && function[0] == '<' && function[length - 1] == '>';
-        gt_buffer_printf(text, "{%.*s}", (int)(bracketed ? length - 2 : length), function + bracketed);
-    } else {
-        gt_buffer_printf(text, "%s:%u(%s)", file ? file : "", sum->key[4], function ? function : "");
-    }
-    return text->data;
+    return gt_function_name(file ? file : "", sum->key[4], function ? function : "", text);
 }
 
 void gt_functions_release(struct gt_function_sums *sums)

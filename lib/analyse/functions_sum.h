@@ -44,7 +44,8 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
 /* Who called: callers of one sum, added up caller by caller, to be freed. *count of them; NULL without memory. */
 struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *input, const struct gt_function_sums *sums,
                                             const struct gt_function_sum *callee, size_t *count);
-/* pstats' way: "file:line(function)", and the bare name in braces for what is built in. */
+/* pstats' way: "file:line(function)"; for what is built in, file "~", the bare name, with braces for its angle brackets. */
+const char *gt_function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text);
 const char *gt_function_title(const struct gt_analysis_input *input, const struct gt_function_sum *sum,
                               struct gt_buffer *text);
 void gt_functions_release(struct gt_function_sums *sums);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/functions_sum.h"
 #include "api/dataset.h"
 #include "api/profile.h"
 
@@ -186,20 +187,12 @@ static int collect_callers(const struct gt_trace *trace, const char *const *path
     return 0;
 }
 
-/* pstats' way: the bare name, in braces where it has angle brackets, for what is built in. */
 static void put_name(struct gt_dataset *data, const struct gt_trace *trace, const struct row *row)
 {
-    const char *file = gt_trace_text(trace, row->key[0]), *name = gt_trace_text(trace, row->key[1]);
     struct gt_buffer text = {0};
-    size_t length = strlen(name);
-    bool bracketed = length > 1 && *name == '<' && name[length - 1] == '>';
-    if (strcmp(file, "~") != 0 || row->key[2] != 0)
-        gt_buffer_printf(&text, "%s:%d(%s)", file, (int)row->key[2], name);
-    else if (bracketed)
-        gt_buffer_printf(&text, "{%.*s}", (int)length - 2, name + 1);
-    else
-        gt_buffer_text(&text, name);
-    gt_dataset_text(data, text.data ? text.data : "");
+    const char *name = gt_function_name(gt_trace_text(trace, row->key[0]), row->key[2],
+                                        gt_trace_text(trace, row->key[1]), &text);
+    gt_dataset_text(data, name ? name : "");
     gt_buffer_release(&text);
 }
 
