@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "collect/collector.h"
 #include "collect/energy_relay.h"
 
 /* No finer than this, in time and in energy: docs/energy-relay.md says why. */
 static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;
+/* Counters are refreshed every millisecond. */
+static const long MOVES_NS = 30000000;
 
 extern const struct gt_collector_type gt_collector_relay;
 
@@ -67,6 +70,16 @@ static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
     return relay->count ? 0 : gt_error_set(error, ENXIO, "no energy counter can be read here%s", why);
 }
 
+static void read_all(struct gt_energy_relay *relay)
+{
+    relay->frame.monotonic_ns = gt_clock_monotonic(&relay->clock);
+    relay->frame.real_ns = gt_clock_real(&relay->clock);
+    gt_values_clear(relay->frame.system);
+    gt_values_clear(relay->frame.job);
+    for (size_t i = 0; i < relay->count; i++)
+        relay->source[i].type->collect(relay->source[i].state, &relay->frame, NULL);
+}
+
 int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error)
 {
     struct gt_energy_relay *relay = calloc(1, sizeof *relay);
@@ -77,6 +90,11 @@ int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root,
     int status = gt_root_open(&relay->root, machine_root, error);
     if (status >= 0)
         status = open_sources(relay, error);
+    if (status >= 0) { /* a counter has a figure once it was seen to move; the first client is to find one */
+        read_all(relay);
+        nanosleep(&(struct timespec){.tv_nsec = MOVES_NS}, NULL);
+        read_all(relay);
+    }
     relay->answer = (struct gt_relay_answer){.period = PERIOD_S, .quantum = QUANTUM_J};
     if (status >= 0 && getrandom(&relay->answer.instance, sizeof relay->answer.instance, 0) < 0)
         status = gt_error_system(error, errno, "energy relay");
@@ -105,12 +123,8 @@ static void refresh(struct gt_energy_relay *relay)
     int64_t now = gt_clock_monotonic(&relay->clock);
     if (relay->read_ns && (double)(now - relay->read_ns) < PERIOD_S * 1e9)
         return;
-    relay->read_ns = relay->frame.monotonic_ns = now;
-    relay->frame.real_ns = gt_clock_real(&relay->clock);
-    gt_values_clear(relay->frame.system);
-    gt_values_clear(relay->frame.job);
-    for (size_t i = 0; i < relay->count; i++)
-        relay->source[i].type->collect(relay->source[i].state, &relay->frame, NULL);
+    relay->read_ns = now;
+    read_all(relay);
     for (int k = 0; k < GT_RELAY_FIGURES; k++) {
         double joules = relay->frame.system[gt_relay_metrics[k]];
         relay->answer.has[k] = joules >= 0;
