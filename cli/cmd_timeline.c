@@ -14,8 +14,6 @@ static int merge(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     struct gt_trace_request request = request_of(options);
     struct gt_merge_request what = GT_INIT(struct gt_merge_request);
-    if (!options->merged)
-        return say_usage("timeline merge: -o FILE is missing (see gpu-tracker timeline merge --help)");
     int status = output_prepare(&output, options);
     if (status)
         return status;
@@ -51,7 +49,7 @@ static int info(const struct options *options, int count, char **operands)
 
 const struct command command_timeline_merge = {
     .name = "timeline merge",
-    .synopsis = "-o FILE PATH...",
+    .synopsis = "[-o FILE] PATH...",
     .summary = "Merge timelines, metrics and recordings into one Chrome trace",
     .description =
         "Reads files and folders of every format that timeline info names, and writes one trace for ui.perfetto.dev or "
@@ -59,6 +57,8 @@ const struct command command_timeline_merge = {
         "was used less than --low-gpu percent.\n\n"
         "Files that do not say when they began are laid at the begin of the others, unless --align names an event that "
         "happened everywhere at one moment. The first event of the result says how each clock was found.\n\n"
+        "Without -o the file is END_NODE_merged_timeline.json in the current folder, as SMDebug names it: the end in "
+        "microseconds, and the node, or this machine where there are several.\n\n"
         "With --unit step, the events from the begin of step --start up to the begin of step --end are kept. Merging nothing "
         "writes an empty list.",
     .operand = OPERAND_FILE,

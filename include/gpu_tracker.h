@@ -332,7 +332,7 @@ struct gt_merge_request {
     double low_gpu;      /* percent of utilisation below which a GPU is marked; 0: no marks */
     const char *metrics; /* extended regular expression on NAME_DIMENSION_NODE of samples; NULL: all */
     const char *align;   /* an event that happened at one moment everywhere; NULL: clocks as the files tell them */
-    const char *output;  /* .json or .json.gz */
+    const char *output;  /* .json or .json.gz; NULL: END_NODE_merged_timeline.json in the current folder */
     int overwrite;
 };
 

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyse/merge_parts.h"
 #include "base/json_write.h"
@@ -200,11 +202,41 @@ static void write_base(struct gt_merge *merge)
     gt_buffer_text(out, "]}}");
 }
 
+/* The name of the file where none was given, as SMDebug has it: END_NODE_merged_timeline.json, the end in microseconds of what the
+ * window lets in. */
+static int name_output(struct gt_merge *merge, struct gt_error *error)
+{
+    const struct gt_trace *trace = merge->trace;
+    int64_t last = INT64_MIN, end = gt_trace_source_options(merge->source)->end;
+    const char *node = NULL;
+    char host[HOST_NAME_MAX + 1] = "";
+    bool differ = false;
+    for (uint32_t i = 0; i < trace->file_count; i++) {
+        const struct gt_trace_file *file = &trace->file[i];
+        if (file->first > file->last)
+            continue;
+        last = file->last > last ? file->last : last;
+        differ |= !node ? file->node == GT_TRACE_NONE : strcmp(node, gt_trace_text(trace, file->node)) != 0;
+        node = gt_trace_text(trace, file->node);
+    }
+    if (!node || differ)
+        gethostname(host, sizeof host - 1);
+    last = last < end ? last : end;
+    gt_buffer_printf(&merge->name, "%" PRId64 "_%s_merged_timeline.json", last == INT64_MIN ? 0 : last / 1000,
+                     node && !differ ? node : host);
+    if (merge->name.failed)
+        return gt_error_system(error, ENOMEM, "merging");
+    for (char *c = strchr(merge->name.data, '_') + 1; c < strstr(merge->name.data, "_merged_timeline"); c++)
+        *c = *c == '/' || *c == ' ' || *c == '_' ? '-' : *c;
+    merge->output = merge->name.data;
+    return 0;
+}
+
 static int write_file(struct gt_merge *merge, struct gt_error *error)
 {
     const struct gt_merge_options *options = merge->options;
     struct gt_trace_sink sink = {merge, take_file, gt_merge_event, take_sample};
-    int status = gt_merged_file_open(&merge->file, options->output, options->overwrite, error);
+    int status = gt_merged_file_open(&merge->file, merge->output, options->overwrite, error);
     if (status < 0)
         return status;
     struct gt_buffer *out = gt_merged_file_text(merge->file);
@@ -272,7 +304,7 @@ static int report_merge(struct gt_report **ret, const struct gt_merge *merge, st
         return status;
     struct gt_node *root = gt_report_root(*ret);
     bool any = merge->first <= merge->last;
-    gt_report_text(root, "file", "File", merge->options->output);
+    gt_report_text(root, "file", "File", merge->output);
     gt_report_integer(root, "events", "Events", (int64_t)merge->events, "");
     gt_report_integer(root, "counters", "Samples of counters", (int64_t)merge->counters, "");
     gt_report_integer(root, "marks", "Marks of idle GPUs", (int64_t)merge->marks, "");
@@ -297,7 +329,8 @@ static int report_merge(struct gt_report **ret, const struct gt_merge *merge, st
 static int merge_files(struct gt_report **ret, const char *const paths[], size_t count,
                        const struct gt_merge_options *options, const regex_t *metrics, struct gt_error *error)
 {
-    struct gt_merge merge = {.options = options, .metrics = metrics, .first = INT64_MAX, .last = INT64_MIN};
+    struct gt_merge merge = {
+        .options = options, .output = options->output, .metrics = metrics, .first = INT64_MAX, .last = INT64_MIN};
     struct gt_trace_options wide = options->trace; /* the window is chosen once the clocks are known */
     struct gt_report *report = NULL;
     wide.by_step = wide.from_first = false;
@@ -307,6 +340,8 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
     merge.trace = gt_trace_source_trace(merge.source);
     merge.columns = (struct gt_columns_sink){.trace = merge.trace, .options = &wide};
     status = prepare(&merge, error);
+    if (status >= 0 && !merge.output)
+        status = name_output(&merge, error);
     if (status >= 0)
         status = write_file(&merge, error);
     if (status >= 0)
@@ -316,6 +351,7 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
     else
         gt_report_free(report);
     gt_trace_source_close(merge.source);
+    gt_buffer_release(&merge.name);
     free(merge.shift);
     free(merge.clock);
     free(merge.lane);

@@ -11,7 +11,7 @@ struct gt_merge_options {
     double low_gpu;      /* percent of utilisation below which a GPU is marked; 0: no marks */
     const char *metrics; /* extended regular expression on NAME_DIMENSION_NODE; NULL: all */
     const char *align;   /* name of an event that happened everywhere at one moment; NULL: none */
-    const char *output;  /* .json or .json.gz */
+    const char *output;  /* .json or .json.gz; NULL: END_NODE_merged_timeline.json in the current folder */
     bool overwrite;
 };
 

@@ -129,33 +129,64 @@ static bool is_rewritten(struct gt_span key)
     return false;
 }
 
-/* Flows and asynchronous events of two nodes may bear the same id. */
-static void write_id(struct gt_merge *merge, const struct gt_trace_event *event)
+static void write_apart(struct gt_merge *merge, const struct gt_trace_event *event, struct gt_span id)
 {
     struct gt_buffer *out = gt_merged_file_text(merge->file);
-    struct gt_span id = event->item->id;
-    if (!id.text || *id.text == '{')
-        return;
-    gt_buffer_text(out, ", \"id\": ");
-    if (merge->nodes < 2 || event->phase == 'C' || event->phase == 'X') {
-        gt_buffer_append(out, id.text, id.length);
-        return;
-    }
-    id = gt_span_unquoted(id);
     uint32_t file = merge->trace->process[merge->trace->track[event->track].process].file;
+    id = gt_span_unquoted(id);
     gt_buffer_printf(out, "\"%u:", gt_trace_node_of(merge->trace, file));
     gt_buffer_append(out, id.text, id.length);
     gt_buffer_char(out, '"');
 }
 
-static void write_others(struct gt_buffer *out, struct gt_span text)
+/* {"local": 7} counts within a process, and stays; {"global": 7} counts everywhere. */
+static void write_scoped_id(struct gt_merge *merge, const struct gt_trace_event *event)
+{
+    struct gt_buffer *out = gt_merged_file_text(merge->file);
+    struct gt_walk walk;
+    struct gt_span key, value;
+    const char *comma = "";
+    if (gt_walk_open(&walk, event->item->id) < 0)
+        return;
+    gt_buffer_text(out, ", \"id2\": {");
+    while (gt_walk_member(&walk, &key, &value) > 0) {
+        gt_buffer_printf(out, "%s\"%.*s\": ", comma, (int)key.length, key.text);
+        if (gt_span_is(key, "global"))
+            write_apart(merge, event, value);
+        else
+            gt_buffer_append(out, value.text, value.length);
+        comma = ", ";
+    }
+    gt_buffer_char(out, '}');
+}
+
+/* Flows and asynchronous events of two nodes may bear the same id. */
+static void write_id(struct gt_merge *merge, const struct gt_trace_event *event)
+{
+    struct gt_buffer *out = gt_merged_file_text(merge->file);
+    struct gt_span id = event->item->id;
+    bool as_is = merge->nodes < 2 || event->phase == 'C' || event->phase == 'X';
+    if (!id.text || (*id.text == '{' && as_is))
+        return; /* an id2 as it is comes with the other members */
+    if (*id.text == '{') {
+        write_scoped_id(merge, event);
+        return;
+    }
+    gt_buffer_text(out, ", \"id\": ");
+    if (as_is)
+        gt_buffer_append(out, id.text, id.length);
+    else
+        write_apart(merge, event, id);
+}
+
+static void write_others(struct gt_buffer *out, struct gt_span text, bool has_scoped_id)
 {
     struct gt_walk walk;
     struct gt_span key, value;
     if (!text.text || gt_walk_open(&walk, text) < 0)
         return;
     while (gt_walk_member(&walk, &key, &value) > 0) {
-        if (is_rewritten(key))
+        if (is_rewritten(key) || (has_scoped_id && gt_span_is(key, "id2")))
             continue;
         gt_buffer_text(out, ", \"");
         gt_buffer_append(out, key.text, key.length);
@@ -219,10 +250,12 @@ int gt_merge_event(void *context, const struct gt_trace_event *event, struct gt_
         gt_buffer_text(out, ", \"dur\": ");
         gt_merge_time(out, event->duration);
     }
+    size_t before = out->length;
     write_id(merge, event);
+    bool has_scoped_id = out->length > before && *event->item->id.text == '{';
     if (!event->item->text.text && event->item->category.text)
         gt_buffer_printf(out, ", \"cat\": \"%.*s\"", (int)event->item->category.length, event->item->category.text);
-    write_others(out, event->item->text);
+    write_others(out, event->item->text, has_scoped_id);
     if (event->item->args.text) {
         gt_buffer_text(out, ", \"args\": ");
         gt_buffer_append(out, event->item->args.text, event->item->args.length);

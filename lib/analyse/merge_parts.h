@@ -23,6 +23,8 @@ struct gt_merge_process {
 
 struct gt_merge {
     const struct gt_merge_options *options;
+    const char *output; /* where the file goes; from `name` when the options do not tell */
+    struct gt_buffer name;
     const regex_t *metrics; /* NULL: all */
     struct gt_trace_source *source;
     struct gt_trace *trace;

@@ -2,6 +2,7 @@
 import cProfile
 import gzip
 import json
+import socket
 import subprocess
 import sys
 
@@ -94,8 +95,25 @@ def test_nothing_is_overwritten_and_nothing_left_behind(timeline, tmp_path, trac
     assert sorted(path.name for path in tmp_path.iterdir()) == ["merged.out", "trace.json"]
 
 
+def test_the_file_is_named_as_smdebug_names_it(gpu_tracker, tmp_path):
+    """END_NODE_merged_timeline.json in the current folder, which further merges of the folder leave out."""
+    folder = tmp_path / "framework/pevents/2020091312"
+    folder.mkdir(parents=True)
+    for node, names in (("algo-1", ["1600000000000007_algo-1_merged_timeline.json"]),
+                        ("algo-2", ["1600000000000007_algo-1_merged_timeline.json",
+                                    f"1600000000000007_{socket.gethostname()}_merged_timeline.json"])):
+        (folder / f"1600000000000007_{node}_pythontimeline.json").write_text(json.dumps([
+            {"name": "process_name", "ph": "M", "pid": 0, "args": {"start_time_since_epoch_in_micros": 1_600_000_000_000_000}},
+            {"name": "work", "ph": "X", "pid": 0, "ts": 2, "dur": 5}]))
+        done = subprocess.run([gpu_tracker, "timeline", "merge", "."], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert sorted(path.name for path in tmp_path.glob("*.json")) == sorted(names) and names[-1] in done.stdout
+    events = json.loads((tmp_path / names[-1]).read_text())
+    assert sum(event["name"] == "work" for event in events) == 2
+
+
 @pytest.mark.parametrize("words, said", [
-    (["merge", "TRACE"], "-o FILE is missing"),
+    (["merge"], "PATH"),
     (["info"], "PATH"),
     (["info", "/nowhere.json"], "/nowhere.json"),
     (["info", "--start", "soon", "TRACE"], "soon"),

@@ -211,6 +211,38 @@ static void ids_of_two_ranks_are_kept_apart(void **state)
     release(&merged);
 }
 
+/* Local ids belong to a process, which merging keeps apart by its pid; global ones would run into each other. */
+static void scoped_ids_are_kept_apart(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"l\",\"id2\":{\"local\":\"0x1\"},\"pid\":1,\"ts\":5},"
+        "{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"g\",\"id2\":{\"global\":\"0x2\"},\"pid\":1,\"ts\":6}]";
+    trace_write_text(*state, "rank0.json", text);
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    json_t *scopes = json_object_get(first(&merged, "g", "b"), "id2");
+    assert_string_equal(json_string_value(json_object_get(scopes, "global")), "0x2");
+    release(&merged);
+    trace_write_text(*state, "rank1.json", text);
+    merged = merge(*state, *state, EVERYTHING);
+    const char *global[2];
+    size_t found = 0, i;
+    json_int_t pid[2];
+    json_t *event;
+    json_array_foreach (merged.events, i, event) {
+        scopes = json_object_get(event, "id2");
+        if (json_object_get(scopes, "local")) {
+            assert_string_equal(json_string_value(json_object_get(scopes, "local")), "0x1");
+            pid[found] = json_integer_value(json_object_get(event, "pid"));
+        } else if (scopes) {
+            global[found++] = json_string_value(json_object_get(scopes, "global"));
+        }
+    }
+    assert_int_equal(found, 2);
+    assert_string_not_equal(global[0], global[1]);
+    assert_true(pid[0] != pid[1]);
+    release(&merged);
+}
+
 /* Real repeats are no duplicates, tracks that are no numbers get small ones, and the same lane keeps its number. */
 static void repeats_and_texts_are_kept(void **state)
 {
@@ -305,6 +337,7 @@ int main(void)
         TEST(nothing_merged_is_an_empty_list),
         TEST(times_without_a_clock_are_placed_or_aligned),
         TEST(ids_of_two_ranks_are_kept_apart),
+        TEST(scoped_ids_are_kept_apart),
         TEST(repeats_and_texts_are_kept),
         TEST(reading_again_gives_the_same),
     };
