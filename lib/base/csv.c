@@ -69,6 +69,15 @@ static int next_byte(struct gt_csv_reader *reader)
     return (unsigned char)reader->block[reader->used++];
 }
 
+/* A hole in a file is one fault, however long it is. */
+static void skip_nuls(struct gt_csv_reader *reader)
+{
+    int c;
+    while ((c = next_byte(reader)) == 0)
+        ;
+    reader->used -= c > 0;
+}
+
 static int hold_field(struct gt_csv_reader *reader)
 {
     if (reader->count < reader->capacity)
@@ -114,9 +123,11 @@ static int read_field(struct gt_csv_reader *reader, struct gt_error *error)
         count_line(reader, c);
         if (line_feed_of_pair)
             continue; /* the second half of \r\n, whose record ended at \r */
-        if (c == 0)
+        if (c == 0) {
+            skip_nuls(reader);
             return gt_error_set(error, EBADMSG, "%s, line %llu: a NUL byte", reader->name,
                                 (unsigned long long)reader->line);
+        }
         if (c == '"' && (quoted || (!was_quoted && reader->record.length == begun))) {
             quoted = !quoted;
             was_quoted = true;

@@ -76,6 +76,23 @@ static int open_plain(sqlite3 **ret, const char *path, struct gt_error *error)
     return 0;
 }
 
+/* Views and what they are made of are no data of ours; a view may never end. */
+static int refuse_views(void *context, int action, const char *first, const char *second, const char *schema,
+                        const char *view)
+{
+    (void)context, (void)first, (void)second, (void)schema;
+    return view || action == SQLITE_RECURSIVE ? SQLITE_DENY : SQLITE_OK;
+}
+
+/* The file may come from anywhere: no code of its schema runs, and no text or blob is longer than 16 MB. */
+static void distrust(sqlite3 *database)
+{
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(database, SQLITE_LIMIT_LENGTH, 16 << 20);
+    sqlite3_set_authorizer(database, refuse_views, NULL);
+}
+
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error)
 {
     enum mode mode = MODE_ROLLBACK;
@@ -93,6 +110,8 @@ int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *er
         sqlite3_exec(database, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK)
         status = gt_error_set(
             error, EIO, "%s: its writer was killed within a change; open it once with sqlite3 to undo that", path);
+    if (!status)
+        distrust(database);
     if (!status)
         status = gt_sqlite_run(database, path, "SELECT 1 FROM sqlite_schema LIMIT 1", error);
     if (status < 0)

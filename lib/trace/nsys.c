@@ -1,24 +1,12 @@
 /* Nsight Systems' SQLite exports: kernels, copies and sets of memory, calls of the CUDA runtime, NVTX ranges. Names are
  * numbers into StringIds; times are ns, from the begin of the session or, where the export says so, the epoch. */
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json_write.h"
+#include "store/sqlite.h"
 #include "trace/format.h"
-
-static sqlite3 *open_database(const char *path)
-{
-    sqlite3 *database = NULL;
-    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
-        sqlite3_close(database);
-        return NULL;
-    }
-    sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    return database;
-}
 
 static bool has(sqlite3 *database, const char *table, const char *column)
 {
@@ -29,8 +17,8 @@ static int probe_nsys(const struct gt_trace_probe *probe)
 {
     if (probe->length < 16 || memcmp(probe->head, "SQLite format 3", 16) != 0)
         return 0;
-    sqlite3 *database = open_database(probe->path);
-    bool is_ours = database && has(database, "StringIds", "value") &&
+    sqlite3 *database = NULL;
+    bool is_ours = gt_sqlite_open_existing(&database, probe->path, NULL) >= 0 && has(database, "StringIds", "value") &&
                    (has(database, "CUPTI_ACTIVITY_KIND_KERNEL", "start") || has(database, "NVTX_EVENTS", "start") ||
                     has(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "start") ||
                     has(database, "TARGET_INFO_SYSTEM_ENV", NULL));
@@ -162,10 +150,11 @@ static int read_base(struct gt_reading *reading, sqlite3 *database)
 
 static int read_nsys(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    sqlite3 *database = open_database(path);
-    if (!database)
-        return gt_error_set(error, EBADMSG, "%s: cannot be opened as SQLite", path);
-    int status = read_base(reading, database);
+    sqlite3 *database = NULL;
+    int status = gt_sqlite_open_existing(&database, path, error);
+    if (status < 0)
+        return status;
+    status = read_base(reading, database);
     for (size_t i = 0; i < sizeof sources / sizeof *sources && status >= 0; i++)
         status = read_table(reading, database, &sources[i]);
     sqlite3_close(database);
