@@ -1,7 +1,9 @@
 /* Profiles, for those who see only the public header. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <regex.h>
+#include <string.h>
 
 #include "analyse/analysis.h"
 #include "api/request.h"
@@ -118,11 +120,59 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
     return 0;
 }
 
+/* Was the file found beside one of the paths, not named by them? */
+static bool is_beside(const char *file, const char *const *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(paths[i]);
+        while (length > 1 && paths[i][length - 1] == '/')
+            length--;
+        if (strncmp(file, paths[i], length) == 0 &&
+            (!file[length] || file[length] == '/' || paths[i][length - 1] == '/'))
+            return false;
+    }
+    return true;
+}
+
+static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
+{
+    const struct gt_trace_damage *damage = &file->damage;
+    uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
+    if (!lost && !damage->lost_bytes && !damage->cut_off)
+        return;
+    gt_buffer_printf(out, "%s%s: %" PRIu64 " events or samples lost%s", out->length ? "; " : "", file->path, lost,
+                     damage->cut_off ? ", cut off" : "");
+    if (*damage->first)
+        gt_buffer_printf(out, " (%s)", damage->first);
+}
+
+/* What the answer rests on beyond what was asked for, and what it lacks. */
+static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
+                        const char *beside_key, const char *damaged_key)
+{
+    struct gt_node *root = gt_report_root(report);
+    struct gt_buffer beside = {0}, damaged = {0};
+    for (size_t i = 0; i < trace->file_count; i++) {
+        if (is_beside(trace->file[i].path, paths, count))
+            gt_buffer_printf(&beside, "%s%s", beside.length ? ", " : "", trace->file[i].path);
+        add_damage(&damaged, &trace->file[i]);
+    }
+    if (beside.length)
+        gt_report_text(root, beside_key, "Read with it", beside.data);
+    if (damaged.length)
+        gt_report_text(root, damaged_key, "Damaged", damaged.data);
+    int failed = beside.failed ? beside.failed : damaged.failed;
+    gt_buffer_release(&beside);
+    gt_buffer_release(&damaged);
+    return gt_report_failed(report) ? -ENOMEM : failed;
+}
+
 int gt_profile_report(const char *name, const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error)
 {
     const struct gt_analysis *analysis = gt_analysis_find(name, error);
     struct gt_trace *trace = NULL, *other = NULL;
+    struct gt_report *report = NULL;
     if (!analysis)
         return -EINVAL;
     if (!count || (analysis->inputs > 1 && count != (size_t)analysis->inputs))
@@ -134,7 +184,15 @@ int gt_profile_report(const char *name, const char *const *paths, size_t count, 
     if (status >= 0 && analysis->inputs > 1)
         status = load(&other, paths + 1, 1, analysis, request, error);
     if (status >= 0)
-        status = gt_analysis_run(analysis, trace, other, options, ret, error);
+        status = gt_analysis_run(analysis, trace, other, options, &report, error);
+    if (status >= 0)
+        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged");
+    if (status >= 0 && other)
+        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b");
+    if (status >= 0)
+        *ret = report;
+    else
+        gt_report_free(report);
     gt_trace_close(trace);
     gt_trace_close(other);
     return status;

@@ -62,7 +62,9 @@ def test_own_recording_by_phase(gpu_tracker, tmp_path):
                    check=True, capture_output=True)
     wanted = ["utilization", "--by=phase", "--device=cpu_utilization"]
     rows = profile(gpu_tracker, *wanted, tmp_path / "t.csv")
-    assert rows == profile(gpu_tracker, *wanted, tmp_path / "t.csv", f"{tmp_path}/./t.blocks.csv")
+    both = profile(gpu_tracker, *wanted, tmp_path / "t.csv", f"{tmp_path}/./t.blocks.csv")
+    assert rows["utilization"] == both["utilization"] and rows["beside"] == str(tmp_path / "t.blocks.csv")
+    assert "beside" not in both and "beside" not in profile(gpu_tracker, *wanted, tmp_path)
     use = {row["phase"]: row["mean"] for row in rows["utilization"] if row["resource"] == "combined"}
     assert use["busy"] > use["calm"] + 10
 
@@ -119,6 +121,17 @@ def test_dumps_are_rows(gpu_tracker, dumps):
         sorted(report["functions"], key=lambda row: row["group"]), report["dumps"])] == [(True, 2), (True, 1), (True, 3)]
     assert report["callers"] == [{"group": report["dumps"][0]["file"], "function": "m.py:2(backward)", "caller": "m.py:9(run)",
                                   "ncalls": 1, "tottime_seconds": 2, "cumtime_seconds": 3}]
+
+
+def test_a_damaged_trace_says_so(gpu_tracker, tmp_path):
+    trace = tmp_path / "trace.json"
+    whole = '[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":5}]'
+    trace.write_text(whole)
+    assert "damaged" not in profile(gpu_tracker, "kernels", trace)
+    trace.write_text(whole.replace("]", ',{"ph":"X","cat":"kernel","name":"k","pid":0,"ti'))
+    report = profile(gpu_tracker, "kernels", trace)
+    assert report["kernels"][0]["count"] == 1 and "cut off" in report["damaged"] and str(trace) in report["damaged"]
+    assert "cut off" in profile(gpu_tracker, "diff", trace, trace)["damaged_b"]
 
 
 def test_what_is_wrong_is_named(gpu_tracker, smdebug):
