@@ -297,7 +297,7 @@ int http_open(struct http **ret, const struct http_settings *settings, const str
     if (!status)
         status = read_secrets(http, settings);
     if (!status) {
-        http->listening = http_listen(settings->listen, http->has_token, shown, sizeof shown);
+        http->listening = http_listen(settings->listen, http->has_token, http->key != NULL, shown, sizeof shown);
         status = http->listening < 0 ? -http->listening : start(http);
     }
     snprintf(http->address, sizeof http->address, "http%s://%s/metrics", http->key ? "s" : "", shown);

@@ -44,8 +44,9 @@ void http_close(struct http *http);
 /* http_accept.c: of an Accept header (NULL: none) the form that is wanted most. */
 struct http_form http_accept(const char *header);
 
-/* http_listen.c: a listening socket, or negative after saying what is wrong. `shown` gets the address with the port in use. */
-int http_listen(const char *text, int may_be_open, char *shown, size_t size);
+/* http_listen.c: a listening socket, or a negative exit status after saying what is wrong: without a token only the machine
+ * itself may reach it. `shown` gets the address with the port in use. */
+int http_listen(const char *text, bool has_token, bool has_tls, char *shown, size_t size);
 
 /* http_token.c */
 struct http_token {

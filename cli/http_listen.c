@@ -66,7 +66,7 @@ static void show(int fd, char *text, size_t size)
     snprintf(text, size, "%s%s%s:%s", brackets ? "[" : "", host, brackets ? "]" : "", port);
 }
 
-int http_listen(const char *text, int may_be_open, char *shown, size_t size)
+int http_listen(const char *text, bool has_token, bool has_tls, char *shown, size_t size)
 {
     struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found = NULL;
     char host[256];
@@ -76,7 +76,8 @@ int http_listen(const char *text, int may_be_open, char *shown, size_t size)
     int status = getaddrinfo(host, port, &wanted, &found);
     if (status)
         return -say_usage("--listen %s: %s", text, gai_strerror(status));
-    if (!is_loopback(found->ai_addr) && !may_be_open) {
+    bool is_open = !is_loopback(found->ai_addr);
+    if (is_open && !has_token) {
         freeaddrinfo(found);
         return -say_usage("--listen %s: other machines can reach this address; it takes --token-file as well", text);
     }
@@ -86,6 +87,8 @@ int http_listen(const char *text, int may_be_open, char *shown, size_t size)
         say("--listen %s: %s", text, strerror(-fd));
         return -EXIT_TRACKER;
     }
+    if (is_open && !has_tls)
+        say("--listen %s: whoever hears the network can read the token; --tls-cert and --tls-key prevent that", text);
     show(fd, shown, size);
     return fd;
 }

@@ -260,6 +260,17 @@ def test_addresses_that_are_refused(refused, address, status, naming):
     refused(status, naming, "serve", "--disable-logs", "--listen", address)
 
 
+def test_a_token_in_plain_text_is_warned_of(gpu_tracker, tmp_path):
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
+    process = subprocess.Popen([gpu_tracker, "serve", "--listen", "0.0.0.0:0", "--disable-logs", "--token-file",
+                                tmp_path / "token"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline().startswith("http://0.0.0.0:")
+    process.terminate()
+    _, complaint = process.communicate(timeout=20)
+    assert process.returncode == 0 and "--tls-cert" in complaint and len(complaint.splitlines()) == 1
+
+
 def test_an_address_in_use(refused):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused(125, "in use", "serve", "--disable-logs", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
