@@ -226,7 +226,7 @@ static void scoped_ids_are_kept_apart(void **state)
     merged = merge(*state, *state, EVERYTHING);
     const char *global[2];
     size_t found = 0, i;
-    json_int_t pid[2];
+    json_int_t pid[2] = {0};
     json_t *event;
     json_array_foreach (merged.events, i, event) {
         scopes = json_object_get(event, "id2");
