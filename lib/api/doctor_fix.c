@@ -58,12 +58,12 @@ static bool is_powercap_denied(struct machine *machine)
 
 static bool is_relay_denied(struct machine *machine)
 {
-    return is_denied(machine, GT_RELAY_SOCKET + 1, W_OK);
+    return is_denied(machine, &GT_RELAY_SOCKET[1], W_OK);
 }
 
 static bool is_relay_wanted(struct machine *machine)
 {
-    return !exists(machine, GT_RELAY_SOCKET + 1) && (is_perf_denied(machine) || is_powercap_denied(machine));
+    return !exists(machine, &GT_RELAY_SOCKET[1]) && (is_perf_denied(machine) || is_powercap_denied(machine));
 }
 
 static bool are_records_denied(struct machine *machine)

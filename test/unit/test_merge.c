@@ -232,12 +232,15 @@ static void scoped_ids_are_kept_apart(void **state)
         scopes = json_object_get(event, "id2");
         if (json_object_get(scopes, "local")) {
             assert_string_equal(json_string_value(json_object_get(scopes, "local")), "0x1");
-            pid[found] = json_integer_value(json_object_get(event, "pid"));
+            assert_true(locals < 2);
+            pid[locals++] = json_integer_value(json_object_get(event, "pid"));
         } else if (scopes) {
+            assert_true(found < 2);
             global[found++] = json_string_value(json_object_get(scopes, "global"));
         }
     }
     assert_int_equal(found, 2);
+    assert_int_equal(locals, 2);
     assert_string_not_equal(global[0], global[1]);
     assert_true(pid[0] != pid[1]);
     release(&merged);
