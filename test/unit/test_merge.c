@@ -55,7 +55,7 @@ static void release(struct merged *merged)
 
 static size_t count(const struct merged *merged, const char *key, const char *value)
 {
-    size_t found = 0, locals = 0, i;
+    size_t found = 0, i;
     json_t *event;
     json_array_foreach (merged->events, i, event) {
         const char *text = json_string_value(json_object_get(event, key));
@@ -200,7 +200,7 @@ static void ids_of_two_ranks_are_kept_apart(void **state)
     trace_write_text(*state, "rank1.json", "[{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":1,\"ts\":5}]");
     struct merged merged = merge(*state, *state, EVERYTHING);
     char id[2][40];
-    size_t found = 0, locals = 0, i;
+    size_t found = 0, i;
     json_t *event;
     json_array_foreach (merged.events, i, event) {
         if (json_object_get(event, "id"))
