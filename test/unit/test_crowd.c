@@ -64,7 +64,7 @@ static void process(const struct machine *machine, struct fake_process process, 
     put(machine, name, text);
 }
 
-static void begin(struct machine *machine, bool by_slurm, size_t most)
+static void begin_machine(struct machine *machine)
 {
     memset(machine, 0, sizeof *machine);
     fake_proc_create(machine->folder, &machine->root);
@@ -72,11 +72,21 @@ static void begin(struct machine *machine, bool by_slurm, size_t most)
     put(machine, "etc/passwd", "root:x:0:0::/:/bin/sh\nalice:x:1000:1000:,,,:/home/alice:/bin/sh\n");
     machine->now = 1000 * GT_SECOND;
     machine->clock = (struct gt_clock){clock_now, clock_now, machine};
+}
+
+static void begin_crowd(struct machine *machine, bool by_slurm, size_t most)
+{
     struct gt_sampler_options options = {.machine_root = machine->folder, .clock = &machine->clock, .period = 1};
     assert_int_equal(gt_sampler_open_machine(&machine->sampler, &options, NULL), 0);
     gt_combine_init(&machine->combiner,
                     &(struct gt_combine_options){.core_count = 4, .period = 1, .start_ns = machine->now});
     assert_int_equal(gt_crowd_init(&machine->crowd, by_slurm, most, 4, 0), 0);
+}
+
+static void begin(struct machine *machine, bool by_slurm, size_t most)
+{
+    begin_machine(machine);
+    begin_crowd(machine, by_slurm, most);
 }
 
 static void look(struct machine *machine)
@@ -239,6 +249,48 @@ static void jobs_of_slurm_have_their_control_group(void **state)
     end(&machine);
 }
 
+/* The machine's busy CPU time and its energy counter. */
+static void draw(const struct machine *machine, unsigned busy_ticks, double joules)
+{
+    char text[256];
+    snprintf(text, sizeof text, "cpu  %u 0 0 100000 0 0 0 0 0 0\n", busy_ticks);
+    put(machine, "proc/stat", text);
+    snprintf(text, sizeof text, "%.0f\n", joules * 1e6);
+    put(machine, "sys/class/powercap/intel-rapl:0/energy_uj", text);
+}
+
+static void groups_share_the_energy_by_cpu_time(void **state)
+{
+    (void)state;
+    static struct machine machine;
+    begin_machine(&machine);
+    folders(&machine, "sys/class/powercap/intel-rapl:0");
+    put(&machine, "sys/class/powercap/intel-rapl:0/name", "package-0\n");
+    put(&machine, "sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+    draw(&machine, 0, 10);
+    begin_crowd(&machine, false, 10);
+    draw(&machine, 0, 11); /* a counter that stands still would be none */
+    struct fake_process busy = {.pid = 10, .name = "busy", .start = OLD},
+                        half = {.pid = 11, .name = "half", .start = OLD};
+    process(&machine, busy, 1000, "/");
+    process(&machine, half, 1000, "/");
+    look(&machine);
+    for (unsigned second = 1; second <= 5; second++) {
+        draw(&machine, 200 * second, 11 + 40 * second); /* 2 cores busy, 40 W */
+        busy.cpu_ticks = 100 * second;
+        half.cpu_ticks = 50 * second;
+        process(&machine, busy, 1000, "/");
+        process(&machine, half, 1000, "/");
+        look(&machine);
+    }
+    const struct gt_energy *energy = &machine.combiner.attribution.energy[GT_ENERGY_CPU];
+    assert_float_equal(energy->total, 201, 1e-6);
+    assert_float_equal(energy->job + energy->other + energy->idle + energy->unattributed, 201, 1e-6);
+    assert_float_equal(group(&machine, "alice", "", "busy")->value[GT_CPU_ENERGY], 100, 1e-6);
+    assert_float_equal(group(&machine, "alice", "", "half")->value[GT_CPU_ENERGY], 50, 1e-6);
+    end(&machine);
+}
+
 static void control_groups_name_jobs(void **state)
 {
     (void)state;
@@ -273,9 +325,13 @@ static void control_groups_name_jobs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_are_by_user_job_and_program),        cmocka_unit_test(what_ended_stays_and_counts_once),
-        cmocka_unit_test(a_fork_that_becomes_another_program_moves), cmocka_unit_test(the_number_of_groups_is_bounded),
-        cmocka_unit_test(jobs_of_slurm_have_their_control_group),    cmocka_unit_test(control_groups_name_jobs),
+        cmocka_unit_test(groups_are_by_user_job_and_program),
+        cmocka_unit_test(what_ended_stays_and_counts_once),
+        cmocka_unit_test(a_fork_that_becomes_another_program_moves),
+        cmocka_unit_test(the_number_of_groups_is_bounded),
+        cmocka_unit_test(jobs_of_slurm_have_their_control_group),
+        cmocka_unit_test(groups_share_the_energy_by_cpu_time),
+        cmocka_unit_test(control_groups_name_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
