@@ -10,6 +10,8 @@
 #include "analyse/lists.h"
 #include "analyse/significance.h"
 
+#define STEP "ProfilerStep"
+
 struct side {
     struct gt_analysis_input input;
     struct gt_spans spans; /* keys: name, node, step + 1 (0: in none) */
@@ -23,20 +25,29 @@ struct pair {
     double total[2];
 };
 
+/* The numbered names of the PyTorch profiler's steps are one name. */
+static bool is_step(const struct gt_trace *trace, uint32_t name)
+{
+    return name != GT_TRACE_NONE && strncmp(gt_trace_text(trace, name), STEP "#", strlen(STEP "#")) == 0;
+}
+
 static int collect(struct side *side)
 {
     const struct gt_trace_events *events = &side->input.trace->events;
+    uint32_t first_step = GT_TRACE_NONE;
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         uint32_t node = gt_analysis_node(&side->input, i),
                  step = events->step[i] < 0 ? 0 : (uint32_t)events->step[i] + 1;
+        uint32_t name = gt_analysis_place(&side->input, events->name[i]);
         if (!gt_analysis_is_slice(&side->input, i))
             continue;
-        status = gt_spans_add(
-            &side->spans, (struct gt_keyed_span){.key = {gt_analysis_place(&side->input, events->name[i]), node, step},
-                                                 .start = events->start[i],
-                                                 .end = events->start[i] + events->duration[i],
-                                                 .event = i});
+        if (is_step(side->input.trace, events->name[i]))
+            name = first_step = first_step == GT_TRACE_NONE ? name : first_step;
+        status = gt_spans_add(&side->spans, (struct gt_keyed_span){.key = {name, node, step},
+                                                                   .start = events->start[i],
+                                                                   .end = events->start[i] + events->duration[i],
+                                                                   .event = i});
         if (status >= 0 && step)
             status = gt_spans_add(&side->steps, (struct gt_keyed_span){.key = {node, step}});
     }
@@ -48,7 +59,8 @@ static int collect(struct side *side)
 
 static const char *name_at(const struct side *side, size_t span)
 {
-    return gt_analysis_text(&side->input, side->spans.span[span].key[0]);
+    const char *name = gt_analysis_text(&side->input, side->spans.span[span].key[0]);
+    return name && strncmp(name, STEP "#", strlen(STEP "#")) == 0 ? STEP : name;
 }
 
 static void take(struct pair *pair, const struct side *side, int which, size_t *at)

@@ -150,6 +150,8 @@ static int add_queues(const struct gt_analysis_input *input, struct gt_node *roo
         to = gt_spans_run(&launches->spans, from, 3);
         status = add_queue(input, table, series, launches, from, to);
     }
+    if (!gt_table_rows(table))
+        gt_node_flags(table, GT_ONLY_DATA);
     return status;
 }
 

@@ -21,7 +21,10 @@ static int probe_chrome(const struct gt_trace_probe *probe)
         at = skip_blanks(probe, at + 1);
         if (at < probe->length && probe->head[at] != '{' && probe->head[at] != ']')
             return 0;
-        return strstr(probe->head, "\"ph\"") ? 50 : 20;
+        if (strstr(probe->head, "\"ph\""))
+            return 50;
+        bool is_other = probe->head[at] == '{' && probe->is_whole; /* a list of objects that are no events */
+        return is_other ? 0 : 20;
     }
     if (probe->head[at] != '{')
         return 0;

@@ -15,6 +15,7 @@ struct gt_trace_probe {
     const char *head;        /* the first bytes, inflated, followed by a NUL */
     size_t length;
     uint64_t size; /* of the file on the disk */
+    bool is_whole; /* there is no more text than `head` */
 };
 
 struct gt_trace_format {

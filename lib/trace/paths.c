@@ -62,7 +62,8 @@ static const struct gt_trace_format *recognize(struct search *search, const char
                                    .name = slash ? slash + 1 : path,
                                    .head = search->head,
                                    .length = length < 0 ? 0 : (size_t)length,
-                                   .size = gt_input_size(input)};
+                                   .size = gt_input_size(input),
+                                   .is_whole = length >= 0 && length < HEAD};
     search->head[probe.length] = '\0';
     const struct gt_trace_format *format = length < 0 ? NULL : best_format(&probe);
     *status = length < 0 ? (int)length : 0;
@@ -94,13 +95,13 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
     return 0;
 }
 
-/* Of a folder: what no format knows is only counted, so is what may not be read. */
 /* What SMDebug merged, or MergedTimeline, lies beside what it was merged of: it would count everything twice. */
 static bool is_merged(const char *path)
 {
     return ends_with(path, "_merged_timeline.json") || ends_with(path, "_merged_timeline.json.gz");
 }
 
+/* Of a folder: what no format knows is only counted, so is what may not be read. */
 static int add_found(struct search *search, const char *path)
 {
     int status;

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -290,6 +291,47 @@ static void differences_are_named(void **state)
     gt_trace_close(b);
 }
 
+/* Five steps each; "k" takes 10 to 14 us in those of A and 20 to 24 in those of B: no overlap at all, p as scipy has it. Steps are one
+ * name whatever their numbers. */
+static void differences_are_tested_over_steps(void **state)
+{
+    (void)state;
+    struct gt_trace *trace[2] = {traces_new(), traces_new()};
+    struct gt_report *report = NULL;
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < 5; i++) {
+            int number = 10 * side + i;
+            char name[40];
+            snprintf(name, sizeof name, "ProfilerStep#%d", number);
+            const char *const names[] = {name, "k", "even"};
+            const int64_t durations[] = {50, 10 + 10 * side + i, 7};
+            for (int j = 0; j < 3; j++)
+                traces_add(trace[side], (struct traces_event){.node = "n",
+                                                              .process = "p",
+                                                              .thread = "1",
+                                                              .category = j ? "kernel" : "user_annotation",
+                                                              .name = names[j],
+                                                              .start = 100 * i * US,
+                                                              .duration = durations[j] * US,
+                                                              .step = number});
+        }
+    assert_true(gt_analysis_run(gt_analysis_find("diff", NULL), trace[0], trace[1], NULL, &report, NULL) >= 0);
+    assert_int_equal(traces_rows(report, "differences"), 3);
+    size_t row = traces_find(report, "differences", 0, "name", "k");
+    assert_int_equal(row, 0);
+    assert_true(traces_number(report, "differences", row, "total_a_us") == 60);
+    assert_true(traces_number(report, "differences", row, "difference_us") == 50);
+    assert_true(fabs(traces_number(report, "differences", row, "difference_percent") - 500.0 / 6) < 1e-9);
+    assert_true(fabs(traces_number(report, "differences", row, "p") - 0.012185780355344813) < 1e-12);
+    row = traces_find(report, "differences", 0, "name", "ProfilerStep");
+    assert_string_equal(traces_text(report, "differences", row, "change"), "same");
+    assert_true(
+        isnan(traces_number(report, "differences", traces_find(report, "differences", 0, "name", "even"), "p")));
+    gt_report_free(report);
+    gt_trace_close(trace[0]);
+    gt_trace_close(trace[1]);
+}
+
 /* Two blocks live at the peak, one in an inner operator; the release comes later. */
 static void memory_has_holders(void **state)
 {
@@ -338,6 +380,7 @@ int main(void)
         cmocka_unit_test(answers_do_not_depend_on_order),
         cmocka_unit_test(the_test_of_significance_is_right),
         cmocka_unit_test(differences_are_named),
+        cmocka_unit_test(differences_are_tested_over_steps),
         cmocka_unit_test_setup_teardown(memory_has_holders, trace_folder_make, trace_folder_remove),
         cmocka_unit_test(nothing_is_said_so),
     };

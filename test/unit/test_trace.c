@@ -298,6 +298,8 @@ static void what_is_no_trace_is_refused(void **state)
     const char *path = trace_write_text(*state, "t.txt", "hello");
     assert_int_equal(gt_trace_load(&trace, &path, 1, &options, &error), -EINVAL);
     assert_non_null(strstr(error.text, "t.txt"));
+    path = trace_write_text(*state, "list.json", "[{\"key\": \"forward\", \"count\": 4}]");
+    assert_int_equal(gt_trace_load(&trace, &path, 1, &options, NULL), -EINVAL);
     path = "/nowhere/at/all.json";
     error = (struct gt_error){0};
     assert_int_equal(gt_trace_load(&trace, &path, 1, &options, &error), -ENOENT);
