@@ -250,9 +250,11 @@ static void processor(struct gpu_machine *machine, const char *vendor, int famil
 static void set_register(struct gpu_machine *machine, int cpu, uint64_t address, uint64_t word)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/dev/cpu/%d/msr", machine->path, cpu);
+    char file[64];
+    snprintf(file, sizeof file, "dev/cpu/%d/msr", cpu);
+    snprintf(path, sizeof path, "%s/%s", machine->path, file);
     if (access(path, F_OK) < 0)
-        gpu_machine_file(machine, strstr(path, "dev/"), "%s", "");
+        gpu_machine_file(machine, file, "%s", "");
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(pwrite(fd, &word, sizeof word, (off_t)address), sizeof word);
