@@ -20,6 +20,7 @@ static int add(struct gt_buffer *all, const struct options *options, const char 
     wanted.carbon_intensity = options->carbon_intensity;
     wanted.carbon_file = options->carbon_file;
     wanted.price = options->price;
+    wanted.power_meter = options->power_meter;
     int status = gt_recording_report_with(path, &wanted, &report, error);
     if (status >= 0)
         status = gt_report_render(report, format, &text, &length, error);

@@ -18,6 +18,9 @@ struct gt_tracker_options settings_tracker(const struct options *options)
     ret.carbon_intensity = options->carbon_intensity;
     ret.carbon_file = options->carbon_file;
     ret.price = options->price;
+    ret.power_meter = options->power_meter;
+    ret.power_model = options->power_model;
+    ret.cpu_tdp = options->cpu_tdp;
     ret.machine_root = options->root;
     ret.libraries = options->library.value;
     return ret;

@@ -100,6 +100,11 @@ struct gt_tracker_options {
     const char *carbon_intensity; /* grams of CO2 equivalent for each kWh, or a region of the file: "300", "FR" */
     const char *carbon_file;      /* CSV: region, name, year, grams_per_kwh, source; NULL: the installed one */
     const char *price;            /* for each kWh, with or without a currency: "0.30 EUR" */
+    const char *power_meter;      /* the CSV file of an external power meter, or "FILE:COLUMN,..."; NULL: none */
+    /* Where nothing counts the processors' energy it is estimated by their use, and every such figure says so: by a file
+     * (docs/energy.md), or watts with every core busy. NULL and 0: nothing is estimated. */
+    const char *power_model;
+    double cpu_tdp;
 };
 
 /* Name `index` of the policies above; NULL past the end. */
@@ -491,6 +496,7 @@ struct gt_recording_options {
     size_t size;
     const char *ram_unit, *gpu_ram_unit, *time_unit;    /* NULL: the file's */
     const char *carbon_intensity, *carbon_file, *price; /* as of a tracker; NULL: as recorded */
+    const char *power_meter; /* as of a tracker: the meter ran beside the recording; NULL: as recorded */
 };
 int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                              struct gt_error *error);

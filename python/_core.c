@@ -44,6 +44,9 @@ static const struct {
     {"carbon_intensity", TEXT, offsetof(struct gt_tracker_options, carbon_intensity)},
     {"carbon_file", TEXT, offsetof(struct gt_tracker_options, carbon_file)},
     {"price", TEXT, offsetof(struct gt_tracker_options, price)},
+    {"power_meter", TEXT, offsetof(struct gt_tracker_options, power_meter)},
+    {"power_model", TEXT, offsetof(struct gt_tracker_options, power_model)},
+    {"cpu_tdp", NUMBER, offsetof(struct gt_tracker_options, cpu_tdp)},
     {"library", LIST, offsetof(struct gt_tracker_options, libraries)},
 };
 

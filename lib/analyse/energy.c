@@ -56,10 +56,16 @@ static bool is_divided(const struct gt_energy_figures *figures, enum gt_energy_d
     return true;
 }
 
+/* By a model of the user's: nobody knows how far off it is. */
+static bool is_estimated(const struct gt_energy_figures *figures, enum gt_energy_device device)
+{
+    return !strncmp(figures->machine->energy_source[device].name, "estimated", strlen("estimated"));
+}
+
 /* The first and the last reading each lag behind by up to one refresh of the counter. */
 static double error_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum part part)
 {
-    double refresh = figures->machine->energy_source[device].refresh;
+    double refresh = is_estimated(figures, device) ? NAN : figures->machine->energy_source[device].refresh;
     double watts = value_of(figures, device, part) / figures->seconds;
     return refresh > 0 && figures->seconds > 0 ? refresh * watts : NAN;
 }
@@ -75,6 +81,11 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
     }
     gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, TOTAL), "joules");
     gt_report_text(line, "source", "Source", is_measured && *source->name ? source->name : NULL);
+    gt_node_flags(gt_report_text(line, "certainty", "Certainty",
+                                 !is_measured                    ? NULL
+                                 : is_estimated(figures, device) ? "estimated, not measured"
+                                                                 : "measured"),
+                  is_estimated(figures, device) ? 0 : GT_ONLY_DATA);
     gt_report_number(line, "refresh", "Counter refresh", source->refresh > 0 ? source->refresh : NAN, "seconds");
     gt_report_text(line, "method", "Share of this tree", is_known ? gt_energy_method(device) : NULL);
     if (!is_measured)
@@ -115,9 +126,10 @@ static void add_conservation(const struct gt_energy_figures *figures, struct gt_
             continue;
         double apart = v[TOTAL] - v[JOB] - v[OTHER] - v[IDLE] - v[UNATTRIBUTED];
         snprintf(text, sizeof text,
-                 "%.3f J = %.3f J this tree + %.3f J other processes + %.3f J idle + %.3f J unattributed%s", v[TOTAL],
+                 "%.3f J = %.3f J this tree + %.3f J other processes + %.3f J idle + %.3f J unattributed%s%s", v[TOTAL],
                  v[JOB], v[OTHER], v[IDLE], v[UNATTRIBUTED],
-                 fabs(apart) > 1e-6 * v[TOTAL] + 1e-6 ? " (does not add up)" : "");
+                 fabs(apart) > 1e-6 * v[TOTAL] + 1e-6 ? " (does not add up)" : "",
+                 is_estimated(figures, device) ? " (estimated)" : "");
         gt_report_text(lines, devices[device].key, devices[device].title, text);
         any = true;
     }
@@ -139,15 +151,21 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     struct gt_node *section = gt_report_section(root, "energy", "Energy");
     const char *policy = figures->machine->idle_policy;
     double job = NAN, platform = figures->system[GT_PLATFORM_ENERGY];
-    bool any = !isnan(platform);
+    double wall = figures->system[GT_WALL_ENERGY];
+    bool any = !isnan(platform) || !isnan(wall), estimates = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         double joules = add_device(figures, section, device);
         any |= !isnan(value_of(figures, device, TOTAL));
+        estimates |= is_estimated(figures, device) && !isnan(value_of(figures, device, TOTAL));
         job = isnan(job) ? joules : isnan(joules) ? job : job + joules;
     }
     struct gt_node *whole = gt_report_number(section, "platform", "Whole platform, processors included", platform,
                                              "joules");
     gt_node_flags(whole, isnan(platform) ? GT_ONLY_DATA : 0);
+    whole = gt_report_number(section, "wall", "At the wall, by an external meter", wall, "joules");
+    gt_node_flags(whole, isnan(wall) ? GT_ONLY_DATA : 0);
+    if (estimates)
+        gt_report_text(section, "estimated", "This tree in all rests on", "estimates, not measurements");
     add_cost(figures->machine, section, job);
     gt_report_text(section, "idle_policy", "Idle energy", *policy ? policy : NULL);
     add_conservation(figures, section);

@@ -86,6 +86,7 @@ static const struct {
     {"energy.gpu.unattributed", GT_SCOPE_SYSTEM, GT_GPU_ENERGY_UNATTRIBUTED, FINAL},
     {"energy.job", GT_SCOPE_COMBINED, GT_ENERGY, FINAL},
     {"energy.platform", GT_SCOPE_SYSTEM, GT_PLATFORM_ENERGY, FINAL},
+    {"energy.wall", GT_SCOPE_SYSTEM, GT_WALL_ENERGY, FINAL},
     {"gpu_totals.energy", GT_SCOPE_SYSTEM, GT_GPU_ENERGY, FINAL},
     {"gpu_totals.max_power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK, LARGEST},
     {"gpu_totals.max_temperature", GT_SCOPE_SYSTEM, GT_GPU_TEMPERATURE, LARGEST},

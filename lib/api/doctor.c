@@ -161,6 +161,9 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
         .gpu_brand = options ? options->gpu_brand : NULL,
         .libraries = options ? options->libraries : NULL,
         .period = 1,
+        .power_meter = options ? options->power_meter : NULL,
+        .power_model = options ? options->power_model : NULL,
+        .cpu_tdp = options ? options->cpu_tdp : 0,
     };
     int status = gt_sampler_probe(&sampler, &probe, error);
     if (status < 0)

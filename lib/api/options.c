@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "api/tracker.h"
+#include "collect/meter.h"
+#include "collect/model.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
 
@@ -34,6 +36,8 @@ static const struct {
     {offsetof(struct gt_tracker_options, gpu_brand), NULL},
     {offsetof(struct gt_tracker_options, tracking_file), NULL},
     {offsetof(struct gt_tracker_options, machine_root), NULL},
+    {offsetof(struct gt_tracker_options, power_meter), NULL},
+    {offsetof(struct gt_tracker_options, power_model), NULL},
     {offsetof(struct gt_tracker_options, command), NULL},
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
@@ -95,6 +99,22 @@ int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_trac
     return 0;
 }
 
+/* The files of meters and models are read once, so that what is wrong is told before anything is launched. */
+static int check_power(const struct gt_tracker_options *options, struct gt_error *error)
+{
+    struct gt_model model;
+    struct gt_meter *meter = NULL;
+    int status = 0;
+    if (options->power_model && options->cpu_tdp != 0)
+        return gt_error_set(error, EINVAL, "a power model and a TDP exclude each other");
+    if (options->power_model || options->cpu_tdp != 0)
+        status = gt_model_read(&model, options->power_model, options->cpu_tdp, error);
+    if (status >= 0 && options->power_meter)
+        status = gt_meter_open(&meter, options->power_meter, error);
+    gt_meter_close(meter);
+    return status;
+}
+
 static int check_values(const struct gt_tracker_options *options, struct gt_error *error)
 {
     double factor;
@@ -113,7 +133,9 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     if (options->gpu_brand && !is_one_of(options->gpu_brand, brands))
         return gt_error_set(error, EINVAL, "\"%s\" is not a GPU brand; choose nvidia, amd or intel",
                             options->gpu_brand);
-    int status = gt_unit_memory(options->ram_unit, &factor, error);
+    int status = check_power(options, error);
+    if (status >= 0)
+        status = gt_unit_memory(options->ram_unit, &factor, error);
     if (status >= 0)
         status = gt_cost_read(&(struct gt_machine){0},
                               &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price},

@@ -23,9 +23,10 @@ static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcom
     outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
     gt_attribution_show(&tracker->combiner.attribution, outcome->value[GT_SCOPE_SYSTEM],
                         outcome->value[GT_SCOPE_COMBINED]);
-    double platform = tracker->sampler.frame.system[GT_PLATFORM_ENERGY];
-    if (!isnan(platform))
-        outcome->value[GT_SCOPE_SYSTEM][GT_PLATFORM_ENERGY] = platform;
+    static const enum gt_metric_id whole[] = {GT_PLATFORM_ENERGY, GT_WALL_ENERGY};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (!isnan(tracker->sampler.frame.system[whole[i]]))
+            outcome->value[GT_SCOPE_SYSTEM][whole[i]] = tracker->sampler.frame.system[whole[i]];
     outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&tracker->sampler);
 }
 

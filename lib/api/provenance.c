@@ -229,6 +229,9 @@ int gt_provenance_fill(const struct gt_tracker *tracker, struct gt_outcome *outc
             }
             describe_measured(tracker, entry);
             refine(tracker, outcome, entry);
+            const struct gt_sampler_source *source = gt_provenance_source(tracker, whole_of(entry->metric));
+            if (source && source->type->is_estimate && gt_metrics[id].unit == GT_JOULES)
+                entry->exactness = GT_ESTIMATED;
         }
     return 0;
 }

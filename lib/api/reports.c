@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/usage.h"
+#include "api/meter_join.h"
 #include "api/tracker.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
@@ -49,12 +50,16 @@ static int choose(struct gt_machine *machine, const struct gt_recording_options 
     return status < 0 ? status : gt_cost_read(machine, &cost, error);
 }
 
-static int summarize(struct gt_summary *summary, struct gt_recording *recording, struct gt_error *error)
+static int summarize(struct gt_summary *summary, struct gt_recording *recording, struct gt_meter_join *join,
+                     struct gt_error *error)
 {
     const struct gt_sample *sample;
     int status = gt_recording_detail(recording, true); /* for the table of GPUs */
-    while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0)
-        gt_summary_add(summary, sample);
+    while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0) {
+        sample = gt_meter_join_sample(join, sample);
+        if (!sample || gt_summary_add(summary, sample) < 0)
+            return gt_error_system(error, ENOMEM, "report");
+    }
     return status;
 }
 
@@ -65,19 +70,31 @@ int gt_recording_report_with(const char *path, const struct gt_recording_options
     struct gt_summary *summary = malloc(sizeof *summary);
     if (!summary)
         return gt_error_system(error, ENOMEM, "%s", path);
+    struct gt_meter_join join = {0};
     gt_summary_init(summary);
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
-        status = summarize(summary, recording, error);
+        status = gt_meter_join_open(&join, options->power_meter, gt_recording_machine(recording), error);
+    if (status >= 0)
+        status = summarize(summary, recording, &join, error);
     if (status >= 0) {
         struct gt_machine machine = *gt_recording_machine(recording);
-        struct gt_outcome so_far;
-        gt_summary_outcome(summary, &so_far);
-        const struct gt_outcome *outcome = gt_recording_outcome(recording);
+        struct gt_outcome outcome;
+        const struct gt_outcome *recorded = gt_recording_outcome(recording);
+        if (recorded)
+            outcome = *recorded;
+        else
+            gt_summary_outcome(summary, &outcome);
+        struct gt_provenance *provenance = outcome.provenance;
         status = choose(&machine, options, error);
+        if (status >= 0 && join.meter)
+            status = gt_meter_join_outcome(&join, summary->last_real_ns, &outcome, error);
         if (status >= 0)
-            status = gt_usage_report(ret, &machine, summary, outcome ? outcome : &so_far, error);
+            status = gt_usage_report(ret, &machine, summary, &outcome, error);
+        if (outcome.provenance != provenance)
+            free(outcome.provenance);
     }
+    gt_meter_join_close(&join);
     gt_recording_close(recording);
     gt_summary_release(summary);
     free(summary);

@@ -77,6 +77,9 @@ static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *er
         .libraries = options->libraries,
         .cgroup = gt_group_cgroup(options->group),
         .period = options->sleep_time,
+        .power_meter = options->power_meter,
+        .power_model = options->power_model,
+        .cpu_tdp = options->cpu_tdp,
     };
     int status = gt_sampler_open(&tracker->sampler, &sampler, error);
     if (status >= 0)

@@ -113,6 +113,9 @@ struct gt_collect_options {
     const char *const *library;     /* "nvml=PATH" overrides, NULL-terminated; may be NULL */
     double period;                  /* seconds between samples asked for */
     const struct gt_cgroup *cgroup; /* the job's own control group, made by the tracker; NULL: it has none */
+    const char *power_meter;        /* FILE or FILE:COLUMN,... of an external meter; NULL: none */
+    const char *power_model;        /* a file, see collect/model.h; NULL: none */
+    double cpu_tdp;                 /* watts; 0: none */
 };
 
 /* The path given for library `name`, or NULL. */
@@ -134,7 +137,8 @@ struct gt_collector_type {
     void (*describe)(const void *state, char *text, size_t size);
     /* Why it has no figure of `metric`, as known by now; may be NULL. An empty text: not known. */
     void (*explain)(const void *state, enum gt_metric_id metric, char *text, size_t size);
-    bool claims; /* it gives only those of its metrics that it claimed */
+    bool is_estimate; /* its figures are no measurements */
+    bool claims;      /* it gives only those of its metrics that it claimed */
 };
 
 extern const struct gt_collector_type *const gt_collector_types[];

@@ -64,10 +64,10 @@ static void wait_a_little(void)
     nanosleep(&(struct timespec){.tv_nsec = 2500000}, NULL);
 }
 
-/* `doctor` has no later sample that would tell. */
+/* `doctor` has no later sample that would tell, and a model is to stand in for a counter that measures nothing. */
 static bool must_know_now(const struct gt_collect_options *options)
 {
-    return options->root->is_machine && options->pid == 0;
+    return options->root->is_machine && (options->pid == 0 || options->power_model || options->cpu_tdp > 0);
 }
 
 /* Claim what some source can read. */

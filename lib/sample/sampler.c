@@ -27,6 +27,9 @@ static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_o
         .library = options->libraries,
         .period = options->period,
         .cgroup = options->cgroup,
+        .power_meter = options->power_meter,
+        .power_model = options->power_model,
+        .cpu_tdp = options->cpu_tdp,
     };
     sampler->source = calloc(gt_collector_type_count, sizeof *sampler->source);
     if (!sampler->source)

@@ -41,6 +41,8 @@ struct gt_sampler_options {
     const char *const *libraries;
     const struct gt_cgroup *cgroup; /* the job's own; NULL: none */
     double period;
+    const char *power_meter, *power_model; /* see collect/collector.h */
+    double cpu_tdp;
 };
 
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);

@@ -200,6 +200,9 @@ class Tracker:
         carbon_intensity: Grams of CO2 equivalent for each kWh, or a region of the file of regions: 'FR', 'US'.
         carbon_file: The file of regions; the installed one when None.
         price: Of a kWh, with or without a currency: 0.3, '0.30 EUR'.
+        power_meter: A CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
+        power_model: A file that says what the processors draw by their use, where nothing counts their energy.
+        cpu_tdp: Instead of such a file: watts of the processors with every core busy.
 
     Raises:
         ValueError: An argument is wrong, or a GPU is not there.
@@ -226,7 +229,8 @@ class Tracker:
                  tracking_file: str | None = None, overwrite: bool = False, *, detail: bool = False,
                  memory: str | None = None, libraries: Iterable[str] = (), idle: str | None = None,
                  carbon_intensity: float | str | None = None, carbon_file: str | None = None,
-                 price: float | str | None = None) -> None:
+                 price: float | str | None = None, power_meter: str | None = None,
+                 power_model: str | None = None, cpu_tdp: float | None = None) -> None:
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if gpu_uuids is not None and not gpu_uuids:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
@@ -239,6 +243,7 @@ class Tracker:
             "overwrite": overwrite, "detail": detail, "memory": memory, "library": list(libraries), "idle": idle,
             "carbon_intensity": None if carbon_intensity is None else str(carbon_intensity),
             "carbon_file": carbon_file, "price": None if price is None else str(price),
+            "power_meter": power_meter, "power_model": power_model, "cpu_tdp": cpu_tdp,
         }
         _core.check(self._options)
         self.resource_usage: ResourceUsage | None = None

@@ -1,0 +1,218 @@
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collect/meter.h"
+#include "collect/model.h"
+#include "support/gpu_machine.h"
+
+extern const struct gt_collector_type gt_collector_meter, gt_collector_estimate;
+
+static const int64_t T0 = 1700000000 * GT_SECOND;
+
+static int begin(void **state)
+{
+    static struct gpu_machine machine;
+    gpu_machine_begin(&machine);
+    *state = &machine;
+    return 0;
+}
+
+static int end(void **state)
+{
+    gpu_machine_end(*state);
+    return 0;
+}
+
+static const char *path_of(const struct gpu_machine *machine, const char *file)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", machine->path, file);
+    return path;
+}
+
+static struct gt_meter *open_meter(struct gpu_machine *machine, const char *text, const char *columns)
+{
+    char name[160];
+    struct gt_meter *meter = NULL;
+    gpu_machine_file(machine, "meter.csv", "%s", text);
+    snprintf(name, sizeof name, "%s%s", path_of(machine, "meter.csv"), columns);
+    assert_int_equal(gt_meter_open(&meter, name, NULL), 0);
+    return meter;
+}
+
+static void wrong(struct gpu_machine *machine, const char *text, const char *columns, const char *message)
+{
+    char name[160];
+    struct gt_meter *meter = NULL;
+    struct gt_error error = {0};
+    gpu_machine_file(machine, "wrong.csv", "%s", text);
+    snprintf(name, sizeof name, "%s%s", path_of(machine, "wrong.csv"), columns);
+    assert_int_equal(gt_meter_open(&meter, name, &error), -EINVAL);
+    assert_null(meter);
+    assert_non_null(strstr(error.text, message));
+    assert_null(strchr(error.text, '\n'));
+}
+
+static void omegawatt_channels_are_added_and_bad_frames_left_out(void **state)
+{
+    struct gt_meter *meter = open_meter(*state,
+                                        "omegawatt wattmeter\n"
+                                        "#timestamp,#frame_is_ok,#L1,#L2\n"
+                                        "1700000000.0,true,100.0,20.0\n"
+                                        "1700000001.0,false,9999.0,20.0\n"
+                                        "1700000002.0,true,140.0,20.0\n"
+                                        "1700000003.0,true,140",
+                                        "");
+    assert_float_equal(gt_meter_watts(meter, T0), 120, 1e-9);
+    assert_float_equal(gt_meter_watts(meter, T0 + GT_SECOND), 140, 1e-9);
+    assert_float_equal(gt_meter_joules(meter, T0, T0 + 2 * GT_SECOND), 280, 1e-6);
+    assert_float_equal(gt_meter_joules(meter, T0 + GT_SECOND / 2, T0 + 3 * GT_SECOND / 2), 140, 1e-6);
+    assert_int_equal(gt_meter_left_out(meter), 1); /* the line that is cut off is yet to come */
+    gt_meter_close(meter);
+}
+
+static void columns_are_found_by_their_names(void **state)
+{
+    static const struct {
+        const char *text, *columns;
+        double watts;
+    } cases[] = {
+        {"1700000000,50\n1700000001,50\n", "", 50},
+        {"time,power\n1700000000,50\n", "", 50},
+        {"Time;Temp (C);Power (W)\n1700000000;21,5;50,5\n", "", 50.5},
+        {"volts\tdate\tpower [mW]\n230\t2023-11-14T22:13:20Z\t50000\n", "", 50},
+        {"date,total kW\n2023-11-14 23:13:20.0+01:00,0.05\n", "", 50},
+        {"timestamp,cpu_w,gpu_w\n1700000000000,20,30\n", "", 50},
+        {"timestamp,cpu_w,gpu_w\n1700000000000,20,30\n", ":gpu_w", 30},
+        {"timestamp,a,b,c\n1700000000,1,2,4\n", ":a,c", 5},
+        {"\"timestamp\",\"reading\"\r\n\"1700000000\",\"50\"\r\n", "", 50},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gt_meter *meter = open_meter(*state, cases[i].text, cases[i].columns);
+        assert_float_equal(gt_meter_watts(meter, T0), cases[i].watts, 1e-9);
+        gt_meter_close(meter);
+    }
+}
+
+static void bad_files_are_told_in_one_line(void **state)
+{
+    wrong(*state, "\n\n\n\n\n\n", "", "not a CSV file of time and watts");
+    wrong(*state, "timestamp,a,b\n1700000000,1,2\n", "", "name it");
+    wrong(*state, "timestamp,a,b\n1700000000,1,2\n", ":d", "no column named");
+    wrong(*state, "time,watts\n0.0,50\n0.1,50\n", "", "line 2"); /* a clock that began at 0 */
+    wrong(*state, "time,watts\n1700000000,fifty\n", "", "line 2");
+    wrong(*state, "time,watts\n1700000000,nan\n", "", "line 2");
+}
+
+static void nothing_is_made_up_where_the_meter_has_nothing(void **state)
+{
+    struct gt_meter *meter = open_meter(*state,
+                                        "time,watts\n1700000010,50\n1700000011,60\n1700000012,50\n1700000012,9\n", "");
+    assert_true(isnan(gt_meter_watts(meter, T0)));
+    assert_float_equal(gt_meter_joules(meter, T0 + 9 * GT_SECOND, T0 + 13 * GT_SECOND), 50 + 55 + 55 + 50, 1e-6);
+    assert_true(isnan(gt_meter_joules(meter, T0 + 7 * GT_SECOND, T0 + 12 * GT_SECOND)));
+    assert_true(isnan(gt_meter_joules(meter, T0 + 10 * GT_SECOND, T0 + 15 * GT_SECOND)));
+    assert_int_equal(gt_meter_left_out(meter), 1);
+    gt_meter_close(meter);
+}
+
+static void append(struct gpu_machine *machine, const char *text)
+{
+    FILE *file = fopen(path_of(machine, "meter.csv"), "ae");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void a_file_is_followed_while_it_grows(void **state)
+{
+    struct gpu_machine *machine = *state;
+    char name[160];
+    machine->real_ns = T0;
+    gpu_machine_file(machine, "meter.csv", "%s", "");
+    snprintf(name, sizeof name, "%s", path_of(machine, "meter.csv"));
+    machine->options.power_meter = name;
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_meter), GT_READY);
+    gt_values_clear(machine->frame.system);
+    assert_int_equal(gpu_machine_collect(machine, 1), 0);
+    assert_true(isnan(machine->frame.system[GT_WALL_ENERGY]));
+    append(machine, "time,watts\n1700000000,100\n1700000001,100\n170000");
+    assert_int_equal(gpu_machine_collect(machine, 0), 0);
+    assert_float_equal(machine->frame.system[GT_WALL_ENERGY], 100, 1e-6);
+    append(machine, "0002,200\nnonsense\n1700000003,200\n");
+    assert_int_equal(gpu_machine_collect(machine, 2), -EINVAL); /* one warning, and the rest counts */
+    assert_non_null(strstr(machine->error.text, "line 5"));
+    assert_float_equal(machine->frame.system[GT_WALL_ENERGY], 100 + 150 + 200, 1e-6);
+    assert_float_equal(machine->frame.system[GT_WALL_POWER], 200, 1e-6);
+    append(machine, "more nonsense\n");
+    assert_int_equal(gpu_machine_collect(machine, 0), 0);
+}
+
+static void a_model_is_a_curve(void **state)
+{
+    struct gpu_machine *machine = *state;
+    struct gt_model model;
+    struct gt_error error = {0};
+    gpu_machine_file(machine, "model", "# a laptop\nidle_watts = 10\npoint = 0.5 40\nmax_watts=60\n");
+    assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, NULL), 0);
+    assert_string_equal(model.name, "model");
+    assert_float_equal(gt_model_watts(&model, 0.25), 25, 1e-9);
+    assert_float_equal(gt_model_watts(&model, 0.75), 50, 1e-9);
+    assert_float_equal(gt_model_watts(&model, 7), 60, 1e-9);
+    static const char *const texts[] = {"idle_watts = 10\n",
+                                        "max_watts = 5\n",
+                                        "idle_watts = x\nmax_watts = 1\n",
+                                        "idle_watts=1\nmax_watts=2\npoint=0.5\n",
+                                        "idle_watts=1\nmax_watts=2\npoint=2 5\n",
+                                        "idle_watts=1\nmax_watts=-2\n",
+                                        "color = blue\n",
+                                        "idle_watts=1\nidle_watts=2\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        gpu_machine_file(machine, "model", "%s", texts[i]);
+        assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, i ? NULL : &error), -EINVAL);
+    }
+    assert_non_null(strstr(error.text, "needs idle_watts and max_watts"));
+    assert_int_equal(gt_model_read(&model, NULL, 65, NULL), 0);
+    assert_float_equal(gt_model_watts(&model, 0.5), 32.5, 1e-9);
+    assert_int_equal(gt_model_read(&model, NULL, NAN, NULL), -EINVAL);
+}
+
+static void nothing_is_estimated_unasked_or_where_a_counter_is(void **state)
+{
+    struct gpu_machine *machine = *state;
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_estimate), GT_ABSENT);
+    machine->options.cpu_tdp = 80;
+    gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-3\n");
+    assert_true(gt_frame_claim(&machine->frame, GT_CPU_ENERGY, &gt_collector_meter));
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_estimate), GT_ABSENT);
+    assert_non_null(strstr(machine->availability.reason, "a counter has"));
+    machine->frame.owner[GT_CPU_ENERGY] = NULL;
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_estimate), GT_READY);
+    assert_non_null(strstr(machine->availability.source, "estimated"));
+    gt_values_clear(machine->frame.system);
+    machine->frame.system[GT_CPU_TIME] = 2; /* of 4 cores for a second */
+    assert_int_equal(gpu_machine_collect(machine, 1), 0);
+    assert_float_equal(machine->frame.system[GT_CPU_ENERGY], 40, 1e-6);
+    assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        TEST(omegawatt_channels_are_added_and_bad_frames_left_out),
+        TEST(columns_are_found_by_their_names),
+        TEST(bad_files_are_told_in_one_line),
+        TEST(nothing_is_made_up_where_the_meter_has_nothing),
+        TEST(a_file_is_followed_while_it_grows),
+        TEST(a_model_is_a_curve),
+        TEST(nothing_is_estimated_unasked_or_where_a_counter_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
