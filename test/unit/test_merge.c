@@ -211,6 +211,32 @@ static void ids_of_two_ranks_are_kept_apart(void **state)
     release(&merged);
 }
 
+/* Two files use pid 1 and tid 5 for different phases: each thread keeps the name it has in its own. */
+static void threads_are_named_in_their_own_process(void **state)
+{
+#define THREAD(name) "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":5,\"args\":{\"name\":\"" name "\"}},\n"
+    trace_write_text(*state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
+                     "[\n" RECORD("1597730460000000") PHASE("1", "Forward")
+                         THREAD("first") "{\"name\":\"f\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":1,\"dur\":1}]");
+    trace_write_text(*state, "framework/pevents/2020081805/1597730466000000_0-algo-1_model_timeline.json",
+                     "[\n" RECORD("1597730460000000") PHASE("1", "Backward")
+                         THREAD("second") "{\"name\":\"b\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":2,\"dur\":1}]");
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    size_t found = 0, i;
+    json_t *event;
+    json_array_foreach (merged.events, i, event) {
+        if (strcmp(json_string_value(json_object_get(event, "name")), "thread_name") != 0)
+            continue;
+        bool forward = json_integer_value(json_object_get(event, "pid")) == 10000;
+        assert_string_equal(json_string_value(json_object_get(json_object_get(event, "args"), "name")),
+                            forward ? "first" : "second");
+        assert_true(forward || json_integer_value(json_object_get(event, "pid")) == 20000);
+        found++;
+    }
+    assert_int_equal(found, 2);
+    release(&merged);
+}
+
 /* Local ids belong to a process, which merging keeps apart by its pid; global ones would run into each other. */
 static void scoped_ids_are_kept_apart(void **state)
 {
@@ -340,6 +366,7 @@ int main(void)
         TEST(nothing_merged_is_an_empty_list),
         TEST(times_without_a_clock_are_placed_or_aligned),
         TEST(ids_of_two_ranks_are_kept_apart),
+        TEST(threads_are_named_in_their_own_process),
         TEST(scoped_ids_are_kept_apart),
         TEST(repeats_and_texts_are_kept),
         TEST(reading_again_gives_the_same),

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "support/trace_file.h"
+#include "support/valgrind.h"
 #include "trace/scan.h"
 
 #define BASE INT64_C(1700000000000000000)
@@ -290,6 +292,34 @@ static void steps_are_chosen_node_by_node(void **state)
     gt_trace_close(trace);
 }
 
+/* Each event finds its step by bisection: a walk over all steps for each would take minutes. */
+static void many_events_find_their_steps(void **state)
+{
+    SKIP_UNDER_VALGRIND();
+    enum { STEPS = 100000, EVENTS = 4 };
+    struct gt_buffer text = {0};
+    gt_buffer_text(&text, "[");
+    for (int i = 0; i < STEPS; i++) {
+        gt_buffer_printf(
+            &text,
+            "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"ts\":%d,\"dur\":9},\n",
+            i, 10 * i);
+        for (int j = 0; j < EVENTS; j++)
+            gt_buffer_printf(&text, "{\"ph\":\"X\",\"name\":\"e\",\"pid\":1,\"ts\":%d,\"dur\":1},\n", 10 * i + 2 * j);
+    }
+    gt_buffer_text(&text, "{\"ph\":\"X\",\"name\":\"last\",\"pid\":1,\"ts\":-5,\"dur\":1}]");
+    const char *path = trace_write_text(*state, "steps.json", text.data);
+    clock_t begin = clock();
+    struct gt_trace *trace = trace_load(path, NULL);
+    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 10);
+    assert_int_equal(trace->events.count, STEPS * (EVENTS + 1) + 1);
+    for (size_t i = 0; i + 1 < trace->events.count; i++)
+        assert_int_equal(trace->events.step[i], i / (EVENTS + 1));
+    assert_int_equal(trace->events.step[trace->events.count - 1], GT_TRACE_NO_STEP);
+    gt_trace_close(trace);
+    gt_buffer_release(&text);
+}
+
 static void what_is_no_trace_is_refused(void **state)
 {
     struct gt_trace *trace = NULL;
@@ -344,6 +374,7 @@ int main(void)
         TEST(cut_gzip_says_so),
         TEST(filters_keep_what_they_say),
         TEST(steps_are_chosen_node_by_node),
+        TEST(many_events_find_their_steps),
         TEST(what_is_no_trace_is_refused),
         TEST(braces_end_where_a_plain_reading_says),
     };
