@@ -171,6 +171,11 @@ bench: test-dependencies
 	@for script in bench/bench_*.py; do $(PYTHON) $$script && echo || exit 1; done
 	@for program in $(BENCHES); do $$program && echo || exit 1; done
 
+# A trace of 10 GB, in TMPDIR.
+bench-large: test-dependencies
+	@$(MAKE) -s all bench-programs
+	@$(PYTHON) bench/bench_trace.py 10
+
 lint: lint-dependencies
 	@+tools/lint
 
@@ -186,4 +191,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all unit test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test python-sanitize test-frameworks check fuzz-build fuzz valgrind bench lint format install clean
+        run python test python-sanitize test-frameworks check fuzz-build fuzz valgrind bench bench-large lint format install clean
