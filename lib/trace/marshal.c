@@ -19,6 +19,7 @@ void gt_marshal_close(struct gt_marshal *marshal)
     free(marshal->child);
     free(marshal->reference);
     free(marshal->stack);
+    free(marshal->interned);
 }
 
 static int push(uint32_t **array, size_t *count, size_t *capacity, uint32_t number)
@@ -184,12 +185,12 @@ static int take_scalar(struct gt_marshal *marshal, char type, struct gt_marshal_
     }
 }
 
-static int64_t take_reference(struct gt_marshal *marshal)
+static int64_t take_reference(struct gt_marshal *marshal, const uint32_t *known, size_t count)
 {
     int64_t number;
-    if (take_integer(marshal, 4, &number) < 0 || number < 0 || (size_t)number >= marshal->reference_count)
+    if (take_integer(marshal, 4, &number) < 0 || number < 0 || (size_t)number >= count)
         return -EBADMSG;
-    return marshal->reference[number];
+    return known[number];
 }
 
 static int64_t take_value(struct gt_marshal *marshal, int depth)
@@ -199,11 +200,15 @@ static int64_t take_value(struct gt_marshal *marshal, int depth)
         return -EBADMSG;
     char type = (char)(*byte & ~REFERENCE_FLAG);
     if (type == 'r')
-        return take_reference(marshal);
+        return take_reference(marshal, marshal->reference, marshal->reference_count);
+    if (type == 'R')
+        return take_reference(marshal, marshal->interned, marshal->interned_count);
     int64_t number = new_value(marshal, GT_MARSHAL_NONE);
     int status = number < 0 ? (int)number : 0;
     if (status >= 0 && *byte & REFERENCE_FLAG)
         status = push(&marshal->reference, &marshal->reference_count, &marshal->reference_capacity, (uint32_t)number);
+    else if (status >= 0 && type == 't')
+        status = push(&marshal->interned, &marshal->interned_count, &marshal->interned_capacity, (uint32_t)number);
     if (status < 0)
         return status;
     if (type == '(' || type == ')' || type == '[' || type == '{') {

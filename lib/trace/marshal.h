@@ -33,8 +33,8 @@ struct gt_marshal {
     struct gt_marshal_value *value;
     uint32_t *child, *reference;
     size_t value_count, value_capacity, child_count, child_capacity, reference_count, reference_capacity;
-    uint32_t *stack;
-    size_t stack_count, stack_capacity;
+    uint32_t *stack, *interned; /* interned: the texts that Python 2 refers to, apart from Python 3's references */
+    size_t stack_count, stack_capacity, interned_count, interned_capacity;
 };
 
 #define GT_MARSHAL_MOST_VALUES (16u << 20)

@@ -76,6 +76,14 @@ static int64_t take_frame(struct tree *tree, const json_t *frame, uint32_t paren
     return number;
 }
 
+/* Newer versions write what a function did itself as a child of it. */
+static bool is_own_time(const json_t *frame)
+{
+    const char *function = json_string_value(json_object_get(frame, "function")),
+               *path = json_string_value(json_object_get(frame, "file_path"));
+    return function && strcmp(function, "[self]") == 0 && (!path || !*path);
+}
+
 /* Recursion is bounded by the depth that the JSON parser allows. */
 static int walk(struct tree *tree, const json_t *frame, uint32_t parent)
 {
@@ -83,7 +91,7 @@ static int walk(struct tree *tree, const json_t *frame, uint32_t parent)
     double time = json_number_value(json_object_get(frame, "time")), own = time;
     size_t i;
     json_array_foreach (children, i, child)
-        own -= json_number_value(json_object_get(child, "time"));
+        own -= is_own_time(child) ? 0 : json_number_value(json_object_get(child, "time"));
     uint32_t here = (uint32_t)tree->maker.frame_count;
     int64_t number = json_is_object(frame) ? take_frame(tree, frame, parent, time, own > 0 ? own : 0) : -EBADMSG;
     if (number < 0)
@@ -91,7 +99,8 @@ static int walk(struct tree *tree, const json_t *frame, uint32_t parent)
     tree->depth_of[number]++;
     int status = 0;
     for (i = 0; i < json_array_size(children) && status >= 0; i++)
-        status = walk(tree, json_array_get(children, i), here);
+        if (!is_own_time(json_array_get(children, i)))
+            status = walk(tree, json_array_get(children, i), here);
     tree->depth_of[number]--;
     return status;
 }

@@ -211,7 +211,8 @@ static void pyinstruments_tree_is_summed_up(void **state)
         "{\"start_time\": 1700000000.5, \"duration\": 1.0, \"sample_count\": 10, \"root_frame\": {\"function\": \"main\", "
         "\"file_path\": \"a.py\", \"line_no\": 1, \"time\": 1.0, \"children\": [{\"function\": \"f\", \"file_path\": \"a.py\", "
         "\"line_no\": 5, \"time\": 0.75, \"children\": [{\"function\": \"f\", \"file_path\": \"a.py\", \"line_no\": 5, "
-        "\"time\": 0.5, \"children\": []}]}]}}");
+        "\"time\": 0.5, \"children\": [{\"function\": \"[self]\", \"file_path\": \"\", \"line_no\": 0, \"time\": 0.25, "
+        "\"children\": []}]}]}]}}");
     struct gt_trace *trace = trace_load(*state, NULL);
     assert_int_equal(trace->profile_count, 1);
     const struct gt_trace_profile *profile = &trace->profile[0];

@@ -1,0 +1,96 @@
+"""Traces and profiles recorded by PyTorch, cProfile and pyinstrument: our numbers are those of their own readers."""
+import collections
+import gzip
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+FIXTURE = pathlib.Path(__file__).parent.parent / "fixture" / "traces"
+
+
+@pytest.fixture
+def profile(gpu_tracker):
+    """profile(analysis, path): the report as JSON."""
+    def run(*words):
+        out = subprocess.run([gpu_tracker, "profile", "--format", "json", *map(str, words)], check=True,
+                             stdout=subprocess.PIPE)
+        return json.loads(out.stdout)
+    return run
+
+
+def torch_events():
+    with gzip.open(FIXTURE / "torch.json.gz") as file:
+        return json.load(file)["traceEvents"]
+
+
+def test_operators_are_those_of_key_averages(profile):
+    averages = {row["name"]: row for row in json.loads((FIXTURE / "torch.averages.json").read_text())}
+    names = {event["name"] for event in torch_events() if event.get("cat") == "cpu_op"}
+    ours = {row["name"]: row for row in profile("operators", "--all", FIXTURE / "torch.json.gz")["operators"]}
+    assert set(ours) == names and len(names) > 30
+    for name in names:
+        truth = averages[name]
+        assert ours[name]["count"] == truth["count"]
+        assert ours[name]["total_us"] == pytest.approx(truth["total_us"], abs=0.01 * truth["count"])
+        assert ours[name]["self_us"] == pytest.approx(truth["self_us"], abs=0.02 * truth["count"])
+
+
+def test_steps_of_pytorch(profile):
+    steps = [event for event in torch_events() if event["name"].startswith("ProfilerStep#")]
+    [row] = profile("steps", FIXTURE / "torch.json.gz")["steps"]
+    assert row["steps"] == len(steps) == 2
+    assert row["max_us"] == pytest.approx(max(event["dur"] for event in steps))
+    assert row["min_us"] == pytest.approx(min(event["dur"] for event in steps))
+
+
+def test_memory_of_pytorch(profile):
+    changes = [event["args"] for event in torch_events() if event["name"] == "[memory]"]
+    [row] = profile("memory", FIXTURE / "torch.json.gz")["memory"]
+    assert row["changes"] == len(changes) > 50
+    assert row["peak_allocated_bytes"] == max(change["Total Allocated"] for change in changes)
+
+
+def test_numbers_of_steps_are_no_difference(profile):
+    differences = profile("diff", "--all", FIXTURE / "torch.json.gz", FIXTURE / "torch.json.gz")["differences"]
+    assert [row["count_a"] for row in differences if row["name"] == "ProfilerStep"] == [2]
+    assert {row["change"] for row in differences} == {"same"}
+
+
+def displayed(file, line, function):
+    if (file, line) == ("~", 0):
+        return "{" + function[1:-1] + "}" if function[0] == "<" else function
+    return f"{file}:{line}({function})"
+
+
+@pytest.mark.parametrize("version", ["2.7", "3.6", "3.13"])
+def test_functions_are_those_of_pstats(profile, version):
+    truth = json.loads((FIXTURE / f"python{version}.json").read_text())
+    report = profile("functions", "--all", FIXTURE / f"python{version}.prof")
+    ours = {row["function"]: row for row in report["functions"]}
+    assert len(ours) == len(truth) > 10
+    for row in truth:
+        mine = ours[displayed(*row["function"])]
+        assert [mine[key] for key in ("pcalls", "ncalls", "tottime_seconds", "cumtime_seconds")] == row["values"]
+    callers = {(row["function"], row["caller"]) for row in report["callers"]}
+    assert callers == {(displayed(*row["function"]), displayed(*caller)) for row in truth for caller in row["callers"]}
+
+
+def test_functions_of_pyinstrument(profile):
+    own, total = collections.Counter(), collections.Counter()
+
+    def walk(frame, above):
+        name = f"{frame['file_path']}:{frame['line_no']}({frame['function']})"
+        children = [child for child in frame["children"] if child["function"] != "[self]"]
+        own[name] += frame["time"] - sum(child["time"] for child in children)
+        total[name] += frame["time"] * (name not in above)
+        for child in children:
+            walk(child, above | {name})
+
+    walk(json.loads((FIXTURE / "pyinstrument.json").read_text())["root_frame"], frozenset())
+    ours = {row["function"]: row for row in profile("functions", "--all", FIXTURE / "pyinstrument.json")["functions"]}
+    assert set(ours) == set(total) and len(ours) > 2
+    for name, row in ours.items():
+        assert row["tottime_seconds"] == pytest.approx(own[name], abs=1e-6)
+        assert row["cumtime_seconds"] == pytest.approx(total[name], abs=1e-6)
