@@ -1,8 +1,10 @@
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/number.h"
 #include "gpu_tracker.h"
@@ -73,6 +75,16 @@ static int open_exporter(struct gt_exporter **ret, const struct options *options
     return exit_status_of(status);
 }
 
+/* Enough descriptors for those kept of each process and for all connections. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static int serve(struct http *http)
 {
     struct signals signals;
@@ -100,6 +112,8 @@ static int run(const struct options *options, int count, char **operands)
         .tls_key = options->tls_key,
     };
     struct http_source source = {.text = exporter_text};
+    signal(SIGPIPE, SIG_IGN); /* a client that leaves is none of our business */
+    raise_descriptors();
     int status = open_exporter(&exporter, options);
     source.context = exporter;
     if (!status)

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -244,16 +243,6 @@ static int read_secrets(struct http *http, const struct http_settings *settings)
     return http->key ? 0 : EXIT_USAGE;
 }
 
-/* Descriptors for all connections, beside those that are kept for processes. */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static int start(struct http *http)
 {
     struct MHD_OptionItem tls[] = {
@@ -292,7 +281,6 @@ int http_open(struct http **ret, const struct http_settings *settings, const str
     http->listening = -1;
     for (int i = 0; i < HTTP_CONNECTIONS; i++)
         http->visitor[i].fd = -1;
-    raise_descriptors();
     int status = load(http);
     if (!status)
         status = read_secrets(http, settings);

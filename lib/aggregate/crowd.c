@@ -79,11 +79,19 @@ static int find_group(const struct gt_crowd *crowd, const char *user, const stru
 {
     for (size_t i = 0; i < crowd->most; i++) {
         const struct gt_crowd_group *group = &crowd->group[i];
-        if (group->is_used && !strcmp(group->user, user) && !strcmp(group->job, identity->job) &&
-            (crowd->by_slurm || !strcmp(group->command, identity->command)))
+        if (group->is_used && !strcmp(group->job, identity->job) &&
+            (crowd->by_slurm || (!strcmp(group->user, user) && !strcmp(group->command, identity->command))))
             return (int)i;
     }
     return NO_GROUP;
+}
+
+/* Slurm's own processes in a job are root's; the job is another's. */
+static void name_owner(struct gt_crowd_group *group, const char *user, const struct gt_identity *identity)
+{
+    if (group->is_root && identity->uid != 0)
+        snprintf(group->user, sizeof group->user, "%s", user);
+    group->is_root = group->is_root && identity->uid == 0;
 }
 
 /* The group's number; a new one as long as there is room. */
@@ -92,8 +100,10 @@ static int group_of(struct gt_crowd *crowd, const struct gt_root *root, pid_t pi
     char user[sizeof crowd->group->user];
     gt_user_name(root, identity->uid, user, sizeof user);
     int known = find_group(crowd, user, identity);
-    if (known >= 0)
+    if (known >= 0) {
+        name_owner(&crowd->group[known], user, identity);
         return known;
+    }
     size_t number = 0;
     while (number < crowd->most && crowd->group[number].is_used)
         number++;
@@ -103,6 +113,7 @@ static int group_of(struct gt_crowd *crowd, const struct gt_root *root, pid_t pi
     struct gt_crowd_group *group = &crowd->group[number];
     if (status < 0 || group->is_other)
         return status;
+    group->is_root = identity->uid == 0;
     snprintf(group->user, sizeof group->user, "%s", user);
     snprintf(group->job, sizeof group->job, "%s", identity->job);
     if (crowd->by_slurm)

@@ -22,6 +22,7 @@
 
 struct gt_crowd_group {
     bool is_used, is_other;
+    bool is_root; /* no other user's process was seen in it */
     char user[64];
     char job[96];
     char command[32]; /* "" where groups are jobs */

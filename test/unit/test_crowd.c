@@ -236,10 +236,14 @@ static void jobs_of_slurm_have_their_control_group(void **state)
     put(&machine, path, "usage_usec 4000000\nuser_usec 1\nsystem_usec 1\n");
     process(&machine, (struct fake_process){.pid = 10, .name = "python", .start = OLD, .cpu_ticks = 300}, 1000,
             "/system.slice/slurmstepd.scope/job_77/step_0/user/task_0");
+    process(&machine, (struct fake_process){.pid = 9, .name = "slurmstepd", .start = OLD, .cpu_ticks = 900}, 0,
+            "/system.slice/slurmstepd.scope/job_77/step_0/slurm");
     process(&machine, (struct fake_process){.pid = 11, .name = "sshd", .start = OLD}, 0, "/system.slice/ssh.service");
     look(&machine);
     const struct gt_crowd_group *one = group(&machine, "alice", "77", "");
     assert_non_null(one);
+    assert_int_equal(one->processes, 2); /* one job, whoever's its processes are */
+    assert_null(group(&machine, "root", "77", ""));
     assert_null(group(&machine, "root", "ssh.service", ""));
     assert_float_equal(one->value[GT_CGROUP_RAM], 12345678, 0);
     assert_float_equal(cpu(one), 0, 0);
