@@ -253,6 +253,52 @@ static void jobs_of_slurm_have_their_control_group(void **state)
     end(&machine);
 }
 
+static void jobs_of_slurm_in_version_1(void **state)
+{
+    (void)state;
+    static const char memory[] = "sys/fs/cgroup/memory/slurm/uid_1000/job_5";
+    static const char cpu_path[] = "sys/fs/cgroup/cpuacct/slurm/uid_1000/job_5";
+    static struct machine machine;
+    char path[256];
+    begin(&machine, true, 10);
+    folders(&machine, memory);
+    folders(&machine, cpu_path);
+    folders(&machine, "proc/self");
+    put(&machine, "proc/self/mountinfo",
+        "30 23 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "31 23 0:27 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n");
+    snprintf(path, sizeof path, "%s/memory.usage_in_bytes", memory);
+    put(&machine, path, "4096000\n");
+    snprintf(path, sizeof path, "%s/cpuacct.usage", cpu_path);
+    put(&machine, path, "7000000000\n");
+    process(&machine, (struct fake_process){.pid = 10, .name = "python", .start = OLD}, 1000, "/");
+    put(&machine, "proc/10/cgroup", "5:memory:/slurm/uid_1000/job_5/step_0\n4:cpuacct:/slurm/uid_1000/job_5/step_0\n");
+    look(&machine);
+    put(&machine, path, "9500000000\n");
+    look(&machine);
+    const struct gt_crowd_group *one = group(&machine, "alice", "5", "");
+    assert_float_equal(cpu(one), 2.5, 1e-9);
+    assert_float_equal(one->value[GT_CGROUP_RAM], 4096000, 0);
+    end(&machine);
+}
+
+static void threads_of_the_kernel_are_nobody(void **state)
+{
+    (void)state;
+    static struct machine machine;
+    begin(&machine, false, 10);
+    folders(&machine, "proc/2");
+    put(&machine, "proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 7 0 0 20 0 1 0 3 0 0 0\n");
+    put(&machine, "proc/2/status", "Name:\tkthreadd\nUid:\t0\t0\t0\t0\n");
+    put(&machine, "proc/2/statm", "0 0 0 0 0 0 0\n");
+    process(&machine, (struct fake_process){.pid = 10, .name = "init", .start = OLD}, 0, "/");
+    look(&machine);
+    look(&machine);
+    assert_non_null(group(&machine, "root", "", "init"));
+    assert_null(group(&machine, "root", "", "kthreadd"));
+    end(&machine);
+}
+
 /* The machine's busy CPU time and its energy counter. */
 static void draw(const struct machine *machine, unsigned busy_ticks, double joules)
 {
@@ -336,6 +382,8 @@ int main(void)
         cmocka_unit_test(jobs_of_slurm_have_their_control_group),
         cmocka_unit_test(groups_share_the_energy_by_cpu_time),
         cmocka_unit_test(control_groups_name_jobs),
+        cmocka_unit_test(jobs_of_slurm_in_version_1),
+        cmocka_unit_test(threads_of_the_kernel_are_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
