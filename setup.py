@@ -82,7 +82,8 @@ setup(
     scripts=["gpu-tracker"],
     ext_modules=[Extension(
         "gpu_tracker._core", sources("python/*.c"), INCLUDE, MACROS, libraries=[LIBRARY, *SYSTEM_LIBRARIES],
-        extra_compile_args=COMPILE, extra_link_args=LINK, depends=sources("python/*.h"), py_limited_api=True,
+        extra_compile_args=COMPILE, extra_link_args=LINK, py_limited_api=True,
+        depends=[path for pattern in ("python/*.h", "include/*.h", "lib/*/*.[chd]*") for path in sources(pattern)],
     )],
     cmdclass={"bdist_wheel": Wheel, "build_clib": BuildLibrary, "build_scripts": BuildProgram},
 )

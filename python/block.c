@@ -1,28 +1,19 @@
-/* SubTracker: the context manager that marks a block of code.
- *
- * One object may be entered again before it is left: recursively, by several threads, by asyncio tasks and generators in
- * any order. What is open is a list. A with statement leaves in the frame in which it entered, so the frame tells which
- * entry is meant. */
+/* SubTracker: the context manager that marks a block of code. One object may be entered again before it is left:
+ * recursively, by several threads, by asyncio tasks and generators in any order. */
 #include "core.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct entry {
-    struct gt_block block;
-    const void *frame; /* its identity only */
-    unsigned long thread;
-};
+#include "entries.h"
 
 struct sub_tracker {
     PyObject_HEAD PyObject *name; /* str */
     PyObject *bytes;              /* the same in UTF-8, what blocks borrow */
     PyObject *path;               /* str as given, or NULL: the process's own file */
     struct gt_block_file *file;
-    struct entry *open;
-    size_t open_count, open_capacity;
-    struct entry first; /* the room for one entry, which is nearly always enough */
+    struct entries open;
 };
 
 static struct sub_tracker *sub_tracker_of(PyObject *self)
@@ -105,7 +96,7 @@ static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *key
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOOp:SubTracker", names, &name, &attribute, &path,
                                      &overwrite))
         return -1;
-    if (self->open_count) {
+    if (self->open.count) {
         PyErr_SetString(PyExc_RuntimeError, "the block is being tracked");
         return -1;
     }
@@ -137,25 +128,6 @@ static PyObject *sub_tracker_name(PyObject *object, void *unused)
 
 /* ---- who enters ---- */
 
-static struct entry *add_entry(struct sub_tracker *self)
-{
-    if (!self->open) {
-        self->open = &self->first;
-        self->open_capacity = 1;
-    }
-    if (self->open_count == self->open_capacity) {
-        struct entry *entries = malloc(2 * self->open_capacity * sizeof *entries);
-        if (!entries)
-            return NULL;
-        memcpy(entries, self->open, self->open_count * sizeof *entries);
-        if (self->open != &self->first)
-            free(self->open);
-        self->open = entries;
-        self->open_capacity *= 2;
-    }
-    return &self->open[self->open_count++];
-}
-
 static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -164,47 +136,34 @@ static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
         PyErr_SetString(PyExc_RuntimeError, "SubTracker.__init__ has not been called");
         return NULL;
     }
-    struct entry *entry = add_entry(self);
+    struct entry *entry = entries_add(&self->open, PyEval_GetFrame(), PyThread_get_thread_ident());
     if (!entry)
         return PyErr_NoMemory();
     const char *name = PyBytes_AsString(self->bytes);
-    entry->frame = PyEval_GetFrame();
-    entry->thread = PyThread_get_thread_ident();
     entry->block = self->file ? gt_block_begin_in(self->file, name) : gt_block_begin(name);
     return Py_NewRef(object);
-}
-
-/* The index of the entry to leave: the latest of this frame; else (entered through an ExitStack) of this thread; else (a
- * generator that another thread closes) of all. */
-static size_t find_entry(const struct sub_tracker *self)
-{
-    size_t last = self->open_count - 1;
-    if (last == 0)
-        return last;
-    const void *frame = PyEval_GetFrame();
-    for (size_t i = self->open_count; i-- > 0;)
-        if (self->open[i].frame == frame)
-            return i;
-    unsigned long thread = PyThread_get_thread_ident();
-    for (size_t i = self->open_count; i-- > 0;)
-        if (self->open[i].thread == thread)
-            return i;
-    return last;
 }
 
 static PyObject *sub_tracker_exit(PyObject *object, PyObject *arguments)
 {
     (void)arguments;
     struct sub_tracker *self = sub_tracker_of(object);
-    if (!self->open_count) {
+    if (!self->open.count) {
         PyErr_SetString(PyExc_RuntimeError, "the block has not been entered");
         return NULL;
     }
-    size_t index = find_entry(self);
-    gt_block_end(&self->open[index].block);
-    self->open_count--;
-    memmove(&self->open[index], &self->open[index + 1], (self->open_count - index) * sizeof *self->open);
+    struct entry *entry = entries_find(&self->open, PyEval_GetFrame(), PyThread_get_thread_ident());
+    gt_block_end(&entry->block);
+    entries_remove(&self->open, entry);
     Py_RETURN_NONE;
+}
+
+static PyObject *sub_tracker_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *object = PyType_GenericNew(type, arguments, keywords);
+    if (object)
+        entries_init(&sub_tracker_of(object)->open);
+    return object;
 }
 
 static void sub_tracker_free(PyObject *object)
@@ -215,8 +174,7 @@ static void sub_tracker_free(PyObject *object)
     Py_XDECREF(self->name);
     Py_XDECREF(self->bytes);
     Py_XDECREF(self->path);
-    if (self->open != &self->first)
-        free(self->open);
+    entries_release(&self->open);
     release(object);
     Py_DECREF(type);
 }
@@ -261,7 +219,7 @@ static const char documentation[] =
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)documentation},
     {Py_tp_init, (void *)sub_tracker_init},
-    {Py_tp_new, (void *)PyType_GenericNew},
+    {Py_tp_new, (void *)sub_tracker_new},
     {Py_tp_dealloc, (void *)sub_tracker_free},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},

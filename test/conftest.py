@@ -49,4 +49,4 @@ def track(gpu_tracker, tmp_path):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "sanitize: also run with the sanitizers (make python-sanitize)")
-    config.addinivalue_line("markers", "plain_heap: not with them, because freed memory has to go back to the system")
+    config.addinivalue_line("markers", "plain_heap: not with them, which are slow, and keep freed memory")

@@ -148,7 +148,8 @@ int gt_intervals_pair(struct gt_intervals *ret, struct gt_border *borders, size_
         free(open);
         return -ENOMEM;
     }
-    qsort(borders, count, sizeof *borders, compare_borders);
+    if (count)
+        qsort(borders, count, sizeof *borders, compare_borders);
     for (size_t first = 0, i = 0; first < count; first = i) {
         for (i = first + 1; i < count && compare_groups(&borders[i], &borders[first]) == 0;)
             i++;

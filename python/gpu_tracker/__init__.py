@@ -3,20 +3,43 @@
 `Tracker` measures this process and all below it; `SubTracker` and `sub_track` mark stretches of code, and
 `SubTrackingAnalyzer` tells what each of them used.
 """
-from ._core import Table
+from ._core import SubTracker, Table
 from ._core import version as _version
-from .sub_tracker import (
-    CodeBlockResults,
-    ComparisonResults,
-    SubTracker,
-    SubTrackingAnalyzer,
-    SubTrackingResults,
-    TrackingComparison,
-    sub_track,
-)
-from .tracker import Tracker
+
+TYPE_CHECKING = False  # importing typing would take longer than all of this
+if TYPE_CHECKING:
+    from . import sub_tracker, tracker
+    from .sub_tracker import (
+        CodeBlockResults,
+        ComparisonResults,
+        SubTrackingAnalyzer,
+        SubTrackingResults,
+        TrackingComparison,
+        sub_track,
+    )
+    from .tracker import Tracker
 
 __version__ = _version()
+
+# What needs dataclasses, whose import takes most of the time, is imported when it is used.
+_MODULES = {"tracker": ["Tracker"],
+            "sub_tracker": ["CodeBlockResults", "ComparisonResults", "SubTrackingAnalyzer", "SubTrackingResults",
+                            "TrackingComparison", "sub_track"]}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    for module, names in _MODULES.items():
+        if name == module or name in names:
+            found = import_module(f"{__name__}.{module}")
+            globals().update({each: getattr(found, each) for each in names})
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
 
 
 def load_ipython_extension(shell: object) -> None:

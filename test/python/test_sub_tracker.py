@@ -3,12 +3,15 @@ import asyncio
 import contextlib
 import csv
 import os
+import random
 import sqlite3
 import threading
 import time
 
 import pytest
 from gpu_tracker import SubTracker, sub_track
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytestmark = pytest.mark.sanitize
 
@@ -209,6 +212,44 @@ def test_through_exit_stacks():
     assert all(None not in call for call in calls("s.csv", "s")) and len(calls("s.csv", "s")) == 3
     with pytest.raises(RuntimeError, match="not been entered"):
         block.__exit__(None, None, None)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32))
+def test_every_exit_ends_the_entry_of_its_frame(seed, tmp_path_factory):
+    """Hundreds of generators at once that enter once or twice and leave in random order."""
+    chance = random.Random(seed)
+    file = tmp_path_factory.mktemp("blocks") / "b.csv"
+    block = SubTracker("b", sub_tracking_file=file)
+
+    def once():
+        with block:
+            yield
+        yield
+
+    def twice():
+        with block:
+            with block:
+                yield
+            yield
+        yield
+
+    running, expected, calls_made = [], [], 0
+    for _ in range(chance.randrange(600)):
+        if chance.random() < chance.choice([0.3, 0.6]) or not running:
+            generator = chance.choice([once, twice])()
+            entered = list(range(calls_made, calls_made + (2 if generator.__name__ == "twice" else 1)))
+            calls_made += len(entered)
+            expected += [("0", call) for call in entered]
+            running.append((generator, entered))
+        else:
+            generator, entered = running[chance.choice([0, -1, chance.randrange(len(running))])]
+            expected.append(("1", entered.pop()))
+            running = [pair for pair in running if pair[1]]
+        next(generator)
+    found = [(row["position"], row["call"]) for row in rows(file)]
+    names = {call: number for number, call in enumerate(call for position, call in found if position == "0")}
+    assert [(position, names[call]) for position, call in found] == expected
 
 
 def test_exceptions_pass_through():

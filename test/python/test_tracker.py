@@ -366,6 +366,26 @@ def test_importing_is_light(python):
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.plain_heap
+def test_importing_is_quick(python):
+    """The best of several times, for the machine may be busy."""
+    times = [float(python(f"""
+        import time
+        begin = time.perf_counter()
+        {line}
+        print(time.perf_counter() - begin)
+    """).stdout) for line in ["import gpu_tracker"] * 3 + ["from gpu_tracker import Tracker"] * 6]
+    assert min(times[:3]) < 0.010 and min(times[3:]) < 0.030
+
+
+def test_every_public_name_is_there():
+    for name in gpu_tracker.__all__:
+        assert getattr(gpu_tracker, name) is not None and name in dir(gpu_tracker)
+    assert gpu_tracker.tracker.Tracker is Tracker and gpu_tracker.sub_tracker.SubTracker is gpu_tracker.SubTracker
+    with pytest.raises(AttributeError, match="nonsense"):
+        gpu_tracker.nonsense  # noqa: B018
+
+
 def test_version():
     assert gpu_tracker.__version__ == (pathlib.Path(__file__).parents[2] / "VERSION").read_text().strip()
 
