@@ -8,7 +8,7 @@ from ._core import version as _version
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
-    from . import sub_tracker, tracker
+    from . import sub_tracker as sub_tracker, tracker as tracker
     from .sub_tracker import (
         CodeBlockResults,
         ComparisonResults,
