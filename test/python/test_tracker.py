@@ -62,12 +62,14 @@ def test_children_are_descendants():
 
 
 def test_another_process(truth):
+    begin = time.monotonic()
     with subprocess.Popen(truth("burn", 0.6, 0.5, 100), stdout=subprocess.DEVNULL) as process:
         with Tracker(sleep_time=0.05, process_id=process.pid, **QUIET) as tracker:
             process.wait()
+            elapsed = time.monotonic() - begin
             time.sleep(0.5)
     assert 0.2 < tracker.to_json()["cpu_time"]["main"] < 0.45
-    assert 0.5 < tracker.compute_time.time < 0.9  # of the process, not until stop
+    assert 0.5 < tracker.compute_time.time < elapsed + 0.25  # of the process, not until stop
 
 
 def test_a_process_that_does_not_exist():
@@ -368,12 +370,12 @@ def test_importing_is_light(python):
 
 @pytest.mark.plain_heap
 def test_importing_is_quick(python):
-    """The best of several times, for the machine may be busy."""
+    """In CPU time, for the machine may be busy; the best of several."""
     times = [float(python(f"""
         import time
-        begin = time.perf_counter()
+        begin = time.process_time()
         {line}
-        print(time.perf_counter() - begin)
+        print(time.process_time() - begin)
     """).stdout) for line in ["import gpu_tracker"] * 3 + ["from gpu_tracker import Tracker"] * 6]
     assert min(times[:3]) < 0.010 and min(times[3:]) < 0.030
 
