@@ -143,13 +143,15 @@ def test_it_need_not_be_root(gpu_tracker, place, counter):
     relay = subprocess.Popen([*NOBODY, "--inh-caps", capabilities, "--ambient-caps", capabilities, program,
                               "energy-relay", "--root", counter.root, "--socket", run / "energy.sock"],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert relay.stdout.readline() == f"{run}/energy.sock\n", relay.stderr.read()
-    status = pathlib.Path(f"/proc/{relay.pid}/status").read_text()
-    assert re.search(r"CapEff:\s+0+\n", status) and re.search(r"CapPrm:\s+0+\n", status)
-    with connect(run / "energy.sock") as client:
-        assert b"cpu_energy=" in ask(client)
-    relay.terminate()
-    assert relay.communicate(timeout=20) == ("", "") and relay.returncode == 0
+    try:
+        assert relay.stdout.readline() == f"{run}/energy.sock\n", relay.stderr.read()
+        status = pathlib.Path(f"/proc/{relay.pid}/status").read_text()
+        assert re.search(r"CapEff:\s+0+\n", status) and re.search(r"CapPrm:\s+0+\n", status)
+        with connect(run / "energy.sock") as client:
+            assert b"cpu_energy=" in ask(client)
+    finally:
+        relay.terminate()
+        assert relay.communicate(timeout=20) == ("", "") and relay.returncode == 0
     assert not (run / "energy.sock").exists()
 
 
