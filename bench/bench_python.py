@@ -20,6 +20,8 @@ import gpu_tracker
 print((time.perf_counter() - begin) * 1e3)
 """
 
+IMPORT_TRACKER = IMPORT.replace("import gpu_tracker", "from gpu_tracker import Tracker")
+
 START_STOP = """
 import time
 import gpu_tracker
@@ -51,6 +53,29 @@ def measure(context, count):
 count = {count}
 with_empty = measure(Empty(), count)
 print((measure(gpu_tracker.SubTracker("x", sub_tracking_file="marks.{suffix}"), count) - with_empty) * 1e6)
+"""
+
+TASKS = """
+import asyncio, time
+import gpu_tracker
+class Empty:
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+def measure(context):
+    async def work():
+        for _ in range(40):
+            with context:
+                await asyncio.sleep(0)
+    async def main():
+        await asyncio.gather(*(work() for _ in range(1000)))
+    best = 1e9
+    for _ in range(3):
+        begin = time.perf_counter()
+        asyncio.run(main())
+        best = min(best, (time.perf_counter() - begin) / 40_000)
+    return best
+with_empty = measure(Empty())
+print((measure(gpu_tracker.SubTracker("x", sub_tracking_file="marks.csv")) - with_empty) * 1e6)
 """
 
 CELLS = """
@@ -89,8 +114,10 @@ def main():
     has_original = os.path.exists(original)
     contests = [
         ("import, ms", IMPORT, IMPORT),
+        ("import of Tracker, ms", IMPORT_TRACKER, IMPORT_TRACKER),
         ("Tracker start + stop, ms", START_STOP.format(count=30), START_STOP.format(count=2)),
         ("SubTracker pair, CSV, us", MARKS.format(count=100_000, suffix="csv"), MARKS.format(count=1000, suffix="csv")),
+        ("SubTracker pair, CSV, 1000 tasks, us", TASKS, None),
         ("SubTracker pair, SQLite, us", MARKS.format(count=20_000, suffix="sqlite"),
          MARKS.format(count=20, suffix="sqlite")),
         ("notebook cell, ms", CELLS.format(collect=True), None),

@@ -21,7 +21,7 @@ def _bar(parts: list[tuple[float, str]], whole: float) -> str:
     """Coloured parts of a bar that is 200 pixels long for the whole."""
     spans = "".join(f'<span style="display:inline-block;height:10px;width:{max(0, part) / whole * 200:.0f}px;'
                     f'background:{colour}"></span>' for part, colour in parts if whole)
-    return f'<span style="white-space:nowrap">{spans}</span>'
+    return f'<span style="display:inline-block;width:200px;text-align:left;white-space:nowrap">{spans}</span>'
 
 
 def _row(cells: list[str], tag: str = "td") -> str:
@@ -62,9 +62,9 @@ class CellReport:
         rows = [_row(["RAM", "Consumed", "Peaked", "Used total", ""], "th")]
         for title, kind in _KINDS:
             consumed, peaked, used = getattr(data, kind)
-            values = [consumed or 0, peaked or 0, used or 0]
-            before = values[2] - max(0, values[0])
-            bar = _bar([(before, "#bbb"), (max(0, values[0]), "#4a7"), (values[1], "#e94")], values[2] + values[1])
+            used_now, on_top = used or 0, peaked or 0
+            new = min(max(0, consumed or 0), used_now)
+            bar = _bar([(used_now - new, "#bbb"), (new, "#4a7"), (on_top, "#e94")], used_now + on_top)
             rows.append(_row([title, *(_number(value) for value in (consumed, peaked)), f"{_number(used)} MB", bar]))
         energy = "" if self._cell.energy is None else f", {self._cell.energy:.1f} J{_shares(self._cell)}"
         caption = f"{data.time_delta:.3f} s{energy}{_where(self._cell)}"
@@ -127,6 +127,8 @@ class RunPlot:
             title = html.escape(f"In [{cell.number}]: {cell.data.time_delta:.3f} s")
             bands.append(f'<rect x="{left:.1f}" width="{max(1, right - left):.1f}" y="10" height="{self._HEIGHT - 30}" '
                          f'fill="{("#4a7", "#47a")[i % 2]}" opacity="0.25"><title>{title}</title></rect>')
+            if right - left > 30 and cell.number is not None:
+                bands.append(f'<text x="{left + 3:.1f}" y="{self._HEIGHT - 25}" fill="#777">[{cell.number}]</text>')
         return "".join(bands)
 
     def _line(self, values: list[float | None], top: float, colour: str) -> str:
