@@ -67,6 +67,9 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
 /* -ENOMEM. */
 int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree);
 
+/* Of one GPU of the frame; NULL before its first reading. */
+const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);
+
 /* Write the figures into the values of the system's and the job's row. */
 void gt_attribution_show(const struct gt_attribution *attribution, double *system, double *job);
 

@@ -138,6 +138,11 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
     share_out(attribution, frame, tree, board, &users, to_job);
 }
 
+const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device)
+{
+    return device < attribution->gpu_count ? &attribution->gpu[device].energy : NULL;
+}
+
 int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree)
 {
     if (make_room(attribution, frame) < 0)

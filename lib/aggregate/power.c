@@ -1,0 +1,310 @@
+#include "aggregate/power.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/smaps.h"
+
+/* ---- processes --------------------------------------------------------------------------------------------------- */
+
+static struct gt_power_process *place_of(struct gt_power *power, const struct gt_process *process)
+{
+    for (size_t i = 0; i < power->process_count; i++)
+        if (power->process[i].pid == process->pid && power->process[i].start == process->start)
+            return &power->process[i];
+    if (power->process_count == power->process_capacity) {
+        size_t capacity = power->process_capacity ? power->process_capacity * 2 : 16;
+        struct gt_power_process *grown = realloc(power->process, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        power->process = grown;
+        power->process_capacity = capacity;
+    }
+    struct gt_power_process *place = &power->process[power->process_count++];
+    /* One that is older than the recording has used CPU time that is not the recording's. */
+    bool is_older = process->start < power->sampler.account.start_tick;
+    *place = (struct gt_power_process){.pid = process->pid,
+                                       .start = process->start,
+                                       .at_begin = is_older ? process->value[GT_CPU_TIME] : 0,
+                                       .pss = NAN,
+                                       .uss = NAN};
+    return place;
+}
+
+static int read_processes(struct gt_power *power)
+{
+    const struct gt_tree *tree = &power->sampler.tree;
+    for (size_t i = 0; i < power->process_count; i++)
+        power->process[i].is_here = false;
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_power_process *place = place_of(power, tree->process[i]);
+        if (!place)
+            return -ENOMEM;
+        place->is_here = true;
+        place->cpu_time = tree->process[i]->value[GT_CPU_TIME];
+    }
+    return 0;
+}
+
+/* PSS, or resident memory where another user's may not be asked for it. */
+static void read_memory(const struct gt_power *power, struct gt_power_process *place)
+{
+    const struct gt_process *process = gt_tree_find(&power->sampler.tree, place->pid);
+    struct gt_smaps smaps;
+    place->pss = place->uss = NAN;
+    if (!process || process->is_zombie)
+        return;
+    int status = gt_smaps_read(&power->sampler.root, place->pid, place->start, &smaps);
+    if (status >= 0) {
+        place->pss = smaps.pss;
+        place->uss = smaps.private_bytes;
+    } else if (status != -ESRCH) {
+        place->pss = process->value[GT_RSS];
+    }
+}
+
+static void drop_ended(struct gt_power *power)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < power->process_count; i++)
+        if (power->process[i].is_here)
+            power->process[kept++] = power->process[i];
+    power->process_count = kept;
+}
+
+/* ---- GPUs -------------------------------------------------------------------------------------------------------- */
+
+static void add_mean(double value, double *sum, unsigned *count)
+{
+    if (isnan(value))
+        return;
+    *sum += value;
+    ++*count;
+}
+
+static double mean(double sum, unsigned count)
+{
+    return count ? sum / count : NAN;
+}
+
+bool gt_power_is_board(const struct gt_power *power, size_t device)
+{
+    return power->sampler.frame.device[device].parent < 0;
+}
+
+static struct gt_power_user *user_of(struct gt_power *power, int device, pid_t pid)
+{
+    for (size_t i = 0; i < power->user_count; i++)
+        if (power->user[i].device == device && power->user[i].pid == pid)
+            return &power->user[i];
+    if (power->user_count == power->user_capacity) {
+        size_t capacity = power->user_capacity ? power->user_capacity * 2 : 16;
+        struct gt_power_user *grown = realloc(power->user, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        power->user = grown;
+        power->user_capacity = capacity;
+    }
+    power->user[power->user_count] = (struct gt_power_user){.device = device, .pid = pid};
+    return &power->user[power->user_count++];
+}
+
+/* Processes on a slice are on its board. */
+static int read_users(struct gt_power *power)
+{
+    const struct gt_frame *frame = &power->sampler.frame;
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        int parent = frame->device[share->device].parent;
+        struct gt_power_user *user = user_of(power, parent < 0 ? share->device : parent, share->pid);
+        if (!user)
+            return -ENOMEM;
+        user->is_ours |= gt_tree_find(&power->sampler.tree, share->pid) != NULL;
+        add_mean(share->value[GT_GPU_RAM], &user->memory, &user->memory_count);
+        add_mean(share->value[GT_GPU_UTILIZATION], &user->use, &user->use_count);
+    }
+    return 0;
+}
+
+static int read_gpus(struct gt_power *power)
+{
+    const struct gt_frame *frame = &power->sampler.frame;
+    for (size_t i = 0; i < frame->device_count; i++) {
+        struct gt_power_gpu *gpu = &power->gpu[i];
+        add_mean(frame->device[i].value[GT_GPU_POWER], &gpu->watt_sum, &gpu->watt_count);
+        add_mean(frame->device[i].value[GT_GPU_UTILIZATION], &gpu->use_sum, &gpu->use_count);
+        add_mean(frame->device[i].value[GT_GPU_RAM], &gpu->memory_sum, &gpu->memory_count);
+    }
+    int status = gt_attribute_gpus(&power->attribution, frame, &power->sampler.tree);
+    return status < 0 ? status : read_users(power);
+}
+
+double gt_power_gpu_watts(const struct gt_power *power, size_t device)
+{
+    const struct gt_power_gpu *gpu = &power->gpu[device];
+    return isnan(gpu->joules) ? mean(gpu->watt_sum, gpu->watt_count) : gpu->joules / power->seconds;
+}
+
+/* Without an energy counter the SM shares tell, as attribution does with one. */
+static double ratio_by_use(const struct gt_power *power, size_t device)
+{
+    double ours = 0, all = 0;
+    size_t users = 0, others = 0;
+    for (size_t i = 0; i < power->user_count; i++) {
+        const struct gt_power_user *user = &power->user[i];
+        if (user->device != (int)device)
+            continue;
+        double use = user->use_count ? user->use / user->use_count : 0;
+        all += use;
+        ours += user->is_ours ? use : 0;
+        users++;
+        others += !user->is_ours;
+    }
+    if (others == users) /* none of ours: no part */
+        return 0;
+    return !others ? 1 : all > 0 ? ours / all : NAN;
+}
+
+double gt_power_gpu_job_watts(const struct gt_power *power, size_t device)
+{
+    const struct gt_power_gpu *gpu = &power->gpu[device];
+    if (isnan(gpu->joules))
+        return gt_power_gpu_watts(power, device) * ratio_by_use(power, device);
+    return gpu->job_joules / power->seconds;
+}
+
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
+
+static double job_cpu(const struct gt_power *power)
+{
+    double values[GT_METRIC_COUNT];
+    gt_values_clear(values);
+    gt_account_totals(&power->sampler.account, &power->sampler.tree, values);
+    return values[GT_CPU_TIME];
+}
+
+void gt_power_next(struct gt_power *power)
+{
+    const struct gt_frame *frame = &power->sampler.frame;
+    power->begin_ns = frame->monotonic_ns;
+    power->begin_real_ns = frame->real_ns;
+    memcpy(power->at_begin, frame->system, sizeof power->at_begin);
+    power->job_at_begin = job_cpu(power);
+    for (size_t i = 0; i < power->process_count; i++)
+        power->process[i].at_begin = power->process[i].cpu_time;
+    drop_ended(power);
+    for (size_t i = 0; i < frame->device_count; i++) {
+        const struct gt_energy *energy = gt_attribution_gpu(&power->attribution, i);
+        bool is_measured = energy && energy->is_measured;
+        power->gpu[i] = (struct gt_power_gpu){.joules_at_begin = is_measured ? energy->total : NAN,
+                                              .job_at_begin = is_measured ? energy->job : NAN};
+    }
+    power->user_count = 0;
+}
+
+static int open_sampler(struct gt_power *power, const struct gt_power_settings *settings, struct gt_error *error)
+{
+    const struct gt_sampler_options options = {
+        .pid = settings->pids[0],
+        .machine_root = settings->machine_root,
+        .clock = settings->clock,
+        .memory = "rss", /* shared pages are asked for only when a window ends */
+        .libraries = settings->libraries,
+        .period = settings->period,
+    };
+    int status = gt_sampler_open(&power->sampler, &options, error);
+    for (size_t i = 1; i < settings->count && status >= 0; i++) {
+        status = gt_tree_add(&power->sampler.tree, settings->pids[i]);
+        if (status < 0)
+            gt_error_system(error, -status, "process %d", (int)settings->pids[i]);
+        else if (status == 0 && !gt_tree_find(&power->sampler.tree, settings->pids[i]))
+            status = gt_error_set(error, ESRCH, "process %d does not exist", (int)settings->pids[i]);
+    }
+    return status < 0 ? status : 0;
+}
+
+int gt_power_begin(struct gt_power *power, const struct gt_power_settings *settings, struct gt_error *error)
+{
+    *power = (struct gt_power){.first = settings->pids[0]};
+    int status = open_sampler(power, settings, error);
+    if (status < 0)
+        return status;
+    power->gpu = calloc(power->sampler.frame.device_count + 1, sizeof *power->gpu);
+    gt_attribution_init(&power->attribution, GT_IDLE_SHARE, 1, gt_clock_monotonic(&power->sampler.clock));
+    status = power->gpu ? gt_power_read(power, error) : gt_error_system(error, ENOMEM, "experiment");
+    if (status < 0)
+        gt_power_release(power);
+    else
+        gt_power_next(power);
+    return status < 0 ? status : 0;
+}
+
+int gt_power_read(struct gt_power *power, struct gt_error *error)
+{
+    int status = gt_sampler_read(&power->sampler, 0, error);
+    if (status < 0)
+        return status;
+    if (read_processes(power) < 0 || read_gpus(power) < 0)
+        return gt_error_system(error, ENOMEM, "experiment");
+    for (size_t i = 0; i < power->sampler.tree.count; i++)
+        if (!power->sampler.tree.process[i]->is_zombie)
+            return 1;
+    return 0;
+}
+
+static void conclude_gpus(struct gt_power *power)
+{
+    for (size_t i = 0; i < power->sampler.frame.device_count; i++) {
+        const struct gt_energy *energy = gt_attribution_gpu(&power->attribution, i);
+        struct gt_power_gpu *gpu = &power->gpu[i];
+        gpu->joules = energy ? energy->total - gpu->joules_at_begin : NAN;
+        gpu->job_joules = energy ? energy->job - gpu->job_at_begin : NAN;
+    }
+}
+
+void gt_power_conclude(struct gt_power *power)
+{
+    const struct gt_frame *frame = &power->sampler.frame;
+    double seen = 0;
+    power->seconds = (double)(frame->monotonic_ns - power->begin_ns) / 1e9;
+    power->end_real_ns = frame->real_ns;
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        power->grown[id] = frame->system[id] - power->at_begin[id];
+    for (size_t i = 0; i < power->process_count; i++) {
+        struct gt_power_process *place = &power->process[i];
+        place->cpu_used = fmax(0, place->cpu_time - place->at_begin);
+        seen += isnan(place->cpu_used) ? 0 : place->cpu_used;
+        read_memory(power, place);
+    }
+    power->job_cpu = fmax(0, job_cpu(power) - power->job_at_begin);
+    power->heir = power->process_count ? power->process[0].pid : 0;
+    for (size_t i = 0; i < power->process_count; i++)
+        if (power->process[i].pid == power->first)
+            power->heir = power->first;
+    power->late = fmax(0, power->job_cpu - seen);
+    conclude_gpus(power);
+}
+
+double gt_power_watts(const struct gt_power *power, enum gt_metric_id energy)
+{
+    return power->seconds > 0 ? power->grown[energy] / power->seconds : NAN;
+}
+
+/* The machine counts in clock ticks, processes in nanoseconds: in short windows the job may seem to have used more. */
+double gt_power_cpu_ratio(const struct gt_power *power, double seconds)
+{
+    double busy = fmax(power->grown[GT_CPU_TIME], power->job_cpu);
+    return isnan(power->grown[GT_CPU_TIME]) ? NAN : busy > 0 ? seconds / busy : 0;
+}
+
+void gt_power_release(struct gt_power *power)
+{
+    gt_attribution_release(&power->attribution);
+    gt_sampler_close(&power->sampler);
+    free(power->process);
+    free(power->gpu);
+    free(power->user);
+    *power = (struct gt_power){.sampler.root.fd = -1};
+}

@@ -1,0 +1,85 @@
+/* What a machine drew, and some processes on it, from one moment to the next: the windows of experiments.
+ *
+ * Windows touch: one begins with the very readings the last one ended with, so that nothing is lost between them. The processes
+ * are those asked for and all below them. One that ended in a window keeps what was seen of it; CPU time that was seen only when
+ * its parent waited for it is charged to the first process asked for, so that the sum over processes is the job's. */
+#ifndef GT_AGGREGATE_POWER_H
+#define GT_AGGREGATE_POWER_H
+
+#include "aggregate/attribute.h"
+#include "sample/sampler.h"
+
+struct gt_power_process {
+    pid_t pid;
+    uint64_t start;
+    double cpu_time;   /* its own, seconds, at the last reading */
+    double at_begin;   /* the same when the window began */
+    double cpu_used;   /* in the window */
+    double pss, uss;   /* bytes at the end of the window; NaN: it has no memory any more, or may not be read */
+    bool is_here;      /* at the last reading */
+};
+
+/* A process on a GPU; means over the readings of the window. */
+struct gt_power_user {
+    int device;
+    pid_t pid;
+    bool is_ours;
+    double memory, use; /* sums; bytes, ratio of SM time */
+    unsigned memory_count, use_count;
+};
+
+struct gt_power_gpu {
+    double joules, job_joules; /* of the window, NaN: not measured */
+    double joules_at_begin, job_at_begin; /* NaN: not measured then */
+    double watt_sum, use_sum, memory_sum; /* for means over the readings of the window */
+    unsigned watt_count, use_count, memory_count;
+};
+
+struct gt_power {
+    struct gt_sampler sampler;
+    struct gt_attribution attribution;
+    pid_t first; /* the first process asked for */
+    pid_t heir;  /* whom CPU time that was seen late is charged to: the first, or the oldest that is left */
+    int64_t begin_ns, begin_real_ns, end_real_ns;
+    double seconds;                       /* length of the window */
+    double at_begin[GT_METRIC_COUNT];     /* counters of the machine */
+    double grown[GT_METRIC_COUNT];        /* what they grew by in the window; NaN: not measured */
+    double job_at_begin, job_cpu, late;   /* CPU seconds: before the window; in it; the part that was seen late */
+    struct gt_power_process *process;
+    size_t process_count, process_capacity;
+    struct gt_power_gpu *gpu; /* one for each device of the frame */
+    struct gt_power_user *user;
+    size_t user_count, user_capacity;
+};
+
+struct gt_power_settings {
+    const pid_t *pids;
+    size_t count;
+    double period; /* seconds between readings */
+    const char *machine_root;
+    const struct gt_clock *clock;
+    const char *const *libraries;
+};
+
+/* -ESRCH names the process that does not exist. The first window begins. */
+int gt_power_begin(struct gt_power *power, const struct gt_power_settings *settings, struct gt_error *error);
+/* Take a reading within the window. 1: some of the processes live; 0: all have ended. */
+int gt_power_read(struct gt_power *power, struct gt_error *error);
+/* Work out the window that ends with the last reading. */
+void gt_power_conclude(struct gt_power *power);
+/* The next window begins with the last reading. */
+void gt_power_next(struct gt_power *power);
+void gt_power_release(struct gt_power *power);
+
+/* Watts in the window; NaN: not measured. */
+double gt_power_watts(const struct gt_power *power, enum gt_metric_id energy);
+/* Of the CPU time used on the machine in the window, the part of `seconds`; NaN: nothing is known of the machine. */
+double gt_power_cpu_ratio(const struct gt_power *power, double seconds);
+/* Whether a device is a board, not a slice of one. */
+bool gt_power_is_board(const struct gt_power *power, size_t device);
+/* Joules per second of a board in the window, from its energy counter, else the mean of its power readings. */
+double gt_power_gpu_watts(const struct gt_power *power, size_t device);
+/* The processes' part of that. */
+double gt_power_gpu_job_watts(const struct gt_power *power, size_t device);
+
+#endif

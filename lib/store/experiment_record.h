@@ -1,0 +1,28 @@
+/* A window as the record that AIPowerMeter writes, and the folder it writes it into. */
+#ifndef GT_STORE_EXPERIMENT_RECORD_H
+#define GT_STORE_EXPERIMENT_RECORD_H
+
+#include "aggregate/power.h"
+#include "base/json_write.h"
+
+/* {"cpu": {...}, "gpu": {...}} of the window. What was not measured is left out. */
+void gt_experiment_write_metrics(struct gt_json *json, const struct gt_power *power);
+
+/* power_metrics.json in a folder, open for appending. */
+struct gt_experiment_folder {
+    int fd;          /* -1: closed */
+    char path[4096]; /* of the file */
+    bool has_records;
+};
+
+/* Make the folder with its metadata.json where they are not there; `description` may be NULL. What an earlier recording left
+ * without an end of its segment gets one; a line that was cut off is removed. */
+int gt_experiment_folder_open(struct gt_experiment_folder *folder, const char *path, const char *description,
+                              struct gt_error *error);
+/* Append the record of the window: whole, or not at all. */
+int gt_experiment_folder_write(struct gt_experiment_folder *folder, const struct gt_power *power,
+                               struct gt_error *error);
+/* End the segment, unless it has no record. */
+int gt_experiment_folder_close(struct gt_experiment_folder *folder, struct gt_error *error);
+
+#endif
