@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "experiment_agent.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
@@ -278,6 +279,8 @@ int agent_main(int count, char **words)
         return child < 0 ? tell_error(&agent, -errno, "the sampler cannot be forked") : 0;
     prctl(PR_SET_NAME, "gpu-tracker");
     prctl(PR_SET_TIMERSLACK, 1ul);
+    if (count && strcmp(words[0], "experiment") == 0)
+        return experiment_agent(agent.control, agent.caller, count - 1, words + 1);
     int status = options_parse(&options, &command_attach, count, words, &operands);
     if (status || operands != 1 || gt_number_i64(words[0], &pid) < 0 || pid < 1 || pid > INT_MAX)
         status = fail_words(&agent);

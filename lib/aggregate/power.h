@@ -12,11 +12,11 @@
 struct gt_power_process {
     pid_t pid;
     uint64_t start;
-    double cpu_time;   /* its own, seconds, at the last reading */
-    double at_begin;   /* the same when the window began */
-    double cpu_used;   /* in the window */
-    double pss, uss;   /* bytes at the end of the window; NaN: it has no memory any more, or may not be read */
-    bool is_here;      /* at the last reading */
+    double cpu_time; /* its own, seconds, at the last reading */
+    double at_begin; /* the same when the window began */
+    double cpu_used; /* in the window */
+    double pss, uss; /* bytes at the end of the window; NaN: it has no memory any more, or may not be read */
+    bool is_here;    /* at the last reading */
 };
 
 /* A process on a GPU; means over the readings of the window. */
@@ -29,7 +29,7 @@ struct gt_power_user {
 };
 
 struct gt_power_gpu {
-    double joules, job_joules; /* of the window, NaN: not measured */
+    double joules, job_joules;            /* of the window, NaN: not measured */
     double joules_at_begin, job_at_begin; /* NaN: not measured then */
     double watt_sum, use_sum, memory_sum; /* for means over the readings of the window */
     unsigned watt_count, use_count, memory_count;
@@ -41,10 +41,10 @@ struct gt_power {
     pid_t first; /* the first process asked for */
     pid_t heir;  /* whom CPU time that was seen late is charged to: the first, or the oldest that is left */
     int64_t begin_ns, begin_real_ns, end_real_ns;
-    double seconds;                       /* length of the window */
-    double at_begin[GT_METRIC_COUNT];     /* counters of the machine */
-    double grown[GT_METRIC_COUNT];        /* what they grew by in the window; NaN: not measured */
-    double job_at_begin, job_cpu, late;   /* CPU seconds: before the window; in it; the part that was seen late */
+    double seconds;                     /* length of the window */
+    double at_begin[GT_METRIC_COUNT];   /* counters of the machine */
+    double grown[GT_METRIC_COUNT];      /* what they grew by in the window; NaN: not measured */
+    double job_at_begin, job_cpu, late; /* CPU seconds: before the window; in it; the part that was seen late */
     struct gt_power_process *process;
     size_t process_count, process_capacity;
     struct gt_power_gpu *gpu; /* one for each device of the frame */

@@ -187,8 +187,7 @@ static int describe(const struct gt_sampler *sampler, enum gt_metric_id metric, 
 int gt_experiment_source(const char *device, const struct gt_experiment_options *options, char **ret,
                          struct gt_error *error)
 {
-    const struct gt_sampler_options settings = {.machine_root = options->machine_root,
-                                                .libraries = options->libraries};
+    const struct gt_sampler_options settings = {.machine_root = options->machine_root, .libraries = options->libraries};
     struct gt_sampler sampler;
     struct gt_buffer text = {0};
     bool is_cpu = !strcmp(device, "cpu");
