@@ -510,14 +510,6 @@ int gt_experiment_tick(struct gt_experiment_recorder *recorder, struct gt_error 
 int gt_experiment_end(struct gt_experiment_recorder *recorder, struct gt_error *error);
 /* The figures since the last record, or the last call: the "metrics" of a record as JSON text (free with free()). Without a folder. */
 int gt_experiment_metrics(struct gt_experiment_recorder *recorder, char **ret, struct gt_error *error);
-/* Joules since the beginning, of the packages, their cores, their graphics units, the memory and the platform, as of a reading
- * now; NaN: not measured. */
-struct gt_experiment_joules {
-    double seconds; /* since the beginning */
-    double package, core, uncore, dram, platform;
-};
-int gt_experiment_joules(struct gt_experiment_recorder *recorder, struct gt_experiment_joules *ret,
-                         struct gt_error *error);
 void gt_experiment_close(struct gt_experiment_recorder *recorder);
 
 /* Whether energy of the processors ("cpu") or power of GPUs ("gpu") can be measured here: 1 or 0, and in *ret (free with free())

@@ -33,8 +33,8 @@ int core_merge_request(PyObject *keywords, struct gt_merge_request *ret, PyObjec
 extern PyType_Spec core_profile_spec, core_trace_report_spec;
 extern PyMethodDef core_trace_methods[];
 
-extern PyType_Spec core_sampler_spec, core_sub_tracker_spec, core_table_spec;
+extern PyType_Spec core_sampler_spec, core_sub_tracker_spec, core_table_spec, core_experiment_spec;
 /* Functions of other files that become functions of the module. */
-extern PyMethodDef core_memory_methods[], core_report_methods[];
+extern PyMethodDef core_memory_methods[], core_report_methods[], core_power_methods[];
 
 #endif

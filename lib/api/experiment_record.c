@@ -128,24 +128,6 @@ int gt_experiment_metrics(struct gt_experiment_recorder *recorder, char **ret, s
     return 0;
 }
 
-int gt_experiment_joules(struct gt_experiment_recorder *recorder, struct gt_experiment_joules *ret,
-                         struct gt_error *error)
-{
-    int status = gt_power_read(&recorder->power, error);
-    if (status < 0)
-        return status;
-    const struct gt_frame *frame = &recorder->power.sampler.frame;
-    *ret = (struct gt_experiment_joules){
-        .seconds = (double)(frame->monotonic_ns - recorder->begin_ns) / 1e9,
-        .package = frame->system[GT_CPU_ENERGY],
-        .core = frame->system[GT_CORE_ENERGY],
-        .uncore = frame->system[GT_UNCORE_ENERGY],
-        .dram = frame->system[GT_DRAM_ENERGY],
-        .platform = frame->system[GT_PLATFORM_ENERGY],
-    };
-    return 0;
-}
-
 void gt_experiment_close(struct gt_experiment_recorder *recorder)
 {
     if (!recorder)

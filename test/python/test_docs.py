@@ -28,6 +28,7 @@ def test_the_tutorial_runs(python):
 
 
 @pytest.mark.parametrize("page", ["python.md", "coming-from-gpu_tracker.md", "coming-from-ipygpulogger.md",
+                                  "coming-from-aipowermeter.md",
                                   "coming-from-smdebug.md", "profile.md"])
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "docs" / page).read_text()):

@@ -1,0 +1,305 @@
+/* Experiments: recordings of power, read and measured. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+struct recording {
+    PyObject_HEAD struct gt_experiment *experiment;
+};
+
+static struct gt_experiment *experiment_of(PyObject *self)
+{
+    return ((struct recording *)self)->experiment;
+}
+
+static PyObject *recording_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *path = NULL;
+    struct gt_error error = {0};
+    struct gt_experiment *experiment = NULL;
+    int status;
+    if (keywords && PyDict_Size(keywords))
+        return PyErr_Format(PyExc_TypeError, "Experiment takes no keywords");
+    if (!PyArg_ParseTuple(arguments, "O&:Experiment", PyUnicode_FSConverter, &path))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_experiment_open(&experiment, PyBytes_AsString(path), &error);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    if (status < 0)
+        return core_raise(status == -ENODATA ? -EINVAL : status, &error);
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *self = allocate(type, 0);
+    if (self)
+        ((struct recording *)self)->experiment = experiment;
+    else
+        gt_experiment_free(experiment);
+    return self;
+}
+
+static PyObject *curves(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    struct gt_experiment_curve curve;
+    for (size_t i = 0; list && gt_experiment_curve(experiment_of(self), i, &curve) == 0; i++) {
+        PyObject *item = Py_BuildValue("(ssz)", curve.group, curve.name, curve.device);
+        if (!item || PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+/* The curve's number, or -1 with an exception. */
+static Py_ssize_t curve_of(PyObject *self, Py_ssize_t index, struct gt_experiment_curve *ret)
+{
+    if (index >= 0 && gt_experiment_curve(experiment_of(self), (size_t)index, ret) == 0)
+        return index;
+    PyErr_Format(PyExc_IndexError, "there is no curve %zd", index);
+    return -1;
+}
+
+static PyObject *segment_of(PyObject *self, size_t curve, size_t segment)
+{
+    const struct gt_experiment_point *point = NULL;
+    size_t count = gt_experiment_points(experiment_of(self), curve, segment, &point);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *item = Py_BuildValue("{s:d,s:d}", "date", point[i].date, "value", point[i].value);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *points(PyObject *self, PyObject *arguments)
+{
+    struct gt_experiment_curve curve;
+    Py_ssize_t index;
+    if (!PyArg_ParseTuple(arguments, "n:points", &index) || curve_of(self, index, &curve) < 0)
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < curve.segments; i++) {
+        PyObject *segment = segment_of(self, (size_t)index, i);
+        if (!segment || PyList_Append(list, segment) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(segment);
+    }
+    return list;
+}
+
+/* None stands for no bound. */
+static int bound(PyObject *object, void *place)
+{
+    *(double *)place = object == Py_None ? NAN : PyFloat_AsDouble(object);
+    return !PyErr_Occurred();
+}
+
+static PyObject *tuple_of(const struct gt_experiment_figures *figures)
+{
+    return Py_BuildValue("(dddddd)", figures->duration, figures->start, figures->end, figures->total, figures->average,
+                         figures->maximum);
+}
+
+static PyObject *figures(PyObject *self, PyObject *arguments)
+{
+    struct gt_experiment_curve curve;
+    struct gt_experiment_figures figures;
+    Py_ssize_t index;
+    double start, end;
+    if (!PyArg_ParseTuple(arguments, "nO&O&:figures", &index, bound, &start, bound, &end) ||
+        curve_of(self, index, &curve) < 0)
+        return NULL;
+    gt_experiment_figures(experiment_of(self), (size_t)index, start, end, &figures);
+    return tuple_of(&figures);
+}
+
+static PyObject *span(PyObject *self, PyObject *arguments)
+{
+    struct gt_experiment_figures figures;
+    double start, end;
+    if (!PyArg_ParseTuple(arguments, "O&O&:span", bound, &start, bound, &end))
+        return NULL;
+    gt_experiment_span(experiment_of(self), start, end, &figures);
+    return tuple_of(&figures);
+}
+
+static PyObject *interpolate(PyObject *self, PyObject *arguments)
+{
+    struct gt_experiment_curve curve;
+    Py_ssize_t index;
+    PyObject *list;
+    int cumulative;
+    if (!PyArg_ParseTuple(arguments, "nO!p:interpolate", &index, &PyList_Type, &list, &cumulative) ||
+        curve_of(self, index, &curve) < 0)
+        return NULL;
+    Py_ssize_t count = PyList_Size(list);
+    double *times = calloc((size_t)count * 2 + 1, sizeof *times);
+    PyObject *ret = times ? PyList_New(count) : PyErr_NoMemory();
+    for (Py_ssize_t i = 0; ret && i < count; i++)
+        times[i] = PyFloat_AsDouble(PyList_GetItem(list, i));
+    if (PyErr_Occurred())
+        Py_CLEAR(ret);
+    if (ret)
+        gt_experiment_interpolate(experiment_of(self), (size_t)index, cumulative, times, (size_t)count, times + count);
+    for (Py_ssize_t i = 0; ret && i < count; i++)
+        if (PyList_SetItem(ret, i, PyFloat_FromDouble(times[count + i])) < 0)
+            Py_CLEAR(ret);
+    free(times);
+    return ret;
+}
+
+static PyObject *rendered(const struct gt_report *report, const char *format)
+{
+    struct gt_error error = {0};
+    char *text = NULL;
+    size_t length = 0;
+    int status = gt_report_render(report, format, &text, &length, &error);
+    PyObject *ret = status < 0 ? core_raise(status, &error) : PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
+    free(text);
+    return ret;
+}
+
+static PyObject *summary(PyObject *self, PyObject *arguments)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    double start, end;
+    if (!PyArg_ParseTuple(arguments, "O&O&:summary", bound, &start, bound, &end))
+        return NULL;
+    int status = gt_experiment_summary(experiment_of(self), start, end, &report, &error);
+    if (status < 0)
+        return core_raise(status, &error);
+    PyObject *json = rendered(report, "json"), *text = json ? rendered(report, "text") : NULL;
+    gt_report_free(report);
+    if (text)
+        return Py_BuildValue("(NN)", json, text);
+    Py_XDECREF(json);
+    return NULL;
+}
+
+static void recording_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    gt_experiment_free(experiment_of(self));
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef recording_methods[] = {
+    {"curves", curves, METH_NOARGS, "curves($self, /)\n--\n\n(group, name, device or None) of each curve."},
+    {"points", points, METH_VARARGS, "points($self, curve, /)\n--\n\nIts segments, lists of dates and values."},
+    {"figures", figures, METH_VARARGS,
+     "figures($self, curve, start, end, /)\n--\n\n(duration, start, end, total, average, maximum)"},
+    {"span", span, METH_VARARGS, "span($self, start, end, /)\n--\n\nThe same of the whole; the first three alone."},
+    {"interpolate", interpolate, METH_VARARGS,
+     "interpolate($self, curve, times, cumulative, /)\n--\n\nValues, or totals, at times."},
+    {"summary", summary, METH_VARARGS, "summary($self, start, end, /)\n--\n\n(JSON, text)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot recording_slots[] = {
+    {Py_tp_doc, (void *)"Experiment(path, /)\n--\n\nA recording of power: a folder, or a tracking file."},
+    {Py_tp_new, (void *)recording_new},
+    {Py_tp_dealloc, (void *)recording_free},
+    {Py_tp_methods, recording_methods},
+    {0, NULL},
+};
+
+PyType_Spec core_experiment_spec = {
+    .name = "gpu_tracker._core.Experiment",
+    .basicsize = sizeof(struct recording),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = recording_slots,
+};
+
+/* ---- measuring now ----------------------------------------------------------------------------------------------- */
+
+enum { MOST_PIDS = 4096 };
+
+static int pids_of(PyObject *list, pid_t *pids)
+{
+    Py_ssize_t count = PyList_Size(list);
+    if (count > MOST_PIDS) {
+        PyErr_Format(PyExc_ValueError, "at most %d processes", MOST_PIDS);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        pids[i] = (pid_t)PyLong_AsLong(PyList_GetItem(list, i));
+    return PyErr_Occurred() ? -1 : (int)count;
+}
+
+static int wait_for(double seconds)
+{
+    PyObject *time = PyImport_ImportModule("time");
+    PyObject *done = time ? PyObject_CallMethod(time, "sleep", "d", seconds) : NULL;
+    Py_XDECREF(time);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static PyObject *measure_with(struct gt_experiment_recorder *recorder, double seconds)
+{
+    struct gt_error error = {0};
+    char *text = NULL;
+    if (wait_for(seconds) < 0)
+        return NULL;
+    int status = gt_experiment_metrics(recorder, &text, &error);
+    if (status < 0)
+        return core_raise(status, &error);
+    PyObject *ret = PyUnicode_FromString(text);
+    free(text);
+    return ret;
+}
+
+static PyObject *measure_power(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
+    struct gt_experiment_recorder *recorder = NULL;
+    struct gt_error error = {0};
+    pid_t pids[MOST_PIDS];
+    PyObject *list;
+    double seconds;
+    if (!PyArg_ParseTuple(arguments, "O!d:measure_power", &PyList_Type, &list, &seconds))
+        return NULL;
+    int count = pids_of(list, pids);
+    if (count < 0)
+        return NULL;
+    options.pids = pids;
+    options.pid_count = (size_t)count;
+    int status = gt_experiment_begin(&recorder, &options, &error);
+    if (status < 0)
+        return core_raise(status, &error);
+    PyObject *ret = measure_with(recorder, seconds);
+    gt_experiment_close(recorder);
+    return ret;
+}
+
+static PyObject *power_source(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
+    struct gt_error error = {0};
+    const char *device;
+    char *text = NULL;
+    if (!PyArg_ParseTuple(arguments, "s:power_source", &device))
+        return NULL;
+    int status = gt_experiment_source(device, &options, &text, &error);
+    if (status < 0)
+        return core_raise(status, &error);
+    PyObject *ret = Py_BuildValue("(Ns)", PyBool_FromLong(status), text);
+    free(text);
+    return ret;
+}
+
+PyMethodDef core_power_methods[] = {
+    {"measure_power", measure_power, METH_VARARGS,
+     "measure_power(pids, seconds, /)\n--\n\nThe metrics of a record over so many seconds from now, as JSON."},
+    {"power_source", power_source, METH_VARARGS,
+     "power_source(device, /)\n--\n\nWhether power of the \"cpu\" or the \"gpu\" can be measured, and a sentence."},
+    {NULL, NULL, 0, NULL},
+};
