@@ -149,7 +149,7 @@ class _Meter:
         self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
         self.recording = os.path.join(folder, "notebook.sqlite")
         self._history: Sampling | None = self._sampling(_HISTORY_PERIOD, tracking_file=self.recording)
-        self._fast = self._history  # or one with a short period where there is GPU memory to watch
+        self._fast: Sampling | None = self._history  # or one with a short period where there is GPU memory to watch
         gpu, _, _ = self._window(self._history)
         if not math.isnan(gpu):
             self._fast = self._sampling(_GPU_PERIOD)
