@@ -190,7 +190,10 @@ void gt_power_next(struct gt_power *power)
     const struct gt_frame *frame = &power->sampler.frame;
     power->begin_ns = frame->monotonic_ns;
     power->begin_real_ns = frame->real_ns;
-    memcpy(power->at_begin, frame->system, sizeof power->at_begin);
+    /* Counters begin at 0 with the recording; where one has no reading now, the next window covers the gap. */
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        if (!isnan(frame->system[id]))
+            power->at_begin[id] = frame->system[id];
     power->job_at_begin = job_cpu(power);
     for (size_t i = 0; i < power->process_count; i++)
         power->process[i].at_begin = power->process[i].cpu_time;

@@ -1,0 +1,119 @@
+/* An experiment on a stored machine with two sockets: what is recorded, read back, is what the counters say. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "analyse/experiment.h"
+#include "support/fake_proc.h"
+
+static void put(const char *folder, const char *path, const char *text)
+{
+    char name[300];
+    snprintf(name, sizeof name, "%s/%s", folder, path);
+    for (char *slash = strchr(name + strlen(folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(name, 0777);
+        *slash = '/';
+    }
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void zone(const char *folder, const char *entry, const char *name, long microjoules)
+{
+    char path[128], text[32];
+    snprintf(path, sizeof path, "sys/class/powercap/%s/name", entry);
+    put(folder, path, name);
+    snprintf(path, sizeof path, "sys/class/powercap/%s/max_energy_range_uj", entry);
+    put(folder, path, "262143328850\n");
+    snprintf(path, sizeof path, "sys/class/powercap/%s/energy_uj", entry);
+    snprintf(text, sizeof text, "%ld\n", microjoules);
+    put(folder, path, text);
+}
+
+static void energy(const char *folder, long package)
+{
+    zone(folder, "intel-rapl:0", "package-0\n", 1000000 + package);
+    zone(folder, "intel-rapl:0:0", "core\n", 500000 + package / 2);
+    zone(folder, "intel-rapl:1", "package-1\n", 7000000 + package);
+}
+
+static double total(const struct gt_experiment *experiment, const char *name)
+{
+    struct gt_experiment_figures figures;
+    const struct gt_experiment_line *line = gt_experiment_find(experiment, name, NULL);
+    if (!line)
+        return -1;
+    gt_experiment_figures(experiment, (size_t)(line - experiment->line), (double)NAN, (double)NAN, &figures);
+    return figures.total;
+}
+
+static void joules_are_what_the_counters_say(void **state)
+{
+    (void)state;
+    char machine[64], folder[100], command[200];
+    struct gt_root root;
+    struct gt_error error = {0};
+    struct gt_experiment_recorder *recorder = NULL;
+    struct gt_experiment *experiment = NULL;
+    pid_t pid = 700;
+    fake_proc_create(machine, &root);
+    struct fake_process job = {.pid = pid, .parent = 1, .start = 5, .cpu_ticks = 100, .resident_pages = 1000};
+    fake_proc_write(machine, &job);
+    put(machine, "proc/stat", "cpu  1000 0 0 9000 0 0 0 0 0 0\n");
+    put(machine, "proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nBuffers: 0 kB\nCached: 0 kB\n");
+    energy(machine, 0);
+    snprintf(folder, sizeof folder, "%s/out", machine);
+    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
+    options.folder = folder;
+    options.pids = &pid;
+    options.pid_count = 1;
+    options.period = 0.001;
+    options.measurement_period = 0.001;
+    options.machine_root = machine;
+    assert_int_equal(gt_experiment_begin(&recorder, &options, &error), 0);
+    for (long step = 1; step <= 3; step++) {
+        usleep(30000);
+        energy(machine, step * 10000000);
+        assert_int_equal(gt_experiment_tick(recorder, &error), 1);
+    }
+    assert_int_equal(gt_experiment_end(recorder, &error), 0);
+    gt_experiment_close(recorder);
+    assert_int_equal(gt_experiment_open(&experiment, folder, &error), 0);
+    assert_float_equal(total(experiment, "intel_power"), 2 * 30, 1e-6);
+    assert_float_equal(total(experiment, "total_cpu_power"), 15, 1e-6);
+    assert_float_equal(total(experiment, "psys_power"), -1, 0); /* there is none */
+    gt_experiment_free(experiment);
+    snprintf(command, sizeof command, "rm -rf %s/out %s/sys", machine, machine);
+    assert_int_equal(system(command), 0);
+    fake_proc_destroy(machine, &root);
+}
+
+static void dates_with_and_without_a_zone(void **state)
+{
+    (void)state;
+    assert_float_equal(gt_experiment_date("1970-01-02T00:00:00.25Z"), 86400.25, 1e-9);
+    assert_float_equal(gt_experiment_date("1970-01-02 01:30:00+01:30"), 86400, 1e-9);
+    assert_true(gt_experiment_date("yesterday") != gt_experiment_date("yesterday"));
+    assert_true(gt_experiment_date("1970-01-02 01:30:00 often") != 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joules_are_what_the_counters_say),
+        cmocka_unit_test(dates_with_and_without_a_zone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
