@@ -31,7 +31,7 @@ static double part_of(const struct gt_experiment_line *line, size_t i, bool is_f
     if (line->kind == GT_EXPERIMENT_AMOUNT)
         return now->value * (to - from) / length;
     if (line->kind == GT_EXPERIMENT_RATE && !isnan(line->window[i]))
-        return now->value * (to - from);
+        return now->value * (from == begin && to == now->date ? line->window[i] : to - from); /* dates are coarser */
     double slope = (now->value - now[-1].value) / length;
     return (to - from) * (now[-1].value + slope * ((from + to) / 2 - begin));
 }
