@@ -32,7 +32,8 @@ struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame)
     if (!device)
         return NULL;
     struct amd_card *card = &grown[amd->card_count];
-    *card = (struct amd_card){.device = (int)frame->device_count - 1, .energy.last = NAN, .check.joules = NAN};
+    *card = (struct amd_card){
+        .device = (int)frame->device_count - 1, .energy.last = NAN, .check.joules = NAN, .integral.watts = NAN};
     gt_values_clear(card->value);
     snprintf(device->brand, sizeof device->brand, "amd");
     snprintf(device->name, sizeof device->name, "AMD GPU");
@@ -185,6 +186,7 @@ static void keep(struct amd_card *card, const struct amd_reading *reading, int64
     bool is_second_die = reading->joules == 0 && !(reading->watts > 0);
     double joules = is_second_die ? NAN : gt_energy_counter_read(&card->energy, reading->joules);
     gt_energy_check_add(&card->check, now_ns, joules, reading->watts);
+    double summed = gt_power_integrate(&card->integral, now_ns, is_second_die ? NAN : reading->watts);
     card->value[GT_GPU_RAM] = reading->memory;
     card->value[GT_GPU_UTILIZATION] = reading->busy;
     card->value[GT_GPU_MEMORY_UTILIZATION] = reading->memory_busy;
@@ -192,7 +194,7 @@ static void keep(struct amd_card *card, const struct amd_reading *reading, int64
     card->value[GT_GPU_CLOCK] = reading->clock;
     card->value[GT_GPU_MEMORY_CLOCK] = reading->memory_clock;
     card->value[GT_GPU_POWER] = is_second_die ? NAN : reading->watts;
-    card->value[GT_GPU_ENERGY] = card->check.is_wrong ? NAN : joules;
+    card->value[GT_GPU_ENERGY] = gt_energy_choose(&card->check, joules, summed);
 }
 
 static void read_values(struct amd *amd)
@@ -299,9 +301,9 @@ static int amd_collect(void *state, struct gt_frame *frame, struct gt_error *err
         if (card->check.is_wrong && !card->is_reported) {
             const struct gt_device *device = &frame->device[card->device];
             card->is_reported = true;
-            warning = gt_error_set(error, EIO,
-                                   "GPU %d (%s, %s): its energy counter contradicts its power and is not used",
-                                   device->index, device->name, device->uuid);
+            warning = gt_error_set(
+                error, EIO, "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
+                device->index, device->name, device->uuid);
         }
     }
     return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : warning;

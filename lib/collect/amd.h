@@ -6,6 +6,7 @@
 #include "collect/amd_api.h"
 #include "collect/gpu.h"
 #include "collect/gpu_pid.h"
+#include "collect/power.h"
 
 /* One moment of one card as its library tells it; NaN what it does not. */
 struct amd_reading {
@@ -35,6 +36,7 @@ struct amd_card {
     int device;      /* index in the frame */
     struct gt_energy_counter energy;
     struct gt_energy_check check;
+    struct gt_power_integral integral;
     bool is_reported;
     double value[GT_METRIC_COUNT];
     struct amd_rows rows;

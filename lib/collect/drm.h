@@ -5,6 +5,7 @@
 #define GT_COLLECT_DRM_H
 
 #include "collect/gpu.h"
+#include "collect/power.h"
 
 enum { DRM_MOST_ENGINES = 16 };
 
@@ -53,6 +54,8 @@ struct drm_card {
     int device;       /* index in the frame */
     unsigned missing; /* bits of the sources that are not there */
     struct gt_energy_counter energy;
+    struct gt_power_integral integral; /* where there is no counter */
+    bool is_package;                   /* its power is that of a processor with a graphics unit: counted there */
     double value[GT_METRIC_COUNT];
 };
 

@@ -31,6 +31,7 @@ static const struct source {
     {GT_GPU_POWER, true, "power1_input", 1e-6},
     {GT_GPU_POWER, true, "power1_average", 1e-6},
     {GT_GPU_ENERGY, true, "energy1_input", 1e-6},
+    {GT_GPU_ENERGY, true, "energy2_input", 1e-6}, /* xe: of the package, where the card has none */
     {GT_GPU_CLOCK, true, "freq1_input", 1},
     {GT_GPU_CLOCK, false, "gt_act_freq_mhz", 1e6},
     {GT_GPU_CLOCK, false, "device/tile0/gt0/freq0/act_freq", 1e6},
@@ -70,15 +71,21 @@ static bool is_asleep(const struct drm *drm, const struct drm_card *card)
 
 void gt_drm_read_card(struct drm *drm, struct drm_card *card)
 {
+    int64_t now_ns = gt_clock_monotonic(drm->clock);
     gt_values_clear(card->value);
-    if (is_asleep(drm, card))
+    if (is_asleep(drm, card)) {
+        if (!isnan(card->integral.watts))
+            gt_power_integrate(&card->integral, now_ns, 0);
         return;
+    }
     for (int i = 0; i < SOURCES; i++)
         if (isnan(card->value[sources[i].metric]))
             card->value[sources[i].metric] = read_source(drm, card, i);
     if (card->value[GT_GPU_UTILIZATION] > 1)
         card->value[GT_GPU_UTILIZATION] = NAN;
     card->value[GT_GPU_ENERGY] = gt_energy_counter_read(&card->energy, card->value[GT_GPU_ENERGY]);
+    if (isnan(card->energy.last) && !card->is_package) /* it has no counter */
+        card->value[GT_GPU_ENERGY] = gt_power_integrate(&card->integral, now_ns, card->value[GT_GPU_POWER]);
 }
 
 /* The value of a line "KEY=VALUE". */
@@ -105,6 +112,14 @@ static void find_hwmon(const struct drm *drm, struct drm_card *card)
         if (!strncmp(entry->d_name, "hwmon", 5))
             snprintf(card->hwmon, sizeof card->hwmon, "%s/%.24s", path, entry->d_name);
     closedir(directory);
+}
+
+/* amdgpu tells the power of a processor with a graphics unit as "slowPPT". */
+static bool has_label_of_package(const struct drm *drm, const struct drm_card *card)
+{
+    char path[DRM_HWMON + 16], text[32];
+    snprintf(path, sizeof path, "%s/power1_label", card->hwmon);
+    return card->hwmon[0] && gt_root_read(drm->root, path, text, sizeof text) > 0 && !strncmp(text, "slowPPT", 7);
 }
 
 static void name_device(const struct drm *drm, const struct drm_card *card, int number, struct gt_device *device)
@@ -142,7 +157,7 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
 {
     struct drm_card *card = &drm->card[drm->card_count];
     char text[1024], driver[32] = "", pci[16] = "";
-    *card = (struct drm_card){.energy.last = NAN};
+    *card = (struct drm_card){.energy.last = NAN, .integral.watts = NAN};
     snprintf(card->directory, sizeof card->directory, "sys/class/drm/card%d", number);
     char path[DRM_DIRECTORY + 16];
     snprintf(path, sizeof path, "%s/device/uevent", card->directory);
@@ -165,6 +180,7 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
     snprintf(device->pci, sizeof device->pci, "%s", pci);
     name_device(drm, card, number, device);
     find_hwmon(drm, card);
+    card->is_package = has_label_of_package(drm, card);
     gt_values_clear(card->value);
     drm->card_count++;
     return 0;

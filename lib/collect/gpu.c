@@ -39,9 +39,20 @@ static void judge_window(struct gt_energy_check *check)
     if (check->seconds < shortest_window || check->expected < least_joules)
         return;
     bool agrees = check->counted < check->expected * tolerance && check->counted > check->expected / tolerance;
+    check->has_agreed |= agrees;
     check->disagreements = agrees ? 0 : check->disagreements + 1;
     check->is_wrong |= check->disagreements > 1;
     check->counted = check->expected = check->seconds = 0;
+}
+
+double gt_energy_choose(const struct gt_energy_check *check, double counted, double summed)
+{
+    static const double tolerance = 4, least_joules = 5;
+    bool is_odd = !check->has_agreed && summed > least_joules &&
+                  !(counted < summed * tolerance && counted > summed / tolerance);
+    if (isnan(summed) && !check->is_wrong)
+        return counted;
+    return check->is_wrong || is_odd || isnan(counted) ? summed : counted;
 }
 
 void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts)

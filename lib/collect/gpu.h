@@ -30,12 +30,16 @@ struct gt_energy_check {
     double seconds;
     int64_t last_ns;
     int disagreements; /* windows in a row */
+    bool has_agreed;   /* in one window at least */
     bool is_wrong;
 };
 
 /* `joules` is what gt_energy_counter_read said. Once two windows in a row were off by more than a factor of 4 the counter is
  * taken as wrong for good. */
 void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts);
+/* The better of counter and power added up: the counter, unless it is wrong, missing, or off by that factor before it has ever
+ * agreed: so the first seconds are right, too. */
+double gt_energy_choose(const struct gt_energy_check *check, double counted, double summed);
 
 /* A row of a list that a driver writes; its size differs between driver versions that export the same function. */
 struct gt_row_layout {

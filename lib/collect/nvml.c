@@ -7,6 +7,8 @@
 
 /* NVIDIA GPUs, one frame after the other. */
 
+extern const struct gt_collector_type gt_collector_nvml;
+
 static const enum gt_metric_id metrics[] = {
     GT_GPU_RAM,
     GT_GPU_UTILIZATION,
@@ -39,6 +41,22 @@ static void nvml_close(void *state)
     free(nvml);
 }
 
+/* What contains the CPU is not added to a figure of the CPU, whoever has it. */
+static void settle_modules(struct nvml *nvml, struct gt_frame *frame)
+{
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        if (gpu->parent < 0 && gpu->power == NVML_POWER_MODULE)
+            gpu->is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_nvml);
+    }
+}
+
+static void nvml_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
+{
+    (void)state;
+    snprintf(text, size, "%s", metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's module" : "");
+}
+
 static int nvml_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                      struct gt_availability *availability, struct gt_error *error)
 {
@@ -58,6 +76,8 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
     int status = gt_nvml_open(nvml, options, frame, availability);
     if (status == 0) {
         availability->state = GT_READY;
+        availability->refresh = gt_nvml_energy_refresh(nvml);
+        settle_modules(nvml, frame);
         *ret = nvml;
         return 0;
     }
@@ -163,14 +183,10 @@ static void nvml_describe(const void *state, char *text, size_t size)
 {
     const struct nvml *nvml = state;
     char pids[200];
-    bool averaged = false, module = false;
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        averaged |= nvml->gpu[i].power == NVML_POWER_USAGE;
-        module |= nvml->gpu[i].power == NVML_POWER_MODULE;
-    }
+    char energy[200];
+    gt_nvml_describe_energy(nvml, energy, sizeof energy);
     gt_pid_map_describe(&nvml->pids, pids, sizeof pids);
-    int length = snprintf(text, size, "%s%s%s%s", pids, averaged ? "power may be the driver's 1 s average; " : "",
-                          module ? "power is of the module, CPU included; " : "",
+    int length = snprintf(text, size, "%s%s%s", energy, pids,
                           nvml->has_unknown_rows ? "the driver lists processes in an unknown form, memory unknown; "
                                                  : "");
     if (length > 2 && (size_t)length < size)
@@ -186,4 +202,5 @@ const struct gt_collector_type gt_collector_nvml = {
     .collect = nvml_collect,
     .close = nvml_close,
     .describe = nvml_describe,
+    .explain = nvml_explain,
 };

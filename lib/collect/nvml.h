@@ -6,6 +6,7 @@
 #include "collect/gpu.h"
 #include "collect/gpu_pid.h"
 #include "collect/nvml_api.h"
+#include "collect/power.h"
 
 /* One process on one device, merged from the compute, graphics and MPS lists. Sorted by pid, then instances. */
 struct nvml_row {
@@ -33,6 +34,11 @@ struct nvml_gpu {
     unsigned unsupported; /* bits of readings that the device does not have */
     enum nvml_power power;
     struct gt_energy_counter energy;
+    struct gt_power_integral integral; /* where no counter is, or it counts the whole module */
+    bool is_integrated;
+    bool has_module;               /* a superchip: its counter, and power of the scope "module", contain its CPU */
+    bool is_left_out;              /* energy of a module whose CPU is counted by another source */
+    int major, minor;              /* compute capability, 0: not known */
     char file[24];                 /* "/dev/nvidia0", "" unknown */
     double value[GT_METRIC_COUNT]; /* as last read */
     bool lists_unsupported;
@@ -63,6 +69,10 @@ int gt_nvml_unavailable(struct gt_availability *availability, enum gt_state stat
                         const char *remedy);
 
 /* nvml_device.c */
+/* What is known of how the boards' energy comes about; sentences that end in "; ". */
+int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
+/* Seconds over which the figures of the least sharp board lag behind. */
+double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
 /* Read all states and counters of a device into gpu->value. */
 void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu);

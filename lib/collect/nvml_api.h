@@ -169,6 +169,7 @@ struct nvml_functions {
     int (*reasons_old)(struct nvml_device *, unsigned long long *bits);
     int (*power)(struct nvml_device *, unsigned *milliwatts);
     int (*energy)(struct nvml_device *, unsigned long long *millijoules);
+    int (*capability)(struct nvml_device *, int *major, int *minor);
     int (*fields)(struct nvml_device *, int count, struct nvml_field *);
     int (*samples)(struct nvml_device *, int which, unsigned long long last_seen, int *type, unsigned *count,
                    struct nvml_sample *);

@@ -42,6 +42,7 @@ static const struct gt_symbol symbols[] = {
     OPTIONAL(reasons_old, "nvmlDeviceGetCurrentClocksThrottleReasons"),
     OPTIONAL(power, "nvmlDeviceGetPowerUsage"),
     OPTIONAL(energy, "nvmlDeviceGetTotalEnergyConsumption"),
+    OPTIONAL(capability, "nvmlDeviceGetCudaComputeCapability"),
     OPTIONAL(fields, "nvmlDeviceGetFieldValues"),
     OPTIONAL(samples, "nvmlDeviceGetSamples"),
     OPTIONAL(process_detail, "nvmlDeviceGetRunningProcessDetailList"),

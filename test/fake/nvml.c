@@ -3,7 +3,7 @@
  *     version TEXT, driver TEXT, row_size BYTES (of the v3 lists), understate 1 (list sizes told are too small), init RESULT
  *     uuid, name, pci DOMAIN BUS DEVICE, minor N, mig 1, instance GI CI (of a slice)
  *     memory TOTAL RESERVED USED, utilization GPU MEMORY, encoder N, decoder N, temperature N, clock SM MEMORY (MHz)
- *     reasons BITS, power_usage MW, field FIELD SCOPE MW, energy MJ
+ *     reasons BITS, power_usage MW, field FIELD SCOPE MW, energy MJ, capability MAJOR MINOR
  *     process MODE PID BYTES [GI CI], used PID TIME SM MEMORY ENCODER DECODER, sample WHICH TIME VALUE
  *
  * FAKE_LISTS is the newest form of the process lists that the library has: 1, 2, 3, or 4 for the detail list;
@@ -266,6 +266,20 @@ int nvmlDeviceGetTotalEnergyConsumption(struct nvml_device *device, unsigned lon
 {
     ANSWER_FAILURE(id(device));
     return fake_number(id(device), "energy", 0, millijoules) ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetCudaComputeCapability(struct nvml_device *device, int *major, int *minor);
+int nvmlDeviceGetCudaComputeCapability(struct nvml_device *device, int *major, int *minor)
+{
+    unsigned numbers[2];
+    int result = answer_number(device, "capability", 0, &numbers[0]);
+    if (result == NVML_SUCCESS)
+        result = answer_number(device, "capability", 1, &numbers[1]);
+    if (result == NVML_SUCCESS) {
+        *major = (int)numbers[0];
+        *minor = (int)numbers[1];
+    }
+    return result;
 }
 
 int nvmlDeviceGetFieldValues(struct nvml_device *device, int count, struct nvml_field *fields);

@@ -133,6 +133,42 @@ static void utilization_above_100_is_no_reading(void **state)
     assert_true(value(0, GT_GPU_TEMPERATURE) == 41);
 }
 
+/* A superchip whose CPU another source counts: the energy of the module would count it again. */
+static void a_module_is_not_added_to_its_cpu(void **state)
+{
+    (void)state;
+    char text[300];
+    static const struct gt_collector_type other;
+    machine.frame.owner[GT_CPU_ENERGY] = &other;
+    open_with("nvml", "device 0\nuuid GPU-a\nfield 186 1 500000\nenergy 1000\n"
+                      "device 1\nuuid GPU-b\nfield 186 0 300000\nfield 186 1 500000\nenergy 1000\n"
+                      "frame\ndevice 0\nenergy 501000\ndevice 1\nenergy 501000\n");
+    gpu_machine_step(&machine, "nvml", 1);
+    gpu_machine_collect(&machine, 1);
+    assert_true(isnan(value(0, GT_GPU_ENERGY)));
+    assert_true(fabs(value(1, GT_GPU_ENERGY) - 300) < 1e-6); /* the GPU's own power, not the module's counter */
+    machine.type->describe(machine.state, text, sizeof text);
+    assert_non_null(strstr(text, "left out"));
+}
+
+static void tells_over_what_time_power_is_averaged(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *capability;
+        double refresh;
+        const char *text;
+    } cases[] = {{"8 0", 0.1, "25 of each 100 ms"}, {"8 6", 1, "1 s average"}, {"7 0", 0.1, "added up"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char data[200], text[300];
+        snprintf(data, sizeof data, "device 0\nuuid GPU-a\npower_usage 90000\ncapability %s\n", cases[i].capability);
+        open_with("nvml", data);
+        assert_float_equal(machine.availability.refresh, cases[i].refresh, 1e-9);
+        machine.type->describe(machine.state, text, sizeof text);
+        assert_non_null(strstr(text, cases[i].text));
+    }
+}
+
 static void chooses_the_scope_of_power(void **state)
 {
     (void)state;
@@ -146,8 +182,14 @@ static void chooses_the_scope_of_power(void **state)
     assert_true(value(1, GT_GPU_POWER) == 90);
     assert_true(value(2, GT_GPU_POWER) == 500);
     assert_true(isnan(value(3, GT_GPU_POWER)));
+    assert_true(fabs(value(0, GT_GPU_ENERGY) - 100) < 1e-6);
+    assert_true(fabs(value(1, GT_GPU_ENERGY) - 90) < 1e-6);
+    assert_true(fabs(value(2, GT_GPU_ENERGY) - 500) < 1e-6);
+    assert_true(isnan(value(3, GT_GPU_ENERGY)));
+    assert_ptr_equal(machine.frame.owner[GT_CPU_ENERGY], machine.type); /* its CPU is in the module's: none is added */
     machine.type->describe(machine.state, text, sizeof text);
-    assert_string_equal(text, "power may be the driver's 1 s average; power is of the module, CPU included");
+    assert_string_equal(
+        text, "energy is power added up; power may be the driver's 1 s average; power is of the module, CPU included");
 }
 
 static void finds_peaks_between_readings(void **state)
@@ -313,6 +355,8 @@ int main(void)
         TEST(memory_falls_back_and_may_be_missing),
         TEST(utilization_above_100_is_no_reading),
         TEST(chooses_the_scope_of_power),
+        TEST(a_module_is_not_added_to_its_cpu),
+        TEST(tells_over_what_time_power_is_averaged),
         TEST(finds_peaks_between_readings),
         TEST(takes_long_rings_of_samples),
         TEST(slices_are_devices_with_a_parent),
