@@ -14,6 +14,7 @@
 
 #include "analyse/experiment.h"
 #include "support/fake_proc.h"
+#include "support/valgrind.h"
 
 static void put(const char *folder, const char *path, const char *text)
 {
@@ -68,6 +69,7 @@ static void joules_are_what_the_counters_say(void **state)
     struct gt_experiment_recorder *recorder = NULL;
     struct gt_experiment *experiment = NULL;
     pid_t pid = 700;
+    SKIP_UNDER_VALGRIND(); /* too slow: counters that stand still for 50 ms are taken as dead */
     fake_proc_create(machine, &root);
     struct fake_process job = {.pid = pid, .parent = 1, .start = 5, .cpu_ticks = 100, .resident_pages = 1000};
     fake_proc_write(machine, &job);
@@ -84,15 +86,15 @@ static void joules_are_what_the_counters_say(void **state)
     options.machine_root = machine;
     assert_int_equal(gt_experiment_begin(&recorder, &options, &error), 0);
     for (long step = 1; step <= 3; step++) {
-        usleep(30000);
-        energy(machine, step * 10000000);
+        usleep(5000);
+        energy(machine, step * 5000000);
         assert_int_equal(gt_experiment_tick(recorder, &error), 1);
     }
     assert_int_equal(gt_experiment_end(recorder, &error), 0);
     gt_experiment_close(recorder);
     assert_int_equal(gt_experiment_open(&experiment, folder, &error), 0);
-    assert_float_equal(total(experiment, "intel_power"), 2 * 30, 1e-6);
-    assert_float_equal(total(experiment, "total_cpu_power"), 15, 1e-6);
+    assert_float_equal(total(experiment, "intel_power"), 2 * 15, 1e-6);
+    assert_float_equal(total(experiment, "total_cpu_power"), 7.5, 1e-6);
     assert_float_equal(total(experiment, "psys_power"), -1, 0); /* there is none */
     gt_experiment_free(experiment);
     snprintf(command, sizeof command, "rm -rf %s/out %s/sys", machine, machine);
