@@ -100,7 +100,7 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
         {"device", GT_TAKES_DEVICE, options->device},
         {"ranges", GT_TAKES_RANGES, options->ranges},
         {"key", GT_TAKES_KEY, options->key},
-        {"top", GT_TAKES_TOP, options->top},
+        {"top", GT_TAKES_TOP, options->top > 0}, /* all rows is what the others show anyway */
         {"carbon-intensity", GT_TAKES_COST, options->carbon_intensity},
         {"carbon-file", GT_TAKES_COST, options->carbon_file},
         {"price", GT_TAKES_COST, options->price},

@@ -152,3 +152,7 @@ def test_what_is_wrong_is_named(gpu_tracker, smdebug):
 def test_help_lists_the_analyses(gpu_tracker):
     text = subprocess.run([gpu_tracker, "profile", "--help"], capture_output=True, text=True, check=True).stdout
     assert "stragglers" in text and "  advice" in text
+
+
+def test_all_rows_may_be_asked_of_every_analysis(gpu_tracker, smdebug):
+    assert profile(gpu_tracker, "steps", smdebug, "--all") == profile(gpu_tracker, "steps", smdebug)

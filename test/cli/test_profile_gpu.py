@@ -80,7 +80,8 @@ def ranks(tmp_path_factory):
 @pytest.fixture
 def profile(gpu_tracker, ranks):
     def run(analysis, *options):
-        done = subprocess.run([gpu_tracker, "profile", analysis, ranks, "--format=json", *options], capture_output=True, text=True, check=False)
+        words = [gpu_tracker, "profile", analysis, ranks, "--format=json", *options]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
     return run
