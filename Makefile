@@ -169,7 +169,6 @@ valgrind: test-dependencies
 bench: test-dependencies
 	@$(MAKE) -s all test-programs bench-programs
 	@for script in bench/bench_*.py; do $(PYTHON) $$script && echo || exit 1; done
-	@for program in $(BENCHES); do $$program && echo || exit 1; done
 
 # A trace of 10 GB, in TMPDIR.
 bench-large: test-dependencies
