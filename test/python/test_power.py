@@ -1,6 +1,7 @@
 """AIPowerMeter's interface: folders as it leaves them, and our own recordings."""
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -174,3 +175,31 @@ def test_a_tracking_file_is_a_recording(python):
     results = experiment.ExpResults(parsers.TrackingFile("run.csv"))
     assert results.max_("per_process_mem_use_abs") > 1e6
     assert results.get_curve("intel_power") is None or results.total_("intel_power") >= 0
+
+
+def test_a_gpu_of_known_power(python, fake, tmp_path):
+    """The driver's counter grows by 300 J a second, and this process is the only one on the card."""
+    (tmp_path / "libnvidia-ml.so.1").symlink_to(fake("nvml"))
+    frames = "".join(f"frame {i / 20}\ndevice 0\nenergy {5_000_000 + 15_000 * i}\n" for i in range(60))
+    done = python(f"""
+        import os, time
+        os.environ["GT_FAKE_NVML"] = "gpu"
+        with open("gpu", "w") as file:
+            file.write("device 0\\nuuid GPU-1\\nname Test GPU\\nmemory 80000000000 0 1000000000\\nutilization 50 10\\n"
+                       f"process 0 {{os.getpid()}} 300000000\\n" + {frames!r})
+        from gpu_tracker.power import experiment, gpu_power, parsers
+        now = gpu_power.get_nvidia_gpu_power(nsample=1)
+        assert 280 < now["nvidia_draw_absolute"] < 320 and now["per_gpu_power_draw"] == {{0: now["nvidia_power"]}}, now
+        assert now["per_gpu_attributable_mem_use"] == {{0: {{os.getpid(): 3e8}}}}, now
+        driver = parsers.JsonParser("out")
+        process, queue = experiment.Experiment(driver).measure_yourself(period=0.1, measurement_period=0.3)
+        time.sleep(1.5)
+        queue.put(experiment.STOP_MESSAGE)
+        results = experiment.ExpResults(driver)
+        seconds, _, _ = results.get_exp_duration()
+        assert abs(results.total_power_draw() - 300 * seconds) < 0.1 * 300 * seconds
+        assert abs(results.total_("nvidia_attributable_power") - results.total_("nvidia_power")) < 1
+        results.display_curves(["nvidia_power", "per_process_cpu_uses"], saveto="curves.png")
+        assert os.path.getsize("curves.png") > 5000
+    """, cwd=tmp_path, env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "MPLBACKEND": "Agg"})
+    assert "GPUs: " not in done.stderr
