@@ -201,5 +201,5 @@ def test_a_gpu_of_known_power(python, fake, tmp_path):
         assert abs(results.total_("nvidia_attributable_power") - results.total_("nvidia_power")) < 1
         results.display_curves(["nvidia_power", "per_process_cpu_uses"], saveto="curves.png")
         assert os.path.getsize("curves.png") > 5000
-    """, cwd=tmp_path, env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "MPLBACKEND": "Agg"})
+    """, env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "MPLBACKEND": "Agg"})
     assert "GPUs: " not in done.stderr
