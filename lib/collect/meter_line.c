@@ -120,7 +120,7 @@ static bool read_date(const char *text, double *ret)
 /* Seconds since 1970, before that of no use to us: a meter's own clock that began at 0 tells no moment. */
 static bool read_time(const char *text, int64_t *ret_ns)
 {
-    static const double EARLIEST = 1e8, LATEST = 1e10; /* 1973, 2286 */
+    static const double EARLIEST = 1e8, LATEST = 9e9; /* 1973, 2255: nanoseconds in 64 bits */
     double value;
     if (gt_number_double(text, &value) < 0 && !read_date(text, &value))
         return false;

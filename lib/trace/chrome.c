@@ -11,6 +11,14 @@ static size_t skip_blanks(const struct gt_trace_probe *probe, size_t at)
     return at;
 }
 
+static bool ends_list(const struct gt_trace_probe *probe)
+{
+    size_t end = probe->length;
+    while (end > 0 && strchr(" \t\r\n", probe->head[end - 1]))
+        end--;
+    return end > 0 && probe->head[end - 1] == ']';
+}
+
 static int probe_chrome(const struct gt_trace_probe *probe)
 {
     size_t at = probe->length >= 3 && memcmp(probe->head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -23,7 +31,8 @@ static int probe_chrome(const struct gt_trace_probe *probe)
             return 0;
         if (strstr(probe->head, "\"ph\""))
             return 50;
-        bool is_other = probe->head[at] == '{' && probe->is_whole; /* a list of objects that are no events */
+        /* A list of objects that are no events. One that was cut off may have been cut within its first event. */
+        bool is_other = probe->head[at] == '{' && probe->is_whole && ends_list(probe);
         return is_other ? 0 : 20;
     }
     if (probe->head[at] != '{')

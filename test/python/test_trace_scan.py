@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import assume, HealthCheck, given, settings
 from hypothesis import strategies as st
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -102,6 +102,7 @@ def test_a_cut_file_gives_its_whole_events(gpu_tracker, tmp_path, events, data):
     text = text[: data.draw(st.integers(text.index("}") if "}" in text else 0, len(text)))]
     path = tmp_path / "trace.json"
     path.write_text(text)
+    assume('"ph"' in text)  # or it may be any list of objects
     expected = whole_events(text)
     assert plain(merge(gpu_tracker, tmp_path, path))[: len(expected)] == plain(expected)
 

@@ -254,7 +254,7 @@ static void a_full_disk_ends_the_recording_and_nothing_else(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         const char *path = recorder_path(folder, names[i]);
-        assert_int_equal(run_until_full(path, 500000), 0);
+        assert_int_equal(run_until_full(path, 1000000), 0);
         struct result result = read_all(path);
         assert_true(result.samples > 100 && result.samples < 4000);
         assert_int_equal(result.unfinished, 0); /* whole lines only */
