@@ -44,7 +44,7 @@ static void release(struct gt_merged_file *file)
 int gt_merged_file_open(struct gt_merged_file **ret, const char *path, bool overwrite, struct gt_error *error)
 {
     if (!overwrite && access(path, F_OK) == 0)
-        return gt_error_system(error, EEXIST, "%s", path);
+        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
     struct gt_merged_file *file = calloc(1, sizeof *file);
     if (!file)
         return gt_error_system(error, ENOMEM, "%s", path);
@@ -132,7 +132,7 @@ int gt_merged_file_close(struct gt_merged_file *file, bool whole, struct gt_erro
         status = gt_error_system(error, errno, "%s", file->path);
     file->fd = -1;
     if (whole && status >= 0 && !file->overwrite && access(file->path, F_OK) == 0)
-        status = gt_error_system(error, EEXIST, "%s", file->path);
+        status = gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", file->path);
     if (whole && status >= 0 && rename(file->beside, file->path) < 0)
         status = gt_error_system(error, errno, "%s", file->path);
     if (!whole || status < 0)

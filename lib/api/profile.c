@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <regex.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyse/analysis.h"
@@ -18,33 +19,71 @@ int gt_analysis_info(size_t index, const char **name, const char **help)
     return 0;
 }
 
-/* Does a dump overlap the bounds? One that contains them does; one whose step is not known lies in no steps. */
-static bool is_inside(const struct gt_trace_profile *profile, const struct gt_trace_options *bounds, int64_t origin)
-{
-    int64_t start = bounds->start, end = bounds->end;
-    if (bounds->by_step)
-        return profile->start_step <= bounds->end_step && profile->end_step >= bounds->start_step;
-    if (bounds->from_first && start != -GT_TRACE_EVER)
-        start += origin;
-    if (bounds->from_first && end != GT_TRACE_EVER)
-        end += origin;
-    return profile->start <= end && profile->end >= start;
-}
+/* The bounds in time, from the begin of all files where they count from there. */
+struct window {
+    const struct gt_trace_options *bounds;
+    int64_t start, end;
+};
 
-/* Readers keep the bounds for events and samples; Python profiles are kept to them here. */
-static void keep_profiles(struct gt_trace *trace, const struct gt_trace_options *bounds)
+static struct window window_of(const struct gt_trace *trace, const struct gt_trace_options *bounds)
 {
+    struct window window = {bounds, bounds->start, bounds->end};
     int64_t origin = INT64_MAX;
-    size_t count = 0;
     for (size_t i = 0; i < trace->file_count; i++)
         if (trace->file[i].clock != GT_CLOCK_UNKNOWN && trace->file[i].first < origin)
             origin = trace->file[i].first;
+    if (!bounds->from_first || origin == INT64_MAX)
+        return window;
+    window.start += bounds->start != -GT_TRACE_EVER ? origin : 0;
+    window.end += bounds->end != GT_TRACE_EVER ? origin : 0;
+    return window;
+}
+
+/* Does a dump overlap the bounds? One that contains them does; one whose step is not known lies in no steps. */
+static bool has_profile(const struct window *window, const struct gt_trace_profile *profile)
+{
+    if (window->bounds->by_step)
+        return profile->start_step <= window->bounds->end_step && profile->end_step >= window->bounds->start_step;
+    return profile->start <= window->end && profile->end >= window->start;
+}
+
+static bool is_node(const struct gt_trace *trace, uint32_t node, const char *wanted)
+{
+    char rank[16];
+    for (uint32_t i = 0; i < trace->file_count; i++) {
+        snprintf(rank, sizeof rank, "%d", (int)trace->file[i].rank);
+        if (gt_trace_node_of(trace, i) == node && (strcmp(wanted, gt_trace_text(trace, node)) == 0 ||
+                                                   (trace->file[i].rank >= 0 && strcmp(wanted, rank) == 0)))
+            return true;
+    }
+    return false;
+}
+
+static bool has_step(const struct gt_trace *trace, const struct window *window, const struct gt_trace_step *step)
+{
+    const struct gt_trace_options *bounds = window->bounds;
+    if (bounds->node && !is_node(trace, step->node, bounds->node))
+        return false;
+    if (bounds->by_step)
+        return step->step >= bounds->start_step && step->step <= bounds->end_step;
+    return step->start <= window->end && step->end >= window->start;
+}
+
+/* Readers keep the bounds for events and samples; Python profiles and steps are kept to them here. */
+static void keep_bounds(struct gt_trace *trace, const struct gt_trace_options *bounds)
+{
+    struct window window = window_of(trace, bounds);
+    size_t profiles = 0, steps = 0;
     for (size_t i = 0; i < trace->profile_count; i++)
-        if (is_inside(&trace->profile[i], bounds, origin == INT64_MAX ? 0 : origin))
-            trace->profile[count++] = trace->profile[i];
+        if (has_profile(&window, &trace->profile[i]))
+            trace->profile[profiles++] = trace->profile[i];
         else
             gt_trace_profile_release(&trace->profile[i]);
-    trace->profile_count = count;
+    for (size_t i = 0; i < trace->step_count; i++)
+        if (has_step(trace, &window, &trace->step[i]))
+            trace->step[steps++] = trace->step[i];
+    trace->profile_count = profiles;
+    trace->step_count = steps;
 }
 
 /* Functions whose names do not match are left as callers of others. */
@@ -80,7 +119,7 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
         return status;
-    keep_profiles(*ret, &wanted);
+    keep_bounds(*ret, &wanted);
     return select_functions(*ret, wanted.select, error);
 }
 

@@ -38,6 +38,8 @@ static int read_times(const struct gt_trace_request *request, struct gt_trace_op
     if (status >= 0 && request->start && request->end && start_from_first != end_from_first)
         return gt_error_set(error, EINVAL,
                             "start and end: both count from the epoch, or both from the begin (+SECONDS)");
+    if (status >= 0 && ret->start > ret->end)
+        return gt_error_set(error, EINVAL, "start and end: %s is behind %s", request->start, request->end);
     ret->from_first = start_from_first || end_from_first;
     return status;
 }
@@ -48,7 +50,11 @@ static int read_steps(const struct gt_trace_request *request, struct gt_trace_op
     ret->start_step = -1;
     ret->end_step = INT32_MAX;
     int status = request->start ? read_step("start", request->start, &ret->start_step, error) : 0;
-    return status >= 0 && request->end ? read_step("end", request->end, &ret->end_step, error) : status;
+    if (status >= 0 && request->end)
+        status = read_step("end", request->end, &ret->end_step, error);
+    if (status >= 0 && ret->start_step > ret->end_step)
+        return gt_error_set(error, EINVAL, "start and end: step %s is behind step %s", request->start, request->end);
+    return status;
 }
 
 int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error)

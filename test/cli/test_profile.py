@@ -80,6 +80,20 @@ def test_python_profiles_are_kept_to_steps(gpu_tracker, tmp_path):
         assert bool(profile(gpu_tracker, "functions", tmp_path, "--start", start)["functions"]) == found
 
 
+@pytest.mark.parametrize("words, nodes, steps", [
+    (["--node=algo-2"], ["algo-2"] * 2, 3),
+    (["--unit=step", "--start=1"], ["algo-1"] * 2 + ["algo-2"] * 2, 2),
+    (["--unit=step", "--start=2", "--end=2"], ["algo-1"] * 2 + ["algo-2"] * 2, 1),
+    ([f"--start={BASE + 450_000}"], ["algo-1", "algo-2"], 3),
+    (["--start=+0.55", "--end=+0.79"], ["algo-1", "algo-2"], 3),
+    (["--start=+0.581", "--end=+0.65"], ["algo-1", "algo-2"], 1),
+    (["--node=nobody"], [], 0),
+])
+def test_steps_are_kept_to_the_bounds(gpu_tracker, smdebug, words, nodes, steps):
+    rows = profile(gpu_tracker, "steps", smdebug, *words)["steps"]
+    assert [(row["node"], row["steps"]) for row in rows] == [(node, steps) for node in nodes]
+
+
 @pytest.fixture
 def dumps(tmp_path):
     """Forward and backward pass of step 2 on one node, the whole of step 3 on another; run calls the backward pass."""
@@ -146,6 +160,9 @@ def test_what_is_wrong_is_named(gpu_tracker, smdebug):
                                     ("devices", "by", ", only device, ranges"), ("memory", "ranges", ", only top")):
         said = profile(gpu_tracker, analysis, smdebug, f"--{option}=3", status=2)
         assert f"profile {analysis} does not take '{option}'{taken}\n" in said
+    for unit, start, end in (("time", 5, 4), ("step", 3, 2), ("time", "+2", "+1")):
+        said = profile(gpu_tracker, "steps", smdebug, f"--unit={unit}", f"--start={start}", f"--end={end}", status=2)
+        assert f"{start} is behind " in said and str(end) in said
     assert "two paths" in profile(gpu_tracker, "diff", smdebug, status=2)
 
 
