@@ -44,7 +44,6 @@ enum gt_scope {
 const char *gt_version(void);
 
 /* ---- Metrics ------------------------------------------------------------------------------------------------- */
-
 struct gt_metric_info {
     const char *name; /* "ram", "cpu_time" */
     const char *unit; /* "bytes", "seconds", "ratio", "count", "watts", "joules", "celsius", "hertz", "bits" */
@@ -64,7 +63,6 @@ const char *gt_memory_unit(size_t index);
 const char *gt_time_unit(size_t index);
 
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
-
 struct gt_tracker;
 struct gt_report;
 struct gt_group;
@@ -170,7 +168,6 @@ int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct
 void gt_tracker_close(struct gt_tracker *tracker);
 
 /* ---- Code blocks --------------------------------------------------------------------------------------------- */
-
 /* Mark where a named stretch of the calling program begins and ends, from any thread, nested and recursive as you like.
  * Rows go to one file for each process: in the folder named by GPU_TRACKER_BLOCKS when it is set (`gpu-tracker run
  * --blocks` sets it), else <pid>.csv in the current folder. A file of that name left by an earlier process is kept, and
@@ -270,7 +267,6 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
                       void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
 
 /* ---- Data sets: tables of columns, for whoever computes with the data themselves -------------------------------- */
-
 struct gt_dataset;
 
 enum gt_dataset_kind {
@@ -319,7 +315,6 @@ int gt_dataset_column(const struct gt_dataset *frame, size_t column, struct gt_d
 void gt_dataset_free(struct gt_dataset *frame);
 
 /* ---- Traces ------------------------------------------------------------------------------------------------- */
-
 /* Timelines, system metrics, Python profiles and recordings as files and folders; which part of them. */
 struct gt_trace_request {
     size_t size;
@@ -349,7 +344,6 @@ int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_tr
                       const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error);
 
 /* ---- Profiles ------------------------------------------------------------------------------------------------ */
-
 /* Analyses of traces. */
 struct gt_profile_options {
     size_t size;
@@ -371,7 +365,6 @@ int gt_profile_report(const char *analysis, const char *const *paths, size_t cou
                       struct gt_report **ret, struct gt_error *error);
 
 /* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
-
 /* What a relay reads and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
  * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
 struct gt_energy_relay;
@@ -384,7 +377,6 @@ void gt_energy_relay_close(struct gt_energy_relay *relay);
 const char *gt_energy_relay_socket(void);
 
 /* ---- For Prometheus ------------------------------------------------------------------------------------------ */
-
 /* The forms of the text: OpenMetrics 1.0, and the older text format 0.0.4. */
 enum gt_exposition { GT_EXPOSITION_OPENMETRICS, GT_EXPOSITION_TEXT, GT_EXPOSITION_COUNT };
 
@@ -412,7 +404,6 @@ int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, cons
 void gt_exporter_close(struct gt_exporter *exporter);
 
 /* ---- Traces kept in memory: their tables, and analyses of tables ------------------------------------------------- */
-
 struct gt_profile;
 
 /* Read files and folders as one trace. */
@@ -486,7 +477,6 @@ int gt_profile_callers(const struct gt_profile *profile, const char *const *stat
                        struct gt_error *error);
 
 /* ---- Experiments: recordings of power, in folders laid out as AIPowerMeter's -------------------------------------- */
-
 struct gt_experiment_options {
     size_t size;
     const char *folder;      /* where power_metrics.json is, or is made; NULL: nothing is written */
@@ -559,7 +549,6 @@ int gt_experiment_summary(const struct gt_experiment *experiment, double start, 
                           struct gt_error *error);
 
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
-
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the
  * file's. */
 int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
