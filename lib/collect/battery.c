@@ -80,7 +80,7 @@ static void look_at(struct state *state, const char *name)
     read_word(state, name, "type", type, sizeof type);
     read_word(state, name, "scope", scope, sizeof scope);
     if (!strcmp(type, "Battery") && strcmp(scope, "Device") != 0)
-        snprintf(state->name[state->count++], sizeof state->name[0], "%s", name);
+        strcpy(state->name[state->count++], name); /* the caller has seen that it fits */
 }
 
 static void find_batteries(struct state *state)

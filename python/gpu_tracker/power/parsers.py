@@ -9,7 +9,7 @@ _FILES = ("power_metrics.json", "results_exp.json", "model_summary.json", "metad
 
 
 class JsonParser:
-    """A folder laid out as AIPowerMeter's; each of the two reads the other's.
+    """A folder laid out as AIPowerMeter's, whose recordings load.
 
     Args:
         location: The folder; it is made when it is not there.
