@@ -37,6 +37,7 @@ struct gt_sweep {
     size_t starts_passed, stops_passed;
     uint64_t *samples_at_start, *samples_at_stop; /* [how many were passed]: samples that saw so many */
     uint64_t samples;
+    bool has_previous, has_ended;
     double time, latest;
     double *previous; /* counters of the sample before */
     double *point;    /* counters between two samples */
@@ -309,7 +310,8 @@ static void count_edge(struct gt_sweep *sweep, const struct edge *edge, double s
     interpolate(sweep, edge->time, time, counters);
     for (size_t i = 0; i < sweep->shape.counters; i++)
         block->counter[i] += sign * sweep->point[i];
-    uint64_t first = sweep->samples > 1 && edge->time < time ? sweep->samples - 1 : sweep->samples;
+    bool is_between = sweep->samples > 1 && edge->time < time && !sweep->has_ended;
+    uint64_t first = is_between ? sweep->samples - 1 : sweep->samples;
     use_samples(block, first, sweep->samples);
 }
 
@@ -338,14 +340,33 @@ static int add_to(struct gt_sweep *sweep, struct block *block, const double *gau
     return status ? -ENOMEM : 0;
 }
 
-int gt_sweep_add(struct gt_sweep *sweep, double time, const double *gauges, const double *counters)
+static void add_rises(struct gt_sweep *sweep, const double *counters)
 {
     struct block *overall = &sweep->block[sweep->shape.blocks];
-    bool is_first = sweep->samples++ == 0;
-    if (is_first)
-        memcpy(sweep->previous, counters, sweep->shape.counters * sizeof *counters);
     for (size_t i = 0; i < sweep->shape.counters; i++)
-        overall->counter[i] += is_first ? 0 : counters[i] - sweep->previous[i];
+        overall->counter[i] += counters[i] - sweep->previous[i];
+}
+
+static void keep(struct gt_sweep *sweep, double time, const double *counters)
+{
+    sweep->time = time;
+    sweep->has_previous = true;
+    memcpy(sweep->previous, counters, sweep->shape.counters * sizeof *counters);
+}
+
+void gt_sweep_begin(struct gt_sweep *sweep, double time)
+{
+    sweep->time = time;
+    sweep->has_previous = true;
+}
+
+int gt_sweep_add(struct gt_sweep *sweep, double time, const double *gauges, const double *counters)
+{
+    bool is_first = sweep->samples++ == 0;
+    if (sweep->has_previous)
+        add_rises(sweep, counters);
+    else
+        memcpy(sweep->previous, counters, sweep->shape.counters * sizeof *counters);
     if (sweep->time > time)
         seek(sweep, time);
     else
@@ -354,14 +375,26 @@ int gt_sweep_add(struct gt_sweep *sweep, double time, const double *gauges, cons
         count_edges_until(sweep, time, time, counters);
         sweep->latest = time;
     }
-    int status = add_to(sweep, overall, gauges);
+    int status = add_to(sweep, &sweep->block[sweep->shape.blocks], gauges);
     for (size_t i = 0; i < sweep->open_count && status == 0; i++)
         status = add_to(sweep, &sweep->block[sweep->open[i]], gauges);
     sweep->samples_at_start[sweep->starts_passed]++;
     sweep->samples_at_stop[sweep->stops_passed]++;
-    sweep->time = time;
-    memcpy(sweep->previous, counters, sweep->shape.counters * sizeof *counters);
+    keep(sweep, time, counters);
     return status;
+}
+
+void gt_sweep_end(struct gt_sweep *sweep, double time, double *counters)
+{
+    if (!sweep->samples || !(time >= sweep->latest))
+        return;
+    for (size_t i = 0; i < sweep->shape.counters; i++)
+        if (isnan(counters[i]))
+            counters[i] = sweep->previous[i];
+    sweep->has_ended = true;
+    add_rises(sweep, counters);
+    count_edges_until(sweep, time, time, counters);
+    keep(sweep, time, counters);
 }
 
 /* A sample lies in a call when it is neither before its start nor after its stop. */

@@ -2,8 +2,8 @@
  *
  * A sample belongs to a block when start <= time <= stop for one of its calls, and counts once for the block however many
  * calls cover it. Counters are integrated over the time that the block's calls cover: the counter's value at each border
- * of that time is interpolated linearly between the samples around it (outside the recording it is the nearest sample's),
- * and the rises are added up.
+ * of that time is interpolated linearly between the samples around it, or the known begin and end of the recording
+ * (outside of them it is the nearest), and the rises are added up.
  *
  * Cost: samples x blocks open at once x columns, plus a sort of the intervals; never samples x calls. */
 #ifndef GT_AGGREGATE_SWEEP_H
@@ -32,9 +32,13 @@ struct gt_block_total {
  * order must not change before gt_sweep_finish. */
 int gt_sweep_open(struct gt_sweep **ret, const struct gt_sweep_shape *shape, struct gt_intervals *intervals,
                   bool use_monotonic);
+/* Before the first sample: when the counters stood at 0. */
+void gt_sweep_begin(struct gt_sweep *sweep, double time);
 /* One sample: its time in seconds, its gauges and its counters. Samples that go back in time are allowed, and cost more. */
 int gt_sweep_add(struct gt_sweep *sweep, double time, const double *gauges, const double *counters);
-/* After the last sample: fills in the counters, and the timepoints of each interval. */
+/* After the last sample: how the counters stood at the end; NaN: as at the last sample. */
+void gt_sweep_end(struct gt_sweep *sweep, double time, double *counters);
+/* After all samples: fills in the counters, and the timepoints of each interval. */
 void gt_sweep_finish(struct gt_sweep *sweep);
 /* The figures of a block; borrowed until the close. */
 struct gt_block_total gt_sweep_block(const struct gt_sweep *sweep, size_t block);

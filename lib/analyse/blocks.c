@@ -116,6 +116,14 @@ static bool is_one_clock(const struct gt_block_analysis *analysis, const struct 
 
 /* ---- samples ---- */
 
+/* Recordings of ours count from their start on. */
+static void begin_counters(struct gt_block_analysis *analysis, const struct gt_sample *first)
+{
+    int64_t start = gt_recording_machine(analysis->recording)->start_real_ns;
+    if (start > 0 && start < first->real_ns)
+        gt_sweep_begin(analysis->sweep, analysis->first - (double)(first->real_ns - start) / 1e9);
+}
+
 static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample *first)
 {
     const struct gt_sweep_shape shape = {analysis->borders.names.count, analysis->gauges, analysis->counters};
@@ -124,7 +132,10 @@ static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample
         analysis->first = seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
     gt_history_init(&analysis->history);
     gt_energy_course_init(&analysis->course, gt_recording_machine(analysis->recording));
-    return gt_sweep_open(&analysis->sweep, &shape, &analysis->intervals, analysis->use_monotonic);
+    int status = gt_sweep_open(&analysis->sweep, &shape, &analysis->intervals, analysis->use_monotonic);
+    if (status == 0 && first)
+        begin_counters(analysis, first);
+    return status;
 }
 
 static void keep_last(double last[GT_METRIC_COUNT], const double values[GT_METRIC_COUNT])
@@ -189,8 +200,16 @@ static int read_samples(struct gt_block_analysis *analysis, double *values, doub
     }
 }
 
-/* What was drawn between the last sample and the end. `last`: the last sample on the wall clock. */
-static int add_outcome(struct gt_block_analysis *analysis, double last)
+static void end_counters(struct gt_block_analysis *analysis, const struct gt_outcome *outcome, double end,
+                         double *counters)
+{
+    for (size_t i = 0; i < analysis->counters; i++)
+        counters[i] = outcome->value[analysis->counter[i]->scope][analysis->counter[i]->metric];
+    gt_sweep_end(analysis->sweep, end, counters);
+}
+
+/* What was counted between the last sample and the end. `last`: the last sample on the wall clock. */
+static int add_outcome(struct gt_block_analysis *analysis, double last, double *counters)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
@@ -201,8 +220,9 @@ static int add_outcome(struct gt_block_analysis *analysis, double last)
     double after = seconds(machine->start_real_ns) + outcome->elapsed - last;
     if (!(after > 0))
         return 0;
-    return gt_energy_course_add(&analysis->course, gt_sweep_last(analysis->sweep) + after, analysis->system,
-                                analysis->job);
+    double end = gt_sweep_last(analysis->sweep) + after;
+    end_counters(analysis, outcome, end, counters);
+    return gt_energy_course_add(&analysis->course, end, analysis->system, analysis->job);
 }
 
 static double later(double a, double b)
@@ -228,11 +248,13 @@ static int sweep(struct gt_block_analysis *analysis, struct gt_error *error)
     if (!values)
         return out_of_memory(analysis, error);
     int status = read_samples(analysis, values, &last, error);
+    if (status == 0 && add_outcome(analysis, last, values) < 0)
+        status = out_of_memory(analysis, error);
     free(values);
     if (status < 0)
         return status;
     gt_sweep_finish(analysis->sweep);
-    if (add_outcome(analysis, last) < 0 || close_intervals(analysis, last) < 0 || gt_blocks_count_calls(analysis) < 0 ||
+    if (close_intervals(analysis, last) < 0 || gt_blocks_count_calls(analysis) < 0 ||
         gt_blocks_count_energy(analysis) < 0)
         return out_of_memory(analysis, error);
     return 0;

@@ -236,6 +236,14 @@ static void add_method(struct gt_node *root, const struct gt_block_analysis *ana
     gt_node_flags(section, GT_ONLY_DATA);
 }
 
+/* Of the whole recording. */
+static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    double seconds = outcome ? outcome->elapsed : gt_sweep_last(analysis->sweep) - analysis->first;
+    gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
+}
+
 int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error)
 {
     struct gt_report *report;
@@ -257,6 +265,7 @@ int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, 
     }
     gt_blocks_summary(root, analysis, GT_ONLY_TEXT);
     add_energy(root, analysis);
+    add_duration(root, analysis);
     add_method(root, analysis);
     gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
                   GT_ONLY_DATA);

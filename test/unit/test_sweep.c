@@ -154,11 +154,39 @@ static void test_any_order(void **state)
     compare(false, 2);
 }
 
+/* 10 a second from second 0 to 10, of which samples saw 3 to 7. */
+static void test_known_begin_and_end(void **state)
+{
+    (void)state;
+    struct gt_interval call[] = {
+        {.name = 0, .start = 1, .stop = 2}, {.name = 1, .start = 6, .stop = 8}, {.name = 2, .start = 9, .stop = 20}};
+    struct gt_intervals intervals = {.interval = call, .count = 3};
+    const struct gt_sweep_shape shape = {.blocks = 3, .gauges = 1, .counters = 2};
+    struct gt_sweep *sweep;
+    assert_int_equal(gt_sweep_open(&sweep, &shape, &intervals, false), 0);
+    gt_sweep_begin(sweep, 0);
+    for (int second = 3; second <= 7; second++)
+        assert_int_equal(gt_sweep_add(sweep, second, (double[]){1}, (double[]){second * 10, 5}), 0);
+    gt_sweep_end(sweep, 10, (double[]){100, NAN});
+    gt_sweep_finish(sweep);
+    const double expected[] = {10, 20, 10};
+    const uint64_t samples[] = {1, 2, 1};
+    for (size_t block = 0; block < 3; block++) {
+        assert_true(fabs(gt_sweep_block(sweep, block).counter[0] - expected[block]) < 1e-9);
+        assert_int_equal(gt_sweep_block(sweep, block).counter_samples, samples[block]);
+    }
+    assert_true(gt_sweep_overall(sweep).counter[0] == 100);
+    assert_true(gt_sweep_overall(sweep).counter[1] == 5);
+    assert_int_equal(gt_sweep_overall(sweep).timepoints, 5);
+    gt_sweep_close(sweep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_order),
         cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_known_begin_and_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
