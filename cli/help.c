@@ -70,7 +70,7 @@ static void print_usage(FILE *out, const struct command *command)
 static void print_command(FILE *out, const struct command *command)
 {
     int printed = fprintf(out, "  %-*s", COMMAND_INDENT - 2, command->name);
-    if (printed > COMMAND_INDENT)
+    if (printed >= COMMAND_INDENT)
         fprintf(out, "\n%*s", COMMAND_INDENT, "");
     wrap(out, command->summary, COMMAND_INDENT, COMMAND_INDENT);
 }
