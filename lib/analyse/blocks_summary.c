@@ -96,7 +96,7 @@ void gt_blocks_summary(struct gt_node *root, struct gt_block_analysis *analysis,
         rank[i] = (struct rank){gt_spread_total(&analysis->block[i].elapsed), i};
     qsort(rank, count, sizeof *rank, by_total);
     struct gt_node *table = add_table(root, &analysis->machine);
-    gt_node_flags(table, flags);
+    gt_node_flags(table, flags | GT_BRIEF);
     for (size_t i = 0; i < count; i++)
         add_row(table, analysis, rank[i].number);
     free(rank);

@@ -56,6 +56,8 @@ int gt_compare_match(struct gt_comparison *comparison, struct gt_error *error);
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error);
 /* Joules of the sessions side by side, where they were measured. 0 or -ENOMEM. */
 int gt_compare_energy(struct gt_node *root, const struct gt_comparison *comparison);
+/* The sessions beside each other: time, CPU, memory, GPUs and energy, whole and block by block. 0 or -ENOMEM. */
+int gt_compare_summary(struct gt_node *root, const struct gt_comparison *comparison, unsigned flags);
 /* The sessions' values in one row, ascending. Sessions without the block are left out. */
 int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
                    const struct gt_figure *figure);

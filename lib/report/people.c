@@ -23,13 +23,20 @@ static int decimals_of(const struct gt_report *report)
     return gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS ? 8 : 3;
 }
 
-static void add_number(struct gt_buffer *out, const struct gt_report *report, double value)
+/* For four significant digits. */
+static int brief_decimals(double value)
+{
+    double digits = value != 0 && isfinite(value) ? floor(log10(fabs(value))) : 0;
+    return (int)fmin(fmax(3 - digits, 0), 12);
+}
+
+static void add_number(struct gt_buffer *out, double value, int decimals)
 {
     char text[GT_NUMBER_SIZE];
     if (isnan(value))
         gt_buffer_text(out, "n/a");
     else
-        gt_buffer_append(out, text, gt_number_rounded(text, value, decimals_of(report)));
+        gt_buffer_append(out, text, gt_number_rounded(text, value, decimals));
 }
 
 static bool is_missing(const struct gt_node *fact)
@@ -48,7 +55,7 @@ void gt_people_fact(struct gt_buffer *out, const struct gt_report *report, const
         return;
     }
     switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: add_number(out, report, gt_node_number(fact)); break;
+    case GT_NODE_NUMBER: add_number(out, gt_node_number(fact), decimals_of(report)); break;
     case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
     case GT_NODE_TEXT: gt_buffer_text(out, gt_node_text(fact)); break;
     case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
@@ -65,8 +72,10 @@ static void add_cell(struct gt_buffer *out, const struct gt_report *report, cons
         gt_buffer_text(out, "n/a");
         return;
     }
+    double number = gt_table_cell_number(table, row, column);
+    bool is_brief = gt_node_flag_bits(table) & GT_BRIEF;
     switch (gt_table_column_kind(table, column)) {
-    case GT_CELL_NUMBER: add_number(out, report, gt_table_cell_number(table, row, column)); break;
+    case GT_CELL_NUMBER: add_number(out, number, is_brief ? brief_decimals(number) : decimals_of(report)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
     case GT_CELL_TEXT: gt_buffer_text(out, gt_table_cell_text(table, row, column)); break;
     }

@@ -34,7 +34,8 @@ enum gt_node_flag {
     GT_ROW = 16,  /* sections of facts: people see a table of one row */
     GT_ONLY_PAGE = 32,     /* left out of data formats and text: what a page begins with. Series only HTML draws. */
     GT_ONLY_TEXT = 64,     /* in the text format alone: what a terminal ends with */
-    GT_ORIGINAL_ZERO = 128 /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
+    GT_ORIGINAL_ZERO = 128, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
+    GT_BRIEF = 256          /* tables: people see four significant digits */
 };
 
 /* The two layouts of the text format, as the original's tracking and analysis have them. */

@@ -2,6 +2,7 @@
 import json
 import pathlib
 import pickle
+import re
 import shutil
 
 import pytest
@@ -205,3 +206,50 @@ def test_markdown(cli, sessions):
     done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json", "-f", "markdown")
     assert done.returncode == 0
     assert any(line.startswith("|") and "difference" in line for line in done.stdout.splitlines())
+
+
+def summary_of(text):
+    """Of the text format: (block, measurement) and the cells behind."""
+    lines = [re.split(r"\s{2,}|(?<=[\d.])\s+(?=-?[\d.])", line.strip()) for line in text[text.index("Summary:"):].splitlines()[2:]]
+    return {(line[0], line[1]): line[2:] for line in lines if len(line) > 3}
+
+
+def test_text_ends_with_a_summary(cli, sessions):
+    words = ["sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json"]
+    done = cli(*words)
+    assert done.stdout.count("Summary:") == 1
+    rows = summary_of(done.stdout)
+    for label, rest in (("whole job", ["overall"]), ("load data", ["code_block_results", "load data", "resource_usage"])):
+        values = []
+        for name in "A", "B":
+            node = json.loads((sessions / f"{name}.json").read_text())
+            for key in rest:
+                node = {block["name"]: block for block in node}[key] if isinstance(node, list) else node[key]
+            values.append(node["combined_ram"]["max"])
+        expected = [*values, (values[1] - values[0]) / values[0] * 100]
+        cells = rows[label, "Max RAM (megabytes)"]
+        assert [float(cell) for cell in cells] == pytest.approx(expected, rel=6e-4)
+    assert any("GPU" in measurement for _, measurement in rows)
+    page = cli(*words, "-f", "html").stdout
+    assert page.index("<h2>Summary</h2>") < page.index("Overall Resource Usage")
+    assert "summary" not in compare(cli, *words[2:])
+
+
+def test_summary_leaves_out_what_is_nothing_everywhere(cli, sessions):
+    results = json.loads((sessions / "A.json").read_text())
+    for usage in [results["overall"], *(block["resource_usage"] for block in results["code_block_results"])]:
+        for name in usage:
+            if "gpu" in name:
+                usage[name] = dict.fromkeys(usage[name], 0.0)
+    (sessions / "A.json").write_text(json.dumps(results))
+    rows = summary_of(cli("sub-track", "compare", "-m", "A=A.json", "-m", "again=A.json").stdout)
+    assert rows and not any("GPU" in measurement for _, measurement in rows)
+
+
+def test_summary_tells_noise_from_change(cli, sessions):
+    slower = [changed(sessions, f"slow{i}.json", 2 + i / 100) for i in range(4)]
+    same = [changed(sessions, f"same{i}.json", 1 + i / 100) for i in range(4)]
+    words = [word for name, files in (("same", same), ("slow", slower)) for file in files for word in ("-m", f"{name}={file}")]
+    rows = summary_of(cli("sub-track", "compare", *words).stdout)
+    assert rows["whole job", "Mean CPU (%)"][-1] == "yes"
+    assert rows["whole job", "Max RAM (megabytes)"][-1] == "no"
