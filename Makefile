@@ -98,7 +98,7 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chd]* cli/*.[chd]* include/*.h python/*.[ch] python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: test-dependencies
 	@$(MAKE) -s .venv/installed
@@ -179,7 +179,7 @@ lint: lint-dependencies
 	@+tools/lint
 
 format:
-	clang-format -i $(wildcard include/*.h lib/*/*.[ch] cli/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
+	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] cli/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
 
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'

@@ -28,7 +28,7 @@ def sources(pattern):
 
 def compile_all(compiler, files, folder):
     """Objects of C files, compiled beside each other; those that are newer than the file and all headers stay."""
-    headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "lib/*/*.[hd]*", "cli/*.def", "setup.py", "VERSION")
+    headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "include/*/*.h", "lib/*/*.[hd]*", "cli/*.def", "setup.py", "VERSION")
                   for path in sources(pattern))
 
     def compile_one(file):
@@ -83,7 +83,7 @@ setup(
     ext_modules=[Extension(
         "gpu_tracker._core", sources("python/*.c"), INCLUDE, MACROS, libraries=[LIBRARY, *SYSTEM_LIBRARIES],
         extra_compile_args=COMPILE, extra_link_args=LINK, py_limited_api=True,
-        depends=[path for pattern in ("python/*.h", "include/*.h", "lib/*/*.[chd]*") for path in sources(pattern)],
+        depends=[path for pattern in ("python/*.h", "include/*.h", "include/*/*.h", "lib/*/*.[chd]*") for path in sources(pattern)],
     )],
     cmdclass={"bdist_wheel": Wheel, "build_clib": BuildLibrary, "build_scripts": BuildProgram},
 )

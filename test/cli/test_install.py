@@ -21,7 +21,11 @@ int main(void)
         return fprintf(stderr, "%s\\n", error.text), 1;
     printf("%s %.0f\\n", gt_version(), gt_tracker_value(tracker, GT_SCOPE_MAIN, gt_metric_find("threads")));
     gt_tracker_close(tracker);
-    return 0;
+    gt_dataset_free(NULL); /* and something of each other part of the header */
+    gt_experiment_free(NULL);
+    gt_exporter_close(NULL);
+    gt_profile_close(NULL);
+    return gt_block_trouble() != NULL;
 }
 """
 

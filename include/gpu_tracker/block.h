@@ -1,0 +1,121 @@
+/* Code blocks: stretches of a program with a name, marked, and joined with recordings. Part of gpu_tracker.h. */
+#ifndef GPU_TRACKER_BLOCK_H
+#define GPU_TRACKER_BLOCK_H
+
+#ifndef GPU_TRACKER_H
+#error "include gpu_tracker.h"
+#endif
+
+/* Mark where a named stretch of the calling program begins and ends, from any thread, nested and recursive as you like.
+ * Rows go to one file for each process: in the folder named by GPU_TRACKER_BLOCKS when it is set (`gpu-tracker run
+ * --blocks` sets it), else <pid>.csv in the current folder. A file of that name left by an earlier process is kept, and
+ * <pid>-2.csv is written instead. After fork the child writes a file of its own. A row survives kill -9 of the process.
+ * Marking never fails loudly: without a place to write it does nothing, and gt_block_trouble() tells why.
+ * Not from signal handlers. Do not truncate a CSV file that is being written: it is mapped into memory. */
+#define GT_BLOCKS_ENVIRONMENT "GPU_TRACKER_BLOCKS"
+
+struct gt_block_file;
+
+struct gt_block {
+    const char *name;           /* borrowed until the end of the block */
+    struct gt_block_file *file; /* NULL: nothing was written */
+    uint64_t process;
+    uint64_t call;
+    pid_t thread;
+};
+
+struct gt_block gt_block_begin(const char *name);
+/* In a process forked since the beginning this does nothing: the block is its parent's. */
+void gt_block_end(struct gt_block *block);
+/* The same, with the CPU seconds of child processes that were the block's work and have been waited for. */
+void gt_block_end_with_children(struct gt_block *block, double cpu_seconds);
+
+/* Mark in a file of your choice, .csv or .sqlite. It stays open until the process ends; asking again gives the same.
+ * -EEXIST when a file is there that this process did not make and `overwrite` is 0. A child made by fork writes
+ * NAME-<pid>.csv in its stead. */
+int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
+struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
+/* Where the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
+const char *gt_block_file_path(const struct gt_block_file *file);
+
+/* NULL, or one sentence about why blocks of this process are not being recorded. */
+const char *gt_block_trouble(void);
+
+/* GT_BLOCK("name"); marks the rest of the enclosing scope; GT_BLOCK_HERE(); the same, named "file:line". */
+#define GT_BLOCK_JOIN_(a, b) a##b
+#define GT_BLOCK_JOIN(a, b) GT_BLOCK_JOIN_(a, b)
+#define GT_BLOCK_TEXT_(a) #a
+#define GT_BLOCK_TEXT(a) GT_BLOCK_TEXT_(a)
+#ifdef __cplusplus
+#define GT_BLOCK(name) const gt_block_scope GT_BLOCK_JOIN(gt_block_, __LINE__)(name)
+#else
+/* clang-format off */
+#define GT_BLOCK(name) \
+    __attribute__((unused, cleanup(gt_block_end))) \
+    struct gt_block GT_BLOCK_JOIN(gt_block_, __LINE__) = gt_block_begin(name)
+/* clang-format on */
+#endif
+#define GT_BLOCK_HERE() GT_BLOCK(__FILE__ ":" GT_BLOCK_TEXT(__LINE__))
+
+/* Which block used what: a recording joined with sub-tracking files, ours or the original gpu_tracker's. */
+struct gt_blocks_options {
+    size_t size;
+    const char *tracking_file;
+    const char *const
+        *sub_tracking_files; /* files and folders, NULL-terminated; NULL or none: what the run collected */
+    int skip_bad_rows;       /* count malformed rows and warn of them; 0: the first one is an error */
+    int calls;               /* add tables of every call and of every process */
+    int blocks_optional;     /* without any blocks, the overall figures alone instead of an error */
+    const char *carbon_intensity, *carbon_file, *price;          /* as of a tracker; NULL: as recorded */
+    void (*warn)(void *context, const char *sentence);           /* may be NULL */
+    void (*progress)(void *context, unsigned long long samples); /* may be NULL; now and then while reading */
+    void *context;
+};
+int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error);
+
+/* Make one sub-tracking file of several, or of all in a folder. -EEXIST without `overwrite`. */
+int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
+                      struct gt_error *error);
+
+/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or this project's pickle),
+ * or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
+ * first session is what the others are measured against. */
+struct gt_compare_options {
+    size_t size;
+    const char *const *sessions; /* NULL-terminated */
+    const char *statistic;       /* "min", "max", "mean", "std", "p50", "p95", "p99"; NULL: "mean" */
+    int strict;                  /* blocks that do not match are an error, as in the original */
+    const char *const *rules;    /* "combined_ram.max>+5%", ...; NULL-terminated, may be NULL */
+    void (*warn)(void *context, const char *sentence); /* may be NULL; a broken rule is told here, too */
+    void *context;
+};
+/* Returns how many rules are broken. */
+int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error);
+
+/* Results in JSON that are not in a file, as a report: of the type "sub_tracking_results" (of gt_blocks_analyze),
+ * "code_block_results" (one of its blocks) or "comparison_results" (of gt_blocks_compare). */
+int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error);
+
+/* For whoever tracks a command: make the folder in which the command's processes leave their blocks (set
+ * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is
+ * that of the tracker's options; `pid` is the tracked process, for its placeholder. What an earlier run left in the
+ * folder is -EEXIST, or removed with `overwrite`. gt_blocks_collect returns how many rows there were. */
+int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error);
+int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
+                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
+
+#ifdef __cplusplus
+class gt_block_scope
+{
+public:
+    explicit gt_block_scope(const char *name) : block(gt_block_begin(name)) {}
+    ~gt_block_scope() { gt_block_end(&block); }
+    gt_block_scope(const gt_block_scope &) = delete;
+    gt_block_scope &operator=(const gt_block_scope &) = delete;
+
+private:
+    struct gt_block block;
+};
+#endif
+
+#endif

@@ -1,0 +1,48 @@
+/* For services: what a relay for energy counters answers, and what Prometheus reads. Part of gpu_tracker.h. */
+#ifndef GPU_TRACKER_SERVICE_H
+#define GPU_TRACKER_SERVICE_H
+
+#ifndef GPU_TRACKER_H
+#error "include gpu_tracker.h"
+#endif
+
+/* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
+/* What a relay reads and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
+ * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
+struct gt_energy_relay;
+int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error);
+/* The answer to one message of a client, borrowed until the next call; -EINVAL: that is none. */
+int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, size_t length, const char **ret,
+                           size_t *ret_length);
+void gt_energy_relay_close(struct gt_energy_relay *relay);
+/* Where trackers look for a relay. */
+const char *gt_energy_relay_socket(void);
+
+/* ---- For Prometheus ------------------------------------------------------------------------------------------ */
+/* The forms of the text: OpenMetrics 1.0, and the older text format 0.0.4. */
+enum gt_exposition { GT_EXPOSITION_OPENMETRICS, GT_EXPOSITION_TEXT, GT_EXPOSITION_COUNT };
+
+struct gt_exporter_options {
+    size_t size;
+    const pid_t *pids; /* these processes, each with its descendants, are a job each */
+    size_t pid_count;
+    int everyone;      /* or: all processes of the machine, grouped by user, job and program */
+    int slurm;         /* or: the jobs of Slurm. None of the three: the machine and its GPUs alone */
+    int most;          /* groups or jobs with figures of their own, all further in one called "other"; 0: 100 */
+    double sleep_time; /* seconds between samples, from 0.001: sooner scrapes get the same text; 0: 1.0 */
+    int aipowermeter;  /* add the five gauges of AIPowerMeter */
+    const char *gpu_brand, *memory, *idle, *machine_root; /* as in struct gt_tracker_options */
+    const char *const *libraries;
+    void (*warn)(void *context, const char *sentence); /* may be NULL */
+    void *context;
+};
+
+struct gt_exporter;
+int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options *options, struct gt_error *error);
+/* The text of now: samples unless the last sample is younger than sleep_time. Borrowed until the next call. 1: it is
+ * another text than the last one in this form; 0: the same. */
+int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, const char **ret, size_t *length,
+                     struct gt_error *error);
+void gt_exporter_close(struct gt_exporter *exporter);
+
+#endif
