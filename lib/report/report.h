@@ -32,8 +32,8 @@ enum gt_node_flag {
                            list of objects; people see the first column without a title */
     GT_LIST = 8,  /* sections: JSON writes the children as a list, without their keys; text without their titles */
     GT_ROW = 16,  /* sections of facts: people see a table of one row */
-    GT_ONLY_PAGE = 32,     /* left out of data formats and text: what a page begins with. Series only HTML draws. */
-    GT_ONLY_TEXT = 64,     /* in the text format alone: what a terminal ends with */
+    GT_ONLY_PAGE = 32,      /* left out of data formats and text: what a page begins with. Series only HTML draws. */
+    GT_ONLY_TEXT = 64,      /* in the text format alone: what a terminal ends with */
     GT_ORIGINAL_ZERO = 128, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
     GT_BRIEF = 256          /* tables: people see four significant digits */
 };
