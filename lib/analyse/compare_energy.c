@@ -40,14 +40,14 @@ static int add_jobs(struct gt_node *root, const struct gt_comparison *comparison
         struct gt_figure figure = gt_compare_job_energy(i == TOTAL ? NULL : devices[i].key);
         if (!is_known(comparison, &figure))
             continue;
-        status |= gt_compare_row(rows, devices[i].key, devices[i].title, comparison, &figure);
+        status |= gt_compare_row(rows, devices[i].key, devices[i].title, comparison, &figure, 0);
         status |= gt_compare_difference(differences, comparison, &figure, devices[i].key);
     }
     for (size_t i = 0; i < sizeof costs / sizeof *costs && status == 0; i++) {
         struct gt_figure figure = {NULL, {"energy", costs[i].key}};
         if (!is_known(comparison, &figure))
             continue;
-        status |= gt_compare_row(rows, costs[i].key, costs[i].title, comparison, &figure);
+        status |= gt_compare_row(rows, costs[i].key, costs[i].title, comparison, &figure, 0);
         status |= gt_compare_difference(differences, comparison, &figure, costs[i].key);
     }
     if (!gt_table_rows(differences))
@@ -66,7 +66,7 @@ static int add_blocks(struct gt_node *root, const struct gt_comparison *comparis
         struct gt_figure total = gt_compare_block_energy(slot, devices[TOTAL].key);
         if (!is_known(comparison, &total))
             continue;
-        status |= gt_compare_row(rows, slot->label, slot->label, comparison, &total);
+        status |= gt_compare_row(rows, slot->label, slot->label, comparison, &total, 0);
         for (int k = 0; k < DEVICES && status == 0; k++) {
             struct gt_figure figure = gt_compare_block_energy(slot, devices[k].key);
             status |= gt_compare_difference(differences, comparison, &figure, devices[k].key);

@@ -58,9 +58,9 @@ int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *roo
 int gt_compare_energy(struct gt_node *root, const struct gt_comparison *comparison);
 /* The sessions beside each other: time, CPU, memory, GPUs and energy, whole and block by block. 0 or -ENOMEM. */
 int gt_compare_summary(struct gt_node *root, const struct gt_comparison *comparison, unsigned flags);
-/* The sessions' values in one row, ascending. Sessions without the block are left out. */
+/* The sessions' values in one row, ascending; `flags` of report.h. Sessions without the block are left out. */
 int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
-                   const struct gt_figure *figure);
+                   const struct gt_figure *figure, unsigned flags);
 int gt_compare_difference(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_figure *figure,
                           const char *measurement);
 struct gt_node *gt_compare_differences(struct gt_node *root, const char *key, const char *title, bool of_blocks);

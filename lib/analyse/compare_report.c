@@ -5,6 +5,7 @@
 
 #include "analyse/compare_parts.h"
 #include "analyse/results.h"
+#include "store/store.h"
 
 struct entry {
     const char *name;
@@ -23,7 +24,7 @@ static int compare_entries(const void *a, const void *b)
 }
 
 int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
-                   const struct gt_figure *figure)
+                   const struct gt_figure *figure, unsigned flags)
 {
     struct entry *entry = calloc(comparison->sessions, sizeof *entry);
     struct gt_node *row = gt_report_section(parent, key, title);
@@ -36,7 +37,7 @@ int gt_compare_row(struct gt_node *parent, const char *key, const char *title, c
             entry[count++] = (struct entry){comparison->session[i].name, value, i};
     }
     qsort(entry, count, sizeof *entry, compare_entries);
-    gt_node_flags(row, GT_ROW);
+    gt_node_flags(row, GT_ROW | flags);
     for (size_t i = 0; i < count; i++)
         gt_report_number(row, entry[i].name, entry[i].name, entry[i].value, NULL);
     free(entry);
@@ -48,13 +49,23 @@ static int add_block_values(struct gt_node *parent, const struct gt_comparison *
     int status = 0;
     for (size_t i = 0; i < comparison->slots && status == 0; i++) {
         figure.slot = &comparison->slot[i];
-        status = gt_compare_row(parent, figure.slot->label, figure.slot->label, comparison, &figure);
+        status = gt_compare_row(parent, figure.slot->label, figure.slot->label, comparison, &figure, 0);
     }
     return status;
 }
 
+static bool is_original(const char *name)
+{
+    struct gt_columns columns;
+    gt_store_columns(&columns, NULL);
+    int index = gt_store_column_find(&columns, name);
+    return index >= 0 && columns.column[index].is_original;
+}
+
+/* The original's text. On pages the tables of differences hold the same; in text they hold what is ours. */
 static int add_original(struct gt_node *root, const struct gt_comparison *comparison)
 {
+    unsigned hidden = comparison->sessions > 1 ? GT_NOT_ON_PAGE : 0;
     struct gt_node *overall = gt_report_section(root, "overall_resource_usage", "Overall Resource Usage");
     struct gt_node *usage = gt_report_section(root, "code_block_resource_usage", "Code Block Resource Usage");
     struct gt_node *time = gt_report_section(root, "code_block_compute_time", "Code Block Compute Time");
@@ -66,10 +77,17 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
         gt_results_title(title, sizeof title, column);
         struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
         struct gt_figure of_block = {NULL, {"resource_usage", column, comparison->statistic}};
-        status |= gt_compare_row(overall, column, title, comparison, &figure);
-        if (comparison->slots)
-            status |= add_block_values(gt_report_section(usage, column, title), comparison, of_block);
+        unsigned flags = hidden && !is_original(column) ? GT_NOT_IN_TEXT : 0;
+        status |= gt_compare_row(overall, column, title, comparison, &figure, flags);
+        if (!comparison->slots)
+            continue;
+        struct gt_node *blocks = gt_report_section(usage, column, title);
+        status |= add_block_values(blocks, comparison, of_block);
+        gt_node_flags(blocks, flags);
     }
+    gt_node_flags(overall, hidden);
+    gt_node_flags(usage, hidden);
+    gt_node_flags(time, hidden);
     return status |
            add_block_values(time, comparison, (struct gt_figure){NULL, {"compute_time", comparison->statistic}});
 }
@@ -136,9 +154,8 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
             status |= gt_compare_difference(blocks, comparison, &figure, column);
         }
     }
-    gt_node_flags(blocks, GT_ONLY_DATA);
-    if (!gt_table_rows(overall))
-        gt_node_flags(overall, GT_ONLY_DATA);
+    gt_node_flags(blocks, gt_table_rows(blocks) ? GT_BRIEF | GT_NOT_IN_TEXT : GT_ONLY_DATA);
+    gt_node_flags(overall, gt_table_rows(overall) ? GT_BRIEF : GT_ONLY_DATA);
     return status;
 }
 

@@ -145,7 +145,7 @@ static void put_section(struct gt_buffer *out, const struct gt_node *section, st
 {
     size_t index = 0;
     for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
-        if (gt_node_flag_bits(node) & (GT_ONLY_PEOPLE | GT_ONLY_PAGE | GT_ONLY_TEXT))
+        if (gt_node_flag_bits(node) & GT_NOT_IN_DATA)
             continue;
         bool in_list = gt_node_flag_bits(section) & GT_LIST;
         size_t before = in_list ? push_index(key, index++) : push(key, gt_node_key(node));
@@ -164,7 +164,7 @@ static const struct gt_node *only_table(const struct gt_report *report)
 {
     const struct gt_node *table = NULL;
     for (const struct gt_node *node = gt_node_child(gt_report_top(report)); node; node = gt_node_next(node)) {
-        if (gt_node_flag_bits(node) & (GT_ONLY_PEOPLE | GT_ONLY_PAGE | GT_ONLY_TEXT))
+        if (gt_node_flag_bits(node) & GT_NOT_IN_DATA)
             continue;
         if (table || gt_node_kind(node) != GT_NODE_TABLE)
             return NULL;

@@ -146,7 +146,7 @@ static int put_section(struct page *page, const struct gt_node *section, int lev
         size_t alike = gt_people_alike(node);
         if (alike > 1)
             status = put_alike(page, &node, alike);
-        else if (!gt_node_is_fact(node) && !(gt_node_flag_bits(node) & GT_ONLY_TEXT))
+        else if (!gt_node_is_fact(node) && !(gt_node_flag_bits(node) & GT_NOT_ON_PAGE))
             status = put_part(page, node, level);
     }
     return status;

@@ -114,8 +114,8 @@ static void put_facts(struct gt_buffer *out, const struct gt_report *report, con
 
 static bool is_hidden(const struct gt_node *node)
 {
-    bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PAGE;
-    return is_picture || gt_node_flag_bits(node) & GT_ONLY_TEXT;
+    bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_NOT_IN_DATA;
+    return is_picture || gt_node_flag_bits(node) & GT_NOT_ON_PAGE;
 }
 
 static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level)

@@ -8,14 +8,21 @@
 
 #include "base/number.h"
 
+static const struct gt_node *seen(const struct gt_node *node)
+{
+    while (node && (gt_node_flag_bits(node) & GT_ONLY_DATA) == GT_ONLY_DATA)
+        node = gt_node_next(node);
+    return node;
+}
+
 const struct gt_node *gt_people_child(const struct gt_node *node)
 {
-    return gt_node_visible(gt_node_child(node), GT_ONLY_DATA);
+    return seen(gt_node_child(node));
 }
 
 const struct gt_node *gt_people_next(const struct gt_node *node)
 {
-    return gt_node_visible(gt_node_next(node), GT_ONLY_DATA);
+    return seen(gt_node_next(node));
 }
 
 static int decimals_of(const struct gt_report *report)

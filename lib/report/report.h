@@ -25,17 +25,21 @@ enum gt_node_kind {
     GT_NODE_SERIES
 };
 
+/* Who does not see a node: readers of data (JSON, CSV, pickle), of text, of pages (Markdown, HTML); and how people see it. */
 enum gt_node_flag {
-    GT_ONLY_DATA = 1,   /* left out of text, Markdown and HTML: provenance, long lists */
-    GT_ONLY_PEOPLE = 2, /* left out of JSON, CSV and pickle: advice, remarks */
-    GT_KEYED = 4, /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
+    GT_NOT_IN_DATA = 1,
+    GT_NOT_IN_TEXT = 2,
+    GT_NOT_ON_PAGE = 4,
+    GT_ONLY_DATA = GT_NOT_IN_TEXT | GT_NOT_ON_PAGE, /* provenance, long lists */
+    GT_ONLY_PEOPLE = GT_NOT_IN_DATA,                /* advice, remarks */
+    GT_ONLY_PAGE = GT_NOT_IN_DATA | GT_NOT_IN_TEXT, /* what a page begins with. Series only HTML draws. */
+    GT_ONLY_TEXT = GT_NOT_IN_DATA | GT_NOT_ON_PAGE, /* what a terminal ends with */
+    GT_KEYED = 8, /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
                            list of objects; people see the first column without a title */
-    GT_LIST = 8,  /* sections: JSON writes the children as a list, without their keys; text without their titles */
-    GT_ROW = 16,  /* sections of facts: people see a table of one row */
-    GT_ONLY_PAGE = 32,      /* left out of data formats and text: what a page begins with. Series only HTML draws. */
-    GT_ONLY_TEXT = 64,      /* in the text format alone: what a terminal ends with */
-    GT_ORIGINAL_ZERO = 128, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
-    GT_BRIEF = 256          /* tables: people see four significant digits */
+    GT_LIST = 16, /* sections: JSON writes the children as a list, without their keys; text without their titles */
+    GT_ROW = 32,  /* sections of facts: people see a table of one row */
+    GT_ORIGINAL_ZERO = 64, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
+    GT_BRIEF = 128         /* tables: people see four significant digits */
 };
 
 /* The two layouts of the text format, as the original's tracking and analysis have them. */

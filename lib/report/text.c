@@ -128,7 +128,7 @@ static size_t widest_title(const struct gt_node *section)
 {
     size_t widest = 0;
     for (const struct gt_node *node = gt_people_child(section); node; node = gt_people_next(node)) {
-        size_t width = gt_people_width(gt_node_title(node));
+        size_t width = gt_node_flag_bits(node) & GT_NOT_IN_TEXT ? 0 : gt_people_width(gt_node_title(node));
         widest = width > widest ? width : widest;
     }
     return widest;
@@ -148,7 +148,7 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
     size_t widest = text->pandas ? widest_title(section) : 0;
     int status = 0;
     for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
-        if (gt_node_flag_bits(node) & GT_ONLY_PAGE)
+        if (gt_node_flag_bits(node) & GT_NOT_IN_TEXT)
             continue;
         put_indent(text, level);
         gt_buffer_printf(text->out, "%s:", gt_node_title(node));

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const unsigned HIDDEN = GT_ONLY_PEOPLE | GT_ONLY_PAGE | GT_ONLY_TEXT;
+static const unsigned HIDDEN = GT_NOT_IN_DATA;
 
 struct walk {
     const struct gt_tree_sink *sink;

@@ -231,7 +231,7 @@ def test_text_ends_with_a_summary(cli, sessions):
         assert [float(cell) for cell in cells] == pytest.approx(expected, rel=6e-4)
     assert any("GPU" in measurement for _, measurement in rows)
     page = cli(*words, "-f", "html").stdout
-    assert page.index("<h2>Summary</h2>") < page.index("Overall Resource Usage")
+    assert page.index("<h2>Summary</h2>") < page.index("Overall Differences")
     assert "summary" not in compare(cli, *words[2:])
 
 
@@ -253,3 +253,23 @@ def test_summary_tells_noise_from_change(cli, sessions):
     rows = summary_of(cli("sub-track", "compare", *words).stdout)
     assert rows["whole job", "Mean CPU (%)"][-1] == "yes"
     assert rows["whole job", "Max RAM (megabytes)"][-1] == "no"
+
+
+def test_pages_have_differences_in_place_of_the_originals_rows(cli, sessions):
+    words = ["sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json"]
+    page, text = (cli(*words, "-f", name).stdout for name in ("markdown", "text"))
+    assert "## Code Block Differences" in page and "Overall Resource Usage" not in page
+    assert "Code Block Differences" not in text and "Overall Resource Usage" in text
+    alone = cli("sub-track", "compare", "-m", "A=A.json", "-f", "markdown").stdout
+    assert "## Overall Resource Usage" in alone
+
+
+def test_text_has_our_own_columns_in_the_differences_alone(cli, sessions):
+    results = json.loads((sessions / "A.json").read_text())
+    for usage in [results["overall"], *(block["resource_usage"] for block in results["code_block_results"])]:
+        usage["combined_swap"] = dict.fromkeys(usage["main_ram"], 7.0)
+    (sessions / "A.json").write_text(json.dumps(results))
+    words = ["-m", "A=A.json", "-m", "again=A.json"]
+    text = cli("sub-track", "compare", *words).stdout
+    assert "Combined Swap:" not in text and "combined_swap" in text
+    assert compare(cli, *words)["overall_resource_usage"]["combined_swap"] == {"A": 7.0, "again": 7.0}
