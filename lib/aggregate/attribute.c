@@ -26,6 +26,12 @@ const char *gt_energy_method(enum gt_energy_device device)
 
 /* Busy time is counted in ticks of 10 ms for each core: shorter stretches tell little. */
 static const int64_t STRETCH_NS = GT_SECOND / 10;
+
+double gt_energy_share_seconds(enum gt_energy_device device)
+{
+    return device == GT_ENERGY_CPU ? (double)STRETCH_NS / 1e9 : 0;
+}
+
 /* A machine busier than that is not idle; a window shorter than that has too few ticks of either kind. */
 static const double IDLE_BUSY_RATIO = 0.02, IDLE_SECONDS = 0.05;
 

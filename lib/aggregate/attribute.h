@@ -27,6 +27,9 @@ int gt_idle_find(const char *name); /* -EINVAL */
 /* How the job's share of a device's energy is told, one clause. */
 const char *gt_energy_method(enum gt_energy_device device);
 
+/* The least stretch of time, in seconds, that the job's share is a mean of; 0: that between two readings, however short. */
+double gt_energy_share_seconds(enum gt_energy_device device);
+
 /* Joules since tracking began. */
 struct gt_energy {
     bool is_measured;

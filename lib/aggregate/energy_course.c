@@ -1,6 +1,51 @@
 #include "aggregate/energy_course.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/attribute.h"
+
 enum { JOULES, CPU_SECONDS, QUANTITIES };
+
+bool gt_energy_is_estimated(const struct gt_energy_source *source)
+{
+    return !strncmp(source->name, "estimated", strlen("estimated"));
+}
+
+double gt_energy_lag(const struct gt_energy_source *source, double joules, double seconds)
+{
+    bool is_known = source->refresh > 0 && seconds > 0 && !gt_energy_is_estimated(source);
+    return is_known ? source->refresh * joules / seconds : NAN;
+}
+
+void gt_spent_add(struct gt_spent *sum, struct gt_spent part)
+{
+    if (isnan(part.joules))
+        return;
+    if (isnan(sum->joules))
+        *sum = (struct gt_spent){0, 0, false};
+    sum->joules += part.joules;
+    sum->error += part.error;
+    sum->is_estimated |= part.is_estimated;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct gt_time_stretch *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)
+{
+    size_t kept = 0;
+    qsort(stretch, count, sizeof *stretch, by_start);
+    for (size_t i = 0; i < count; i++)
+        if (kept && stretch[i].start <= stretch[kept - 1].stop)
+            stretch[kept - 1].stop = fmax(stretch[kept - 1].stop, stretch[i].stop);
+        else
+            stretch[kept++] = stretch[i];
+    return kept;
+}
 
 void gt_energy_course_init(struct gt_energy_course *course, const struct gt_machine *machine)
 {
@@ -9,6 +54,8 @@ void gt_energy_course_init(struct gt_energy_course *course, const struct gt_mach
         struct gt_device_course *device = &course->device[i];
         gt_curve_init(&device->curve, QUANTITIES);
         device->refresh = machine->energy_source[i].refresh > 0 ? machine->energy_source[i].refresh : 0;
+        device->share_seconds = gt_energy_share_seconds(i);
+        device->is_estimated = gt_energy_is_estimated(&machine->energy_source[i]);
     }
 }
 
@@ -50,14 +97,33 @@ int gt_energy_course_add(struct gt_energy_course *course, double time, const dou
     return status;
 }
 
+static double power_before(const struct gt_curve *curve, size_t point)
+{
+    double seconds = point ? gt_curve_time(curve, point) - gt_curve_time(curve, point - 1) : 0;
+    return seconds > 0 ? (gt_curve_value(curve, point, JOULES) - gt_curve_value(curve, point - 1, JOULES)) / seconds
+                       : 0;
+}
+
+/* Within one refresh a counter that stands still may be late: power is as before. Beyond that it stands still in truth. */
+static int add_end(struct gt_device_course *device)
+{
+    size_t last = device->curve.count - 1;
+    double seconds = device->time - gt_curve_time(&device->curve, last);
+    if (!(seconds > 0))
+        return 0;
+    if (seconds <= device->refresh)
+        device->last[JOULES] += seconds * power_before(&device->curve, last);
+    return gt_curve_add(&device->curve, device->time, device->last);
+}
+
 int gt_energy_course_finish(struct gt_energy_course *course)
 {
     int status = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
         struct gt_device_course *device = &course->device[i];
         gt_curve_finish(&device->curve);
-        if (device->is_measured && device->time > gt_curve_time(&device->curve, device->curve.count - 1))
-            status = gt_curve_add(&device->curve, device->time, device->last);
+        if (device->is_measured)
+            status = add_end(device);
     }
     return status;
 }
@@ -67,6 +133,14 @@ bool gt_energy_course_is_measured(const struct gt_energy_course *course)
     bool any = false;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         any |= course->device[i].is_measured;
+    return any;
+}
+
+bool gt_energy_course_is_estimated(const struct gt_energy_course *course)
+{
+    bool any = false;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        any |= course->device[i].is_measured && course->device[i].is_estimated;
     return any;
 }
 
@@ -92,12 +166,17 @@ static double covered(const struct gap *gap, struct gt_time_stretch stretch)
 /* The part of a gap that is covered may be the sum of rounded ones. */
 static const double WHOLE = 1 - 1e-9;
 
-static void close_gap(const struct gt_device_course *device, size_t point, double part, struct gt_spent *spent)
+/* Of some stretches, and what of their error is due to what. */
+struct figure {
+    double joules, interpolation, lag;
+};
+
+static void close_gap(const struct gt_device_course *device, size_t point, double part, struct figure *figure)
 {
     struct gap gap = gap_before(&device->curve, point);
-    spent->joules += fmin(part, 1) * gap.rise;
+    figure->joules += fmin(part, 1) * gap.rise;
     if (part < WHOLE)
-        spent->error += fmax(part, 1 - part) * gap.rise + device->refresh * gap.rise / gap.seconds;
+        figure->interpolation += fmax(part, 1 - part) * gap.rise;
 }
 
 /* The first gap that ends after `time`. */
@@ -107,42 +186,92 @@ static size_t first_gap(const struct gt_curve *curve, double time)
     return point ? point : 1;
 }
 
+/* The last gap that begins before `time`. */
+static size_t last_gap(const struct gt_curve *curve, double time)
+{
+    size_t point = gt_curve_find(curve, time);
+    if (point > 1 && gt_curve_time(curve, point - 1) >= time)
+        point--;
+    return point < curve->count ? point : curve->count - 1;
+}
+
 static bool is_inside(const struct gt_curve *curve, struct gt_time_stretch stretch)
 {
     return curve->count > 1 && stretch.start < gt_curve_time(curve, curve->count - 1) &&
            stretch.stop > gt_curve_time(curve, 0);
 }
 
-static struct gt_spent over(const struct gt_device_course *device, const struct gt_time_stretch *stretch, size_t count)
+/* Stretches of which each begins in the gap in which the one before it ended; gaps by number, 0: none. */
+struct chain {
+    size_t first, last, shared;
+};
+
+static double lag_in(const struct gt_device_course *device, size_t point)
+{
+    struct gap gap = gap_before(&device->curve, point);
+    return gap.seconds > 0 ? (device->refresh + fmax(0, device->share_seconds - gap.seconds)) * gap.rise / gap.seconds
+                           : 0;
+}
+
+static void end_chain(const struct gt_device_course *device, const struct chain *chain, struct figure *figure)
+{
+    if (chain->first)
+        figure->lag += fmax(lag_in(device, chain->first), lag_in(device, chain->last));
+}
+
+static void link(const struct gt_device_course *device, struct chain *chain, struct gt_time_stretch stretch,
+                 struct figure *figure)
+{
+    size_t first = first_gap(&device->curve, stretch.start), last = last_gap(&device->curve, stretch.stop);
+    if (first != chain->last) {
+        end_chain(device, chain, figure);
+        *chain = (struct chain){first, last, 0};
+        return;
+    }
+    bool all_in_one = chain->first == first && last == first;
+    if (!all_in_one && chain->shared != first)
+        figure->lag += lag_in(device, chain->shared = first);
+    chain->last = last;
+}
+
+static struct figure over(const struct gt_device_course *device, const struct gt_time_stretch *stretch, size_t count)
 {
     const struct gt_curve *curve = &device->curve;
-    struct gt_spent spent = {0};
+    struct figure figure = {0};
+    struct chain chain = {0};
     size_t point = 0; /* 0: no gap is open */
     double part = 0;
-    bool any = false;
     for (size_t i = 0; i < count; i++) {
         if (!is_inside(curve, stretch[i]))
             continue;
-        any = true;
+        link(device, &chain, stretch[i], &figure);
         for (size_t next = first_gap(curve, stretch[i].start); next < curve->count; next++) {
             struct gap gap = gap_before(curve, next);
             if (gap.start >= stretch[i].stop)
                 break;
             if (next != point && point)
-                close_gap(device, point, part, &spent);
+                close_gap(device, point, part, &figure);
             part = (next == point ? part : 0) + covered(&gap, stretch[i]);
             point = next;
         }
     }
     if (point)
-        close_gap(device, point, part, &spent);
-    return any ? spent : (struct gt_spent){NAN, NAN};
+        close_gap(device, point, part, &figure);
+    end_chain(device, &chain, &figure);
+    return chain.first ? figure : (struct figure){NAN, NAN, NAN};
+}
+
+static struct gt_spent spent_of(const struct gt_device_course *device, struct figure figure)
+{
+    double error = device->is_estimated ? NAN : figure.interpolation + figure.lag;
+    return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules)};
 }
 
 struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enum gt_energy_device device,
                                       const struct gt_time_stretch *stretch, size_t count)
 {
-    return over(&course->device[device], stretch, count);
+    const struct gt_device_course *of = &course->device[device];
+    return spent_of(of, over(of, stretch, count));
 }
 
 /* ---- CPU energy by CPU time ---- */
@@ -150,19 +279,6 @@ struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enu
 static double clamp(double value, double least, double most)
 {
     return fmin(fmax(value, least), most);
-}
-
-/* The samples before and after a stretch. */
-struct frame {
-    size_t before, after;
-};
-
-static struct frame frame_of(const struct gt_curve *curve, struct gt_time_stretch stretch)
-{
-    size_t after = gt_curve_find(curve, stretch.stop);
-    if (after && gt_curve_time(curve, after - 1) >= stretch.stop)
-        after--;
-    return (struct frame){first_gap(curve, stretch.start) - 1, after < curve->count ? after : curve->count - 1};
 }
 
 static double between(const struct gt_curve *curve, struct gt_time_stretch stretch, size_t quantity)
@@ -177,16 +293,15 @@ struct gt_spent gt_energy_course_of_cpu(const struct gt_energy_course *course, s
 {
     const struct gt_device_course *device = &course->device[GT_ENERGY_CPU];
     const struct gt_curve *curve = &device->curve;
-    struct gt_spent by_time = over(device, &stretch, 1);
+    struct figure by_time = over(device, &stretch, 1);
     if (isnan(by_time.joules) || isnan(cpu_seconds))
-        return by_time;
+        return spent_of(device, by_time);
     double job_seconds = between(curve, stretch, CPU_SECONDS);
     if (!(job_seconds > 0))
-        return by_time;
-    struct frame frame = frame_of(curve, stretch);
-    double most = gt_curve_value(curve, frame.after, JOULES) - gt_curve_value(curve, frame.before, JOULES);
-    double seconds = gt_curve_time(curve, frame.after) - gt_curve_time(curve, frame.before);
+        return spent_of(device, by_time);
+    size_t before = first_gap(curve, stretch.start) - 1, after = last_gap(curve, stretch.stop);
+    double most = gt_curve_value(curve, after, JOULES) - gt_curve_value(curve, before, JOULES);
     double joules = fmin(by_time.joules * cpu_seconds / job_seconds, most);
-    double error = fmin(by_time.error, fmin(joules, most - joules));
-    return (struct gt_spent){joules, error + device->refresh * most / seconds};
+    double interpolation = fmin(by_time.interpolation, fmin(joules, most - joules));
+    return spent_of(device, (struct figure){joules, interpolation, by_time.lag});
 }

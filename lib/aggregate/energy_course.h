@@ -1,12 +1,18 @@
-/* What the job drew up to each sample, and from that what it drew in stretches of time that begin and end between samples.
+/* What the job drew up to each sample, and from that what it drew in stretches of time that begin and end between samples:
+ * code blocks, their calls, steps, phases. How sure such a figure is is worked out here, and here alone (docs/energy.md).
  *
  * Between two samples in which the device's counter has moved (a gap) energy is taken to grow linearly. Where the CPU time that a stretch used is known,
  * its CPU energy is instead that of the job in the same time x CPU time of the stretch / CPU time of the job.
  *
- * The error is a bound, not a deviation: counters only grow, so of a gap's energy D a stretch that covers the part f of it
- * drew between 0 and D, and the figure f D is off by at most max(f, 1 - f) D. To that comes what the counter may lag behind
- * at the readings around it, its refresh x the power in the gap. Gaps that are covered whole add nothing. By CPU time, a
- * second of the stretch is taken to draw between nothing and twice what the job's seconds around it draw in the mean. */
+ * The error is a bound, not a deviation, and the sum of two parts:
+ *   Interpolation: counters only grow, so of a gap's energy D a stretch that covers the part f of it drew between 0 and D,
+ *     and the figure f D is off by at most max(f, 1 - f) D. Gaps that are covered whole add nothing. By CPU time, a second
+ *     of the stretch is taken to draw between nothing and twice what the job's seconds around it draw in the mean.
+ *   Lag: at either end the curve is behind by up to its counter's refresh r, and where samples come faster than the stretch w
+ *     that the job's share is a mean of (gt_energy_share_seconds), by the rest of w; so by (r + max(0, w - gap)) x power of
+ *     the gap. Lags at both ends only work against each other: the larger counts. Stretches of which one begins in the gap
+ *     in which another ends add that gap's.
+ * What a model estimates has no error that anybody knows: NaN. */
 #ifndef GT_AGGREGATE_ENERGY_COURSE_H
 #define GT_AGGREGATE_ENERGY_COURSE_H
 
@@ -17,6 +23,8 @@
 struct gt_device_course {
     struct gt_curve curve; /* joules and CPU seconds of the job */
     double refresh;        /* seconds, 0: not known */
+    double share_seconds;  /* of which the job's share is a mean at least */
+    bool is_estimated;     /* by a model of the user's */
     double total;          /* of the device, at the last point */
     double time, last[2];  /* the latest sample */
     bool is_measured;
@@ -30,9 +38,10 @@ struct gt_time_stretch {
     double start, stop;
 };
 
-/* Joules, NaN: not measured, or outside of the recording. */
+/* Joules. NaN: not measured, or outside of the recording; of the error: not known. */
 struct gt_spent {
     double joules, error;
+    bool is_estimated; /* by a model of the user's, as a whole or in part */
 };
 
 void gt_energy_course_init(struct gt_energy_course *course, const struct gt_machine *machine);
@@ -42,12 +51,22 @@ int gt_energy_course_add(struct gt_energy_course *course, double time, const dou
 int gt_energy_course_finish(struct gt_energy_course *course);
 /* Did anything count energy? */
 bool gt_energy_course_is_measured(const struct gt_energy_course *course);
+/* Is any of it estimated? */
+bool gt_energy_course_is_estimated(const struct gt_energy_course *course);
 /* What a device drew for the job in stretches that are in order and do not overlap. */
 struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enum gt_energy_device device,
                                       const struct gt_time_stretch *stretch, size_t count);
 /* CPU energy of one stretch in which `cpu_seconds` were used; NaN: not known, the same as above. */
 struct gt_spent gt_energy_course_of_cpu(const struct gt_energy_course *course, struct gt_time_stretch stretch,
                                         double cpu_seconds);
+/* Add one figure to another, either of which may be unknown. */
+void gt_spent_add(struct gt_spent *sum, struct gt_spent part);
+/* Put stretches in order and make those that touch one; returns how many are left. */
+size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count);
+/* Of joules that were drawn in `seconds` between two readings: how far both together may be behind. NaN: not known. */
+double gt_energy_lag(const struct gt_energy_source *source, double joules, double seconds);
+/* Is it a model of the user's? */
+bool gt_energy_is_estimated(const struct gt_energy_source *source);
 void gt_energy_course_release(struct gt_energy_course *course);
 
 #endif

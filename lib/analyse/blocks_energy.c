@@ -31,25 +31,6 @@ static int by_process(const void *a, const void *b)
     return order ? order : ORDER(x->stretch.start, y->stretch.start);
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct gt_time_stretch *x = a, *y = b;
-    return ORDER(x->start, y->start);
-}
-
-/* Those that touch become one; returns how many are left. */
-static size_t merge(struct gt_time_stretch *stretch, size_t count)
-{
-    size_t kept = 0;
-    qsort(stretch, count, sizeof *stretch, by_start);
-    for (size_t i = 0; i < count; i++)
-        if (kept && stretch[i].start <= stretch[kept - 1].stop)
-            stretch[kept - 1].stop = fmax(stretch[kept - 1].stop, stretch[i].stop);
-        else
-            stretch[kept++] = stretch[i];
-    return kept;
-}
-
 /* The calls from `first` on that overlap, of one process, as one; returns the number behind the last. */
 static size_t join(const struct call *call, size_t first, size_t end, struct call *ret)
 {
@@ -65,30 +46,22 @@ static size_t join(const struct call *call, size_t first, size_t end, struct cal
     return next;
 }
 
-static void add(struct gt_spent *sum, struct gt_spent spent)
-{
-    if (isnan(spent.joules))
-        return;
-    sum->joules = (isnan(sum->joules) ? 0 : sum->joules) + spent.joules;
-    sum->error = (isnan(sum->error) ? 0 : sum->error) + spent.error;
-}
-
 /* Joined calls go into `stretch`, whose beginning becomes the block's time. */
 static void count_block(const struct gt_energy_course *course, const struct call *call, size_t first, size_t end,
                         struct gt_time_stretch *stretch, struct gt_block_energy *ret)
 {
     size_t count = 0;
-    struct gt_spent cpu = {NAN, NAN};
+    struct gt_spent cpu = {NAN, NAN, false};
     bool by_cpu_time = true;
     for (size_t i = first; i < end; count++) {
         struct call joined;
         i = join(call, i, end, &joined);
         double used = joined.cpu_stop - joined.cpu_start;
         by_cpu_time &= !isnan(used);
-        add(&cpu, gt_energy_course_of_cpu(course, joined.stretch, used));
+        gt_spent_add(&cpu, gt_energy_course_of_cpu(course, joined.stretch, used));
         stretch[count] = joined.stretch;
     }
-    count = merge(stretch, count);
+    count = gt_time_stretches_merge(stretch, count);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         ret->device[device] = gt_energy_course_over(course, device, stretch, count);
     ret->by_cpu_time = by_cpu_time;
@@ -113,7 +86,7 @@ static struct call *sorted_calls(const struct gt_block_analysis *analysis)
 
 int gt_blocks_count_energy(struct gt_block_analysis *analysis)
 {
-    static const struct gt_spent unknown = {NAN, NAN};
+    static const struct gt_spent unknown = {NAN, NAN, false};
     size_t blocks = analysis->borders.names.count, calls = analysis->intervals.count;
     analysis->energy = calloc(blocks + 1, sizeof *analysis->energy);
     if (!analysis->energy || gt_energy_course_finish(&analysis->course) < 0)

@@ -171,8 +171,9 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
     const struct gt_machine *machine = &analysis->machine;
     bool has_energy = gt_energy_course_is_measured(&analysis->course);
+    bool estimated = gt_energy_course_is_estimated(&analysis->course);
     if (has_energy)
-        gt_energy_columns(table, machine);
+        gt_energy_columns(table, machine, estimated);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
         gt_table_text(table, analysis->borders.names.text[call->name]);
@@ -187,7 +188,7 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_table_integer(table, (int64_t)call->timepoints);
         gt_table_integer(table, call->unfinished);
         if (has_energy)
-            gt_energy_cells(table, machine, gt_blocks_energy_of_call(analysis, call));
+            gt_energy_cells(table, machine, estimated, gt_blocks_energy_of_call(analysis, call));
     }
 }
 
@@ -218,6 +219,8 @@ static void add_energy(struct gt_node *root, const struct gt_block_analysis *ana
         gt_energy_section(root, &(struct gt_energy_figures){.machine = &analysis->machine,
                                                             .system = analysis->system,
                                                             .job = analysis->job,
+                                                            .parts = GT_ENERGY_BY_CPU_TIME
+                                                            " where blocks have it, else " GT_ENERGY_BY_TIME,
                                                             .seconds = outcome ? outcome->elapsed : NAN});
 }
 

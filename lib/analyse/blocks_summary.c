@@ -45,8 +45,9 @@ static const char *unit_of(const struct gt_machine *machine, const struct figure
     return figure->is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
 }
 
-static struct gt_node *add_table(struct gt_node *root, const struct gt_machine *machine)
+static struct gt_node *add_table(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
+    const struct gt_machine *machine = &analysis->machine;
     struct gt_node *table = gt_report_table(root, "summary", "Summary");
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
     gt_table_column(table, "calls", "Calls", GT_CELL_INTEGER, NULL);
@@ -55,7 +56,7 @@ static struct gt_node *add_table(struct gt_node *root, const struct gt_machine *
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, "seconds");
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER, unit_of(machine, &figures[i]));
-    gt_energy_columns(table, machine);
+    gt_energy_columns(table, machine, gt_energy_course_is_estimated(&analysis->course));
     return table;
 }
 
@@ -70,7 +71,8 @@ static void add_row(struct gt_node *table, struct gt_block_analysis *analysis, s
     gt_table_number(table, gt_spread_mean(&calls->elapsed));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
-    gt_energy_cells(table, &analysis->machine, gt_energy_sum(analysis->energy[number].device));
+    gt_energy_cells(table, &analysis->machine, gt_energy_course_is_estimated(&analysis->course),
+                    gt_energy_sum(analysis->energy[number].device));
 }
 
 struct rank {
@@ -95,7 +97,7 @@ void gt_blocks_summary(struct gt_node *root, struct gt_block_analysis *analysis,
     for (size_t i = 0; i < count; i++)
         rank[i] = (struct rank){gt_spread_total(&analysis->block[i].elapsed), i};
     qsort(rank, count, sizeof *rank, by_total);
-    struct gt_node *table = add_table(root, &analysis->machine);
+    struct gt_node *table = add_table(root, analysis);
     gt_node_flags(table, flags | GT_BRIEF);
     for (size_t i = 0; i < count; i++)
         add_row(table, analysis, rank[i].number);

@@ -56,18 +56,14 @@ static bool is_divided(const struct gt_energy_figures *figures, enum gt_energy_d
     return true;
 }
 
-/* By a model of the user's: nobody knows how far off it is. */
 static bool is_estimated(const struct gt_energy_figures *figures, enum gt_energy_device device)
 {
-    return !strncmp(figures->machine->energy_source[device].name, "estimated", strlen("estimated"));
+    return gt_energy_is_estimated(&figures->machine->energy_source[device]);
 }
 
-/* The first and the last reading each lag behind by up to one refresh of the counter. */
 static double error_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum part part)
 {
-    double refresh = is_estimated(figures, device) ? NAN : figures->machine->energy_source[device].refresh;
-    double watts = value_of(figures, device, part) / figures->seconds;
-    return refresh > 0 && figures->seconds > 0 ? refresh * watts : NAN;
+    return gt_energy_lag(&figures->machine->energy_source[device], value_of(figures, device, part), figures->seconds);
 }
 
 static double add_device(const struct gt_energy_figures *figures, struct gt_node *section, enum gt_energy_device device)
@@ -80,6 +76,8 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
         gt_report_number(line, parts[part].key, parts[part].title, value, "joules");
     }
     gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, TOTAL), "joules");
+    gt_report_number(line, "job_error", "Uncertainty of this tree (+-)",
+                     is_known ? error_of(figures, device, JOB) : NAN, "joules");
     gt_report_text(line, "source", "Source", is_measured && *source->name ? source->name : NULL);
     gt_node_flags(gt_report_text(line, "certainty", "Certainty",
                                  !is_measured                    ? NULL
@@ -168,6 +166,8 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
         gt_report_text(section, "estimated", "This tree in all rests on", "estimates, not measurements");
     add_cost(figures->machine, section, job);
     gt_report_text(section, "idle_policy", "Idle energy", *policy ? policy : NULL);
+    if (figures->parts)
+        gt_report_text(section, "parts", "Parts of the run by", figures->parts);
     add_conservation(figures, section);
     if (!any)
         tell_why_not(figures, root, section);
@@ -175,21 +175,25 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 
 /* ---- parts of a run ---- */
 
-void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine)
+void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, bool estimated)
 {
     gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "energy_error", "Energy +-", GT_CELL_NUMBER, "joules");
+    if (estimated)
+        gt_table_column(table, "energy_certainty", "Energy is", GT_CELL_TEXT, NULL);
     if (machine->carbon_intensity > 0)
         gt_table_column(table, "carbon", "CO2 equivalent", GT_CELL_NUMBER, "grams");
     if (machine->price > 0)
         gt_table_column(table, "price", "Price", GT_CELL_NUMBER, currency_of(machine));
 }
 
-void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, struct gt_spent spent)
+void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, bool estimated, struct gt_spent spent)
 {
     double kwh = spent.joules / JOULES_PER_KWH;
     gt_table_number(table, spent.joules);
     gt_table_number(table, spent.error);
+    if (estimated)
+        gt_table_text(table, isnan(spent.joules) ? NULL : spent.is_estimated ? "estimated" : "measured");
     if (machine->carbon_intensity > 0)
         gt_table_number(table, kwh * machine->carbon_intensity);
     if (machine->price > 0)
@@ -198,13 +202,9 @@ void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, st
 
 struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES])
 {
-    struct gt_spent sum = {NAN, NAN};
-    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
-        if (isnan(spent[device].joules))
-            continue;
-        sum.joules = (isnan(sum.joules) ? 0 : sum.joules) + spent[device].joules;
-        sum.error = (isnan(sum.error) ? 0 : sum.error) + spent[device].error;
-    }
+    struct gt_spent sum = {NAN, NAN, false};
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+        gt_spent_add(&sum, spent[device]);
     return sum;
 }
 
@@ -217,17 +217,17 @@ struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine 
     struct gt_node *table = gt_report_table(parent, "energy", "Energy");
     gt_node_flags(table, GT_KEYED);
     gt_table_column(table, "device", "", GT_CELL_TEXT, NULL);
-    gt_energy_columns(table, machine);
+    gt_energy_columns(table, machine, sum.is_estimated);
     gt_table_column(table, "method", "Method", GT_CELL_TEXT, NULL);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         if (isnan(spent[device].joules))
             continue;
         gt_table_text(table, devices[device].key);
-        gt_energy_cells(table, machine, spent[device]);
-        gt_table_text(table, device == GT_ENERGY_CPU && by_cpu_time ? "share of CPU time" : "share of time");
+        gt_energy_cells(table, machine, sum.is_estimated, spent[device]);
+        gt_table_text(table, device == GT_ENERGY_CPU && by_cpu_time ? GT_ENERGY_BY_CPU_TIME : GT_ENERGY_BY_TIME);
     }
     gt_table_text(table, "total");
-    gt_energy_cells(table, machine, sum);
+    gt_energy_cells(table, machine, sum.is_estimated, sum);
     gt_table_text(table, NULL);
     return table;
 }

@@ -5,12 +5,17 @@
 #include "aggregate/energy_course.h"
 #include "report/report.h"
 
+/* How parts of a run come to their energy, in short. */
+#define GT_ENERGY_BY_TIME "share of time"
+#define GT_ENERGY_BY_CPU_TIME "share of CPU time"
+
 /* What the devices drew up to the end, as the rows of the machine and of the job have it. */
 struct gt_energy_figures {
     const struct gt_machine *machine;
     const double *system, *job; /* [GT_METRIC_COUNT] */
     double seconds;             /* in which it was drawn, NaN: not known */
     const char *reason;         /* why there is none, where nothing was measured; NULL: not told */
+    const char *parts;          /* how the tables of parts beside it came to theirs; NULL: there are none */
 };
 
 /* The section "energy": each device, of which the parts add up to the whole, with its source, method and error; what the
@@ -22,9 +27,10 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
                                 const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time);
 
-/* Columns and cells for tables of many such parts: energy, its error, and carbon and price where the machine tells them. */
-void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine);
-void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, struct gt_spent spent);
+/* Columns and cells for tables of many such parts: energy, its error, whether it is `estimated` where some of the table is, and
+ * carbon and price where the machine tells them. */
+void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, bool estimated);
+void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, bool estimated, struct gt_spent spent);
 struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES]);
 
 #endif

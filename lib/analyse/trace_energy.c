@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "sample/cost.h"
+#include "store/store.h"
 
 struct gt_node_energy {
-    uint32_t node; /* place */
+    uint32_t node;             /* place */
+    struct gt_machine machine; /* its counters; carbon and price are of the options */
     struct gt_energy_course course;
     int64_t time, first; /* ns */
     bool is_begun;
@@ -29,7 +31,19 @@ static struct gt_node_energy *find_node(const struct gt_trace_energy *energy, ui
     return NULL;
 }
 
-static struct gt_node_energy *add_node(struct gt_trace_energy *energy, uint32_t node)
+/* What counted, and by what rule idle energy was divided, as the recording has it. */
+static void take_sources(struct gt_machine *machine, const char *path)
+{
+    struct gt_recording *recording = NULL;
+    if (gt_recording_open(&recording, path, NULL) >= 0) {
+        const struct gt_machine *recorded = gt_recording_machine(recording);
+        memcpy(machine->energy_source, recorded->energy_source, sizeof machine->energy_source);
+        memcpy(machine->idle_policy, recorded->idle_policy, sizeof machine->idle_policy);
+    }
+    gt_recording_close(recording);
+}
+
+static struct gt_node_energy *add_node(struct gt_trace_energy *energy, uint32_t node, const char *path)
 {
     struct gt_node_energy *list = reallocarray(energy->node, energy->count + 1, sizeof *list);
     if (!list)
@@ -37,7 +51,9 @@ static struct gt_node_energy *add_node(struct gt_trace_energy *energy, uint32_t 
     energy->node = list;
     struct gt_node_energy *added = &list[energy->count++];
     *added = (struct gt_node_energy){.node = node};
-    gt_energy_course_init(&added->course, &energy->machine);
+    added->machine = energy->machine;
+    take_sources(&added->machine, path);
+    gt_energy_course_init(&added->course, &added->machine);
     gt_values_clear(added->system);
     gt_values_clear(added->job);
     return added;
@@ -78,7 +94,7 @@ static int take(struct gt_trace_energy *energy, size_t sample, struct meaning me
     uint32_t place = node_of(energy->input, series);
     struct gt_node_energy *node = find_node(energy, place);
     if (!node)
-        node = add_node(energy, place);
+        node = add_node(energy, place, energy->input->trace->file[series->file].path);
     if (!node)
         return -ENOMEM;
     if (node->is_begun && samples->time[sample] != node->time && flush(energy, node) < 0)
@@ -160,28 +176,18 @@ void gt_trace_energy_close(struct gt_trace_energy *energy)
 
 /* ---- figures ---- */
 
+static bool any_estimated(const struct gt_trace_energy *energy)
+{
+    bool any = false;
+    for (size_t i = 0; i < energy->count; i++)
+        any |= gt_energy_course_is_estimated(&energy->node[i].course);
+    return any;
+}
+
 void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_node *table)
 {
     if (energy->count)
-        gt_energy_columns(table, &energy->machine);
-}
-
-static int by_start(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
-static size_t merge(struct gt_time_stretch *stretch, size_t count)
-{
-    size_t kept = 0;
-    qsort(stretch, count, sizeof *stretch, by_start);
-    for (size_t i = 0; i < count; i++)
-        if (kept && stretch[i].start <= stretch[kept - 1].stop)
-            stretch[kept - 1].stop = fmax(stretch[kept - 1].stop, stretch[i].stop);
-        else
-            stretch[kept++] = stretch[i];
-    return kept;
+        gt_energy_columns(table, &energy->machine, any_estimated(energy));
 }
 
 static int spend(const struct gt_trace_energy *energy, const struct gt_node_energy *node,
@@ -192,7 +198,7 @@ static int spend(const struct gt_trace_energy *energy, const struct gt_node_ener
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         stretch[i] = (struct gt_time_stretch){seconds(energy, span[i].start), seconds(energy, span[i].end)};
-    count = merge(stretch, count);
+    count = gt_time_stretches_merge(stretch, count);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         spent[device] = gt_energy_course_over(&node->course, device, stretch, count);
     free(stretch);
@@ -202,7 +208,7 @@ static int spend(const struct gt_trace_energy *energy, const struct gt_node_ener
 int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_node *table, uint32_t place,
                           const struct gt_keyed_span *span, size_t count)
 {
-    struct gt_spent spent[GT_ENERGY_DEVICES] = {{NAN, NAN}, {NAN, NAN}, {NAN, NAN}};
+    struct gt_spent spent[GT_ENERGY_DEVICES] = {{NAN, NAN, false}, {NAN, NAN, false}, {NAN, NAN, false}};
     const struct gt_node_energy *node = find_node(energy, place);
     int status = 0;
     if (!energy->count)
@@ -211,7 +217,7 @@ int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_node *
         node = energy->node;
     if (node)
         status = spend(energy, node, span, count, spent);
-    gt_energy_cells(table, &energy->machine, gt_energy_sum(spent));
+    gt_energy_cells(table, &energy->machine, any_estimated(energy), gt_energy_sum(spent));
     return status;
 }
 
@@ -219,7 +225,8 @@ void gt_trace_energy_section(const struct gt_trace_energy *energy, struct gt_nod
 {
     const struct gt_node_energy *node = energy->node;
     if (energy->count == 1)
-        gt_energy_section(root, &(struct gt_energy_figures){.machine = &energy->machine,
+        gt_energy_section(root, &(struct gt_energy_figures){.machine = &node->machine,
+                                                            .parts = GT_ENERGY_BY_TIME,
                                                             .system = node->system,
                                                             .job = node->job,
                                                             .seconds = (double)(node->time - node->first) / 1e9});
