@@ -38,6 +38,7 @@ $(shell mkdir -p $(BUILD))$(file >$(BUILD)/signature,$(SIGNATURE))
 endif
 
 all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)/gpu-tracker)
+objects: $(LIB_OBJ) $(CLI_OBJ)
 unit: $(UNIT) $(FAKES)
 test-programs: unit $(TRUTH) $(EXAMPLES)
 fuzz-programs: $(FUZZ)
@@ -114,7 +115,7 @@ docs/python-api.md: python
 # The whole of the tests; the last line is "N passed, N failed".
 test: python
 	@$(MAKE) -s all test-programs
-	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" unit
+	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects unit
 	@$(MAKE) -s build/sanitize/python/built
 	@$(MAKE) -s fuzz-build
 	@$(PYTHON) tools/run-tests all
@@ -126,7 +127,8 @@ python-sanitize: python
 
 build/sanitize/python/built: $(PYTHON_SOURCES) setup.py
 	@$(SAY) "PYTHON build/sanitize/python"
-	$(Q)CC="gcc $(filter -fsanitize% -fno-sanitize%,$(SANITIZE))" CFLAGS="$(filter-out -fsanitize% -fno-sanitize%,$(SANITIZE))" \
+	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects
+	$(Q)GPU_TRACKER_OBJECTS=build/sanitize CC="gcc $(filter -fsanitize% -fno-sanitize%,$(SANITIZE))" CFLAGS="$(filter-out -fsanitize% -fno-sanitize%,$(SANITIZE))" \
 	    $(PYTHON) setup.py -q build --build-base $(@D) --build-lib $(@D)/lib --build-scripts $(@D)/lib/bin
 	@touch $@
 
@@ -189,5 +191,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all unit test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
+.PHONY: all objects unit test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
         run python test python-sanitize test-frameworks check fuzz-build fuzz valgrind bench bench-large lint format install clean

@@ -10,6 +10,7 @@ import zipfile
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("package")  # built once for all
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
