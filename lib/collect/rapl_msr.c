@@ -1,8 +1,9 @@
 /* RAPL counters as model-specific registers, by /dev/cpu/N/msr: the last resort, for root.
  *
  * Sources: Intel's Software Developer's Manual, volume 4 (registers 606h to 64Dh); AMD's Processor Programming Reference of family
- * 17h (C0010299h to C001029Bh); which processors count in another unit: drivers/powercap/intel_rapl_common.c in the kernel's
- * sources. A counter has 32 bits. */
+ * 17h (C0010299h to C001029Bh). Which processors count in another unit, and that AMD counts by socket: the kernel's
+ * arch/x86/events/rapl.c (rapl_model_match) and drivers/powercap/intel_rapl_common.c (rapl_ids), as of Linux 6.13. They differ on
+ * the memory of Broadwell-D: here it counts as in the first. A counter has 32 bits. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,11 +60,12 @@ static bool is_one_of(unsigned model, const unsigned *list, size_t count)
     return false;
 }
 
-/* Joules for each count: 2^-n, but for memory of servers, the platform of newer ones, and small Atoms. */
+/* Joules for each count: 2^-n, but for small Atoms, for memory of servers from Haswell to Ice Lake and of Xeon Phi, and for the
+ * platform of Sapphire and Emerald Rapids. */
 static double unit_of(const struct processor *processor, enum gt_rapl_domain domain, unsigned exponent)
 {
-    static const unsigned atoms[] = {0x37, 0x4A, 0x4C, 0x5A};
-    static const unsigned servers[] = {0x3F, 0x4F, 0x56, 0x55, 0x57, 0x85, 0x6A, 0x6C, 0x8F, 0xCF};
+    static const unsigned atoms[] = {0x37, 0x4A, 0x4C, 0x5A}; /* Silvermont and Airmont */
+    static const unsigned servers[] = {0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x57, 0x85};
     static const unsigned whole_joules[] = {0x8F, 0xCF};
 #define AMONG(list) is_one_of(processor->model, list, sizeof list / sizeof *list)
     if (processor->is_intel && AMONG(atoms))

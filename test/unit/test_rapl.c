@@ -286,6 +286,39 @@ static void registers_are_read_where_nothing_else_can_be(void **state)
     assert_true(isnan(machine->frame.system[GT_PLATFORM_ENERGY]));
 }
 
+/* What one step of each counter is worth on a processor whose register tells 2^-14 J. */
+static void check_units(struct gpu_machine *machine, int model, double package, double dram, double platform)
+{
+    processor(machine, "GenuineIntel", 6, model);
+    intel_registers(machine, 0, 0, 0, 0);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    intel_registers(machine, 0, 1 << 20, 1, 1 << 20);
+    set_register(machine, 0, 0x64D, 1 << 20);
+    gt_values_clear(machine->frame.system);
+    gpu_machine_collect(machine, 1000);
+    assert_float_equal(machine->frame.system[GT_CPU_ENERGY] / (1 << 20), package, package * 1e-6);
+    assert_float_equal(machine->frame.system[GT_DRAM_ENERGY] / (1 << 20), dram, dram * 1e-6);
+    if (!isnan(platform))
+        assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY] / (1 << 20), platform, platform * 1e-6);
+    machine->type->close(machine->state);
+    machine->state = NULL;
+    memset(machine->frame.owner, 0, sizeof machine->frame.owner);
+}
+
+static void units_are_those_of_the_kernel(void **state)
+{
+    static const int fixed_memory[] = {0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x57, 0x85},
+                     atoms[] = {0x37, 0x4A, 0x4C, 0x5A};
+    const double told = 1.0 / (1 << 14), fixed = 1.0 / (1 << 16);
+    for (size_t i = 0; i < sizeof fixed_memory / sizeof *fixed_memory; i++)
+        check_units(*state, fixed_memory[i], told, fixed, NAN);
+    check_units(*state, 0x8F, told, told, 1); /* Sapphire Rapids: memory in the unit of the register */
+    check_units(*state, 0xCF, told, told, 1);
+    check_units(*state, 0x9E, told, told, told); /* Kaby Lake */
+    for (size_t i = 0; i < sizeof atoms / sizeof *atoms; i++)
+        check_units(*state, atoms[i], 16384e-6, 16384e-6, NAN);
+}
+
 static void registers_of_amd(void **state)
 {
     struct gpu_machine *machine = *state;
@@ -392,6 +425,7 @@ int main(void)
         TEST(no_counter_is_absent_and_nothing_is_guessed),
         TEST(a_counter_that_wraps_every_two_seconds_loses_nothing),
         TEST(registers_are_read_where_nothing_else_can_be),
+        TEST(units_are_those_of_the_kernel),
         TEST(registers_of_amd),
         TEST(registers_are_no_second_count),
         TEST(a_counter_that_stands_still_has_no_figure),
