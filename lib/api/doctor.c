@@ -22,7 +22,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 3 + GT_RAPL_INTERFACES };
+enum { OTHER_SOURCES = 4 + GT_RAPL_INTERFACES };
 
 struct doctor {
     struct source *source;
@@ -60,7 +60,7 @@ static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
     gt_follow_close(&follow);
 }
 
-/* Each way to the processors' energy counters. */
+/* Each way to the processors' energy counters, and whether two of them agree. */
 static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
 {
     static const char *const names[GT_RAPL_INTERFACES] = {"rapl: perf", "rapl: powercap", "rapl: msr"};
@@ -69,6 +69,9 @@ static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
         gt_rapl_survey(interface, &sampler->root, &availability);
         add_source(doctor, names[interface], NULL, 0, &availability);
     }
+    struct gt_availability both;
+    gt_rapl_survey_both(&sampler->root, &both);
+    add_source(doctor, "rapl: perf against powercap", NULL, 0, &both);
 }
 
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)

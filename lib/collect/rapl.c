@@ -9,7 +9,7 @@
 
 #include "collect/availability.h"
 
-static const enum gt_metric_id metrics[GT_RAPL_DOMAINS] = {
+const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS] = {
     [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
     [GT_RAPL_CORE] = GT_CORE_ENERGY,   [GT_RAPL_UNCORE] = GT_UNCORE_ENERGY,
 };
@@ -29,11 +29,11 @@ static const int64_t DEAD_NS = GT_SECOND / 20;
 struct state {
     struct gt_rapl_zones zones;
     int from[GT_RAPL_DOMAINS];       /* the source of the figure; -1: none has moved yet */
-    double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the figure goes on without a step */
+    double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the figure does not step back */
     const struct gt_clock *clock;
     int64_t open_ns;
     bool is_judged, is_compared, is_platform_wrong;
-    char comparison[160];
+    char comparison[200];
 };
 
 static void rapl_close(void *opaque)
@@ -75,7 +75,7 @@ static bool claim(struct state *state, struct gt_frame *frame, struct gt_availab
 {
     bool used[GT_RAPL_INTERFACES] = {false}, any = false;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (any_has(&state->zones, domain) && gt_frame_claim(frame, metrics[domain], &gt_collector_rapl)) {
+        if (any_has(&state->zones, domain) && gt_frame_claim(frame, gt_rapl_metrics[domain], &gt_collector_rapl)) {
             for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
                 used[interface] |= gt_rapl_has(&state->zones, interface, domain);
             any = true;
@@ -87,9 +87,9 @@ static bool claim(struct state *state, struct gt_frame *frame, struct gt_availab
                                        count++ ? " and " : "", gt_rapl_sources[interface]->name);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
         length = strlen(availability->reason);
-        if (frame->owner[metrics[domain]] != &gt_collector_rapl)
+        if (frame->owner[gt_rapl_metrics[domain]] != &gt_collector_rapl)
             snprintf(availability->reason + length, sizeof availability->reason - length, "%s%s",
-                     length ? ", " : "without ", gt_metrics[metrics[domain]].name);
+                     length ? ", " : "without ", gt_metrics[gt_rapl_metrics[domain]].name);
     }
     return any;
 }
@@ -139,42 +139,23 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
     return 0;
 }
 
-/* What the package's own parts say: no less can the package have drawn than its cores. */
-static bool is_plausible(const struct state *state, int interface)
-{
-    double package = gt_rapl_total(&state->zones, interface, GT_RAPL_PACKAGE);
-    double core = gt_rapl_total(&state->zones, interface, GT_RAPL_CORE);
-    return !(package < core);
-}
-
 static void change_source(struct state *state, int domain, int interface)
 {
-    state->carried[domain] += gt_rapl_total(&state->zones, state->from[domain], domain) -
-                              gt_rapl_total(&state->zones, interface, domain);
+    double ahead = gt_rapl_total(&state->zones, state->from[domain], domain) -
+                   gt_rapl_total(&state->zones, interface, domain);
+    state->carried[domain] += fmax(ahead, 0);
     state->from[domain] = interface;
 }
 
-/* The rule: what agrees within 5 %, or cannot be told apart, comes from the source that is preferred; where they disagree, and
- * only the other's package covers its cores, from the other. */
-static void compare(struct state *state)
+static void compare(struct state *state, double seconds)
 {
-    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
-        double a = gt_rapl_total(&state->zones, GT_RAPL_PERF, domain);
-        double b = gt_rapl_total(&state->zones, GT_RAPL_POWERCAP, domain);
-        double apart = fabs(a - b) / fmax(a, b);
-        if (isnan(apart) || state->from[domain] != GT_RAPL_PERF)
-            continue;
-        bool disagrees = fabs(a - b) > 1 + MOST_APART * fmax(a, b);
-        bool is_other_better = disagrees && !is_plausible(state, GT_RAPL_PERF) && is_plausible(state, GT_RAPL_POWERCAP);
-        if (disagrees || domain == GT_RAPL_PACKAGE)
-            snprintf(state->comparison, sizeof state->comparison, "%s and %s %s on %s: %.1f J and %.1f J%s",
-                     gt_rapl_perf.name, gt_rapl_powercap.name, disagrees ? "disagree" : "agree",
-                     gt_metrics[metrics[domain]].name, a, b, is_other_better ? ", powercap is used" : "");
-        if (is_other_better)
+    struct gt_rapl_comparison comparison;
+    if (gt_rapl_compare_all(&state->zones, seconds, &comparison))
+        gt_rapl_comparison_write(&comparison, state->comparison, sizeof state->comparison);
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
+        if (state->from[domain] == GT_RAPL_PERF && gt_rapl_compare(&state->zones, domain, seconds, &comparison) &&
+            comparison.is_powercap_better)
             change_source(state, domain, GT_RAPL_POWERCAP);
-        if (disagrees)
-            break;
-    }
     state->is_compared = true;
 }
 
@@ -208,15 +189,15 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
     int64_t now = gt_clock_monotonic(state->clock), age = now - state->open_ns;
     gt_rapl_read(&state->zones, now);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (frame->owner[metrics[domain]] == &gt_collector_rapl)
-            frame->system[metrics[domain]] = figure(state, domain);
+        if (frame->owner[gt_rapl_metrics[domain]] == &gt_collector_rapl)
+            frame->system[gt_rapl_metrics[domain]] = figure(state, domain);
     if (!state->is_judged && age >= DEAD_NS) {
         gt_rapl_drop_dead(&state->zones);
         state->is_judged = true;
     }
     if (!state->is_compared && age >= COMPARE_NS) {
         judge_platform(state);
-        compare(state);
+        compare(state, (double)age / 1e9);
         gt_rapl_drop_others(&state->zones, state->from); /* nothing comes from them any more */
     }
     return 0;
@@ -245,7 +226,7 @@ static void rapl_explain(const void *opaque, enum gt_metric_id metric, char *tex
     *text = '\0';
     for (int i = 0; i < state->zones.count; i++) {
         const struct gt_rapl_zone *zone = &state->zones.zone[i];
-        if (metrics[zone->domain] != metric)
+        if (gt_rapl_metrics[zone->domain] != metric)
             continue;
         if (zone->fd == -ENODATA || (zone->fd >= 0 && zone->is_begun && zone->joules <= 0))
             why = "its energy counter stands still, as in virtual machines";
@@ -260,8 +241,8 @@ static void rapl_explain(const void *opaque, enum gt_metric_id metric, char *tex
 const struct gt_collector_type gt_collector_rapl = {
     .name = "rapl",
     .help = "energy of processor packages, their memory and the platform",
-    .metrics = metrics,
-    .metric_count = sizeof metrics / sizeof *metrics,
+    .metrics = gt_rapl_metrics,
+    .metric_count = GT_RAPL_DOMAINS,
     .claims = true,
     .open = rapl_open,
     .collect = rapl_collect,

@@ -57,6 +57,8 @@ double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface i
 void gt_rapl_find_mirrors(struct gt_rapl_zones *zones);
 
 extern const struct gt_collector_type gt_collector_rapl;
+extern const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS];
+extern const double gt_rapl_most_watts; /* more than any processor package, with its memory, can draw for long */
 
 /* A way to read the counters. */
 struct gt_rapl_source {
@@ -71,6 +73,29 @@ struct gt_rapl_source {
 };
 extern const struct gt_rapl_source gt_rapl_perf, gt_rapl_powercap, gt_rapl_msr;
 extern const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES];
+
+/* AMD counts by socket, whatever its dies. */
+bool gt_rapl_is_of_socket(const struct gt_root *root);
+
+/* Perf events and powercap, where both can be read, are compared. What differs by less than 5 % agrees, and comes from perf
+ * events. Where they disagree powercap is used if perf's packages cannot be right (they drew less than their cores, or more than
+ * any processor draws) and powercap's can; else perf events still. */
+struct gt_rapl_comparison {
+    enum gt_rapl_domain domain;
+    double perf, powercap; /* joules in these seconds */
+    double seconds;
+    bool disagrees, is_powercap_better;
+};
+/* False: one of them has no figure. */
+bool gt_rapl_compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, double seconds,
+                     struct gt_rapl_comparison *ret);
+/* The first domain on which they disagree, else the first that both have. */
+bool gt_rapl_compare_all(const struct gt_rapl_zones *zones, double seconds, struct gt_rapl_comparison *ret);
+void gt_rapl_comparison_write(const struct gt_rapl_comparison *comparison, char *text, size_t size);
+/* What `doctor` says of zones of both that were read twice, some seconds apart. False: they disagree. */
+bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability);
+/* Find, read, wait and judge. */
+void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *availability);
 
 /* Find the zones of one source, and say whether they can be read, and if not, why. */
 void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability);

@@ -52,6 +52,11 @@ static struct processor identify(const struct gt_root *root)
     return ret;
 }
 
+bool gt_rapl_is_of_socket(const struct gt_root *root)
+{
+    return identify(root).is_amd;
+}
+
 static bool is_one_of(unsigned model, const unsigned *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More than any processor package, with its memory, can draw for long. */
-static const double MOST_WATTS = 2000;
+const double gt_rapl_most_watts = 2000;
 
 /* Two counters that are one differ by what was drawn between reading the one and the other. */
 static const double SAME_JOULES = 1;
@@ -34,7 +33,7 @@ void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
         growth = 0;
     } else if (counts < zone->last) {
         uint64_t around = zone->range > zone->last ? zone->range - zone->last + counts : 0;
-        bool is_wrap = around && (double)around * zone->unit <= MOST_WATTS * seconds;
+        bool is_wrap = around && (double)around * zone->unit <= gt_rapl_most_watts * seconds;
         growth = is_wrap ? around : counts;
         zone->wraps += is_wrap;
         zone->resets += !is_wrap;

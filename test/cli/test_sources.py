@@ -110,3 +110,13 @@ def test_doctor_lists_every_source(cli, tmp_path):
         row = sources[name]
         assert row["state"] in ("ready", "absent", "denied", "broken")
         assert row["state"] == "ready" or row["reason"], name
+
+
+def test_doctor_tells_whether_perf_events_and_powercap_can_be_compared(cli, tmp_path):
+    zone = tmp_path / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    for name, text in {"name": "package-0", "energy_uj": "5", "max_energy_range_uj": "9"}.items():
+        (zone / name).write_text(text + "\n")
+    report = results(cli("doctor", "--root", str(tmp_path), "-f", "json"))
+    row = {row["source"]: row for row in report["sources"]}["rapl: perf against powercap"]
+    assert row["state"] == "absent" and row["reason"] == "only powercap can read the processor packages"
