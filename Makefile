@@ -151,6 +151,12 @@ test-prometheus: test-dependencies
 	@$(MAKE) -s all
 	@$(PYTHON) -m pytest -q -p no:cacheprovider test/cli/test_prometheus.py
 
+# In a job of a real Slurm, which make test does only where root has one installed.
+test-slurm: test-dependencies
+	@tools/install-dependencies slurm
+	@$(MAKE) -s all
+	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/cli/test_slurm.py
+
 # Only the unit tests, only the release build.
 check: all unit
 	@python3 tools/run-tests unit
@@ -191,5 +197,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
+.PHONY: all objects unit test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
         run python test python-sanitize test-frameworks check fuzz-build fuzz valgrind bench bench-large lint format install clean

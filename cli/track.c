@@ -2,13 +2,16 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launch.h"
+#include "launcher.h"
 #include "message.h"
 #include "output.h"
 #include "settings.h"
@@ -20,6 +23,7 @@ struct track {
     struct gt_tracker_options settings;
     struct output output;
     struct watch watch;
+    char mark[48];         /* see leave_mark */
     char blocks[PATH_MAX]; /* where the command's processes leave their code blocks, "" when not asked for */
     struct gt_group *group;
 };
@@ -118,6 +122,28 @@ static int collect_blocks(struct track *track, const struct options *options)
     return status < 0 ? fail(status, &error) : 0;
 }
 
+/* In a job of Slurm, for the tasks that srun will start: they are no descendants. */
+static void leave_mark(struct track *track)
+{
+    const char *outer = getenv(GT_RUN_ENVIRONMENT);
+    struct timespec now;
+    char marks[1024];
+    if (!getenv("SLURM_JOB_ID"))
+        return;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    snprintf(track->mark, sizeof track->mark, "%d.%lld.%ld", (int)getpid(), (long long)now.tv_sec, now.tv_nsec);
+    snprintf(marks, sizeof marks, "%s%s%s", outer ? outer : "", outer ? " " : "", track->mark);
+    if (setenv(GT_RUN_ENVIRONMENT, marks, 1) == 0)
+        track->settings.mark = track->mark;
+}
+
+static void note_launcher(struct track *track, char *const *words)
+{
+    char sentence[256];
+    if (launcher_note(words, sentence, sizeof sentence))
+        watch_warn(&track->watch, sentence);
+}
+
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, char **words)
 {
@@ -125,6 +151,7 @@ static int start(struct track *track, char **words)
     struct gt_error error = {0};
     siginfo_t info;
     int status = signals_take_all(&track->watch.signals);
+    leave_mark(track);
     /* Children from before a shell executed this program would be taken for the job's. */
     track->watch.owns_children = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
     track->settings.launched = track->watch.owns_children;
@@ -190,6 +217,7 @@ int track_command(const struct options *options, char **words, FILE *sentence)
         return status;
     char *text = command_text(words);
     track.settings.command = text;
+    note_launcher(&track, words);
     status = start(&track, words);
     if (!status) {
         if (watch(&track, options) < 0)

@@ -104,7 +104,13 @@ struct gt_tracker_options {
      * (docs/energy.md), or watts with every core busy. NULL and 0: nothing is estimated. */
     const char *power_model;
     double cpu_tdp;
+    /* In a job of Slurm: a word that only the environment of the tracked process has in GPU_TRACKER_RUN, among others there. srun
+     * hands it on to the tasks it starts, which are no descendants and are found by it. NULL: they are not looked for. */
+    const char *mark;
 };
+
+/* Blank-separated marks of all trackers around, the innermost last. */
+#define GT_RUN_ENVIRONMENT "GPU_TRACKER_RUN"
 
 /* Name `index` of the policies above; NULL past the end. */
 const char *gt_idle_policy(size_t index);

@@ -38,6 +38,7 @@ static const struct {
     {offsetof(struct gt_tracker_options, machine_root), NULL},
     {offsetof(struct gt_tracker_options, power_meter), NULL},
     {offsetof(struct gt_tracker_options, power_model), NULL},
+    {offsetof(struct gt_tracker_options, mark), NULL},
     {offsetof(struct gt_tracker_options, command), NULL},
 };
 enum { TEXTS = sizeof texts / sizeof *texts };

@@ -61,6 +61,8 @@ static void warn_of_sources(const struct gt_tracker *tracker)
     for (size_t i = 0; i < tracker->sampler.source_count; i++)
         if (gt_sampler_complaint(&tracker->sampler, i, sentence, sizeof sentence))
             warn(tracker, sentence);
+    if (tracker->options.mark && !tracker->sampler.follow.slurm)
+        warn(tracker, "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
     if (!has_gpu)
         warn(tracker, "No GPU was found: GPU figures are not measured");
 }
@@ -70,6 +72,8 @@ static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *er
     const struct gt_tracker_options *options = &tracker->options;
     struct gt_sampler_options sampler = {
         .pid = pid,
+        .slurm_job = options->mark ? getenv("SLURM_JOB_ID") : NULL,
+        .mark = options->mark,
         .launched = options->launched,
         .machine_root = options->machine_root,
         .gpu_brand = options->gpu_brand,

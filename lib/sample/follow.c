@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { THOROUGH_PERIOD_MS = 950, LONG_QUEUE = 50000, LAST_EVENTS_MS = 10 };
 
@@ -26,8 +27,18 @@ void gt_follow_close(struct gt_follow *follow)
 {
     gt_events_close(follow->events);
     gt_membership_free(follow->membership);
+    gt_slurm_close(follow->slurm);
     free(follow->pid);
     *follow = (struct gt_follow){0};
+}
+
+int gt_follow_slurm(struct gt_follow *follow, const struct gt_root *root, const char *job, const char *mark,
+                    struct gt_error *error)
+{
+    if (!job || !mark)
+        return 0;
+    int status = gt_slurm_open(&follow->slurm, root, job, getuid(), mark, error);
+    return status == -ENOENT ? 0 : status;
 }
 
 static int make_room(struct gt_follow *follow, size_t count)
@@ -96,22 +107,35 @@ static bool knows_all(const struct gt_follow *follow, const struct gt_tree *tree
     return true;
 }
 
+static bool knows_task(void *context, pid_t pid)
+{
+    return gt_tree_find(context, pid);
+}
+
+static int take_task(void *context, pid_t pid)
+{
+    return gt_tree_add(context, pid);
+}
+
 int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,
                    struct gt_error *error)
 {
     bool first = !follow->thorough_ns;
     bool thorough = first || now_ns - follow->thorough_ns >= THOROUGH_PERIOD_MS * (GT_SECOND / 1000);
-    int lost = 0;
+    int lost = 0, tasks = 0;
+    const struct gt_slurm_taker taker = {knows_task, take_task, tree};
+    if (follow->slurm && (tasks = gt_slurm_tasks(follow->slurm, now_ns, &taker)) < 0)
+        return gt_error_system(error, -tasks, "cannot follow the processes");
     if (follow->events && !first && (lost = look_at_events(follow, tree, account, error)) < 0)
         return lost;
     if (thorough)
         follow->thorough_ns = now_ns;
-    if (thorough || lost || !follow->events) {
-        int status = gt_tree_discover(tree, thorough || lost, now_ns);
+    if (thorough || lost || tasks || !follow->events) {
+        int status = gt_tree_discover(tree, thorough || lost || tasks, now_ns);
         if (status < 0)
             return gt_error_system(error, -status, "cannot follow the processes");
     }
-    if (follow->events && (first || lost || (thorough && !knows_all(follow, tree)))) {
+    if (follow->events && (first || lost || tasks || (thorough && !knows_all(follow, tree)))) {
         int status = seed(follow, tree, error);
         if (status < 0)
             return status;

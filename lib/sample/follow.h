@@ -1,8 +1,9 @@
 /* Finding the processes of the job: by the kernel's events where they may be had, checked once a second against the tree of
- * children; by that tree alone otherwise. */
+ * children; by that tree alone otherwise. In a job of Slurm also the tasks that its srun started. */
 #ifndef GT_SAMPLE_FOLLOW_H
 #define GT_SAMPLE_FOLLOW_H
 
+#include "collect/slurm.h"
 #include "sample/account.h"
 #include "sample/membership.h"
 #include "sample/tree.h"
@@ -11,6 +12,7 @@ struct gt_follow {
     struct gt_events *events; /* NULL: the kernel's events may not be had */
     struct gt_availability availability[GT_EVENTS_SOURCES];
     struct gt_membership *membership;
+    struct gt_slurm *slurm;             /* NULL: no job of Slurm, or not one that starts tasks */
     struct gt_membership_counts counts; /* as of the last look; zeros without events */
     pid_t *pid;                         /* scratch */
     size_t capacity;
@@ -20,6 +22,10 @@ struct gt_follow {
 /* Before the tree is opened, so that no fork is missed. */
 int gt_follow_open(struct gt_follow *follow, const struct gt_root *root, struct gt_error *error);
 void gt_follow_close(struct gt_follow *follow);
+
+/* Find the tasks of srun as well: see gt_slurm_open. No groups of that job: 0, and nothing changes. */
+int gt_follow_slurm(struct gt_follow *follow, const struct gt_root *root, const char *job, const char *mark,
+                    struct gt_error *error);
 
 /* Find new members. `peaks` of ended members go into the account. */
 int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,

@@ -74,6 +74,8 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     if (status >= 0)
         status = gt_follow_open(&sampler->follow, &sampler->root, error);
     if (status >= 0)
+        status = gt_follow_slurm(&sampler->follow, &sampler->root, options->slurm_job, options->mark, error);
+    if (status >= 0)
         status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
     if (status >= 0 && options->launched)
         status = gt_follow_look(&sampler->follow, &sampler->tree, &sampler->account,
