@@ -164,20 +164,6 @@ static void tick(struct agent *agent)
     save_backup(agent);
 }
 
-static double sum(const struct agent *agent, enum gt_scope scope, const char *part)
-{
-    static const char *const meters[] = {"cpu_energy", "dram_energy", "gpu_energy"};
-    double joules = NAN;
-    for (size_t i = 0; i < sizeof meters / sizeof *meters; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "%s%s", meters[i], part);
-        double value = gt_tracker_value(agent->tracker, scope, gt_metric_find(name));
-        if (!isnan(value))
-            joules = isnan(joules) ? value : joules + value;
-    }
-    return joules;
-}
-
 static void next_window(struct agent *agent)
 {
     struct gt_error error = {0};
@@ -186,12 +172,8 @@ static void next_window(struct agent *agent)
     struct agent_window window = {
         .gpu_ram = gt_tracker_value(agent->tracker, GT_SCOPE_MAIN, gt_metric_find("gpu_ram")),
         .gpu_ram_peak = agent->gpu_ram_peak,
-        .energy = sum(agent, GT_SCOPE_SYSTEM, ""),
-        .job = sum(agent, GT_SCOPE_COMBINED, ""),
-        .other = sum(agent, GT_SCOPE_SYSTEM, "_other"),
-        .idle = sum(agent, GT_SCOPE_SYSTEM, "_idle"),
-        .unattributed = sum(agent, GT_SCOPE_SYSTEM, "_unattributed"),
     };
+    gt_tracker_drawn(agent->tracker, &window.energy);
     agent->gpu_ram_peak = window.gpu_ram;
     tell(agent, AGENT_WINDOW, &window, sizeof window);
 }

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "gpu_tracker.h"
+
 struct agent_message {
     uint32_t kind;
     uint32_t length;
@@ -30,10 +32,9 @@ enum agent_request {
 
 /* NaN where not measured. */
 struct agent_window {
-    double gpu_ram;      /* bytes, of the tracked process, now */
-    double gpu_ram_peak; /* bytes, the largest sample of the window */
-    /* Joules of the processors, the memory and the GPUs, those that tell, since tracking began, and whose they are. */
-    double energy, job, other, idle, unattributed;
+    double gpu_ram;         /* bytes, of the tracked process, now */
+    double gpu_ram_peak;    /* bytes, the largest sample of the window */
+    struct gt_drawn energy; /* in the window */
 };
 
 /* Returns the exit status. */

@@ -160,6 +160,16 @@ void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, c
 
 /* The latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
 double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric);
+
+/* Joules that processors, memory and GPUs drew in a stretch of time, those that tell, and whose they were. NaN: not known.
+ * Errors are bounds, see docs/energy.md. */
+struct gt_drawn {
+    double total, job, other, idle, unattributed; /* the total is the sum of the others */
+    double error, job_error;                      /* +-, of the total and of the job's part */
+    int is_estimated;                             /* by a model of the user's, as a whole or in part */
+};
+/* What was drawn up to the latest sample since the one of the last call, the first time since tracking began. */
+void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret);
 /* Pids of the job that live now, the main process first while it lives; returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
 

@@ -146,26 +146,38 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
+/* The total is in the machine's row, the job's part under the same name in the job's. */
+static const enum gt_metric_id part_metrics[GT_ENERGY_DEVICES][GT_ENERGY_PARTS] = {
+    [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE,
+                       GT_CPU_ENERGY_UNATTRIBUTED},
+    [GT_ENERGY_DRAM] = {GT_DRAM_ENERGY, GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT,
+                        GT_DRAM_ENERGY_UNATTRIBUTED},
+    [GT_ENERGY_GPU] = {GT_GPU_ENERGY, GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE,
+                       GT_GPU_ENERGY_UNATTRIBUTED},
+};
+
+double gt_energy_part(enum gt_energy_device device, enum gt_energy_part part, const double *system, const double *job)
+{
+    enum gt_metric_id metric = part_metrics[device][part];
+    if (metric == GT_METRIC_COUNT)
+        return 0;
+    return part == GT_ENERGY_JOB ? job[metric] : system[metric];
+}
+
 void gt_attribution_show(const struct gt_attribution *attribution, double *system, double *job)
 {
-    static const struct {
-        enum gt_metric_id total, other, idle, unattributed;
-    } metrics[GT_ENERGY_DEVICES] = {
-        [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE, GT_CPU_ENERGY_UNATTRIBUTED},
-        [GT_ENERGY_DRAM] = {GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT, GT_DRAM_ENERGY_UNATTRIBUTED},
-        [GT_ENERGY_GPU] = {GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE, GT_GPU_ENERGY_UNATTRIBUTED},
-    };
     double all = NAN;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_energy *energy = &attribution->energy[i];
+        const enum gt_metric_id *metric = part_metrics[i];
         if (!energy->is_measured)
             continue;
-        system[metrics[i].total] = energy->total;
-        job[metrics[i].total] = energy->job;
-        system[metrics[i].other] = energy->other;
-        if (metrics[i].idle != GT_METRIC_COUNT)
-            system[metrics[i].idle] = energy->idle;
-        system[metrics[i].unattributed] = energy->unattributed;
+        system[metric[GT_ENERGY_TOTAL]] = energy->total;
+        job[metric[GT_ENERGY_JOB]] = energy->job;
+        system[metric[GT_ENERGY_OTHER]] = energy->other;
+        if (metric[GT_ENERGY_IDLE] != GT_METRIC_COUNT)
+            system[metric[GT_ENERGY_IDLE]] = energy->idle;
+        system[metric[GT_ENERGY_UNATTRIBUTED]] = energy->unattributed;
         all = (isnan(all) ? 0 : all) + energy->job;
     }
     job[GT_ENERGY] = all;

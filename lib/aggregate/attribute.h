@@ -24,6 +24,18 @@ enum gt_idle {
 extern const char *const gt_idle_names[GT_IDLE_POLICIES];
 int gt_idle_find(const char *name); /* -EINVAL */
 
+/* What a device drew, and the parts that this is divided into, in the values of the machine's and the job's row. NaN: not known;
+ * 0 for a part that the device cannot have. */
+enum gt_energy_part {
+    GT_ENERGY_TOTAL,
+    GT_ENERGY_JOB,
+    GT_ENERGY_OTHER,
+    GT_ENERGY_IDLE,
+    GT_ENERGY_UNATTRIBUTED,
+    GT_ENERGY_PARTS
+};
+double gt_energy_part(enum gt_energy_device device, enum gt_energy_part part, const double *system, const double *job);
+
 /* How the job's share of a device's energy is told, one clause. */
 const char *gt_energy_method(enum gt_energy_device device);
 

@@ -5,52 +5,37 @@
 
 #include "aggregate/attribute.h"
 
-enum part { TOTAL, JOB, OTHER, IDLE, UNATTRIBUTED, PARTS };
+static const struct {
+    const char *key, *title;
+} parts[GT_ENERGY_PARTS] = {
+    [GT_ENERGY_TOTAL] = {"total", "Device total"},
+    [GT_ENERGY_JOB] = {"job", "This tree"},
+    [GT_ENERGY_OTHER] = {"other", "Other processes"},
+    [GT_ENERGY_IDLE] = {"idle", "Idle"},
+    [GT_ENERGY_UNATTRIBUTED] = {"unattributed", "Unattributed"},
+};
 
 static const struct {
     const char *key, *title;
-} parts[PARTS] = {
-    [TOTAL] = {"total", "Device total"},
-    [JOB] = {"job", "This tree"},
-    [OTHER] = {"other", "Other processes"},
-    [IDLE] = {"idle", "Idle"},
-    [UNATTRIBUTED] = {"unattributed", "Unattributed"},
-};
-
-static const struct device {
-    const char *key, *title;
-    enum gt_metric_id metric[PARTS]; /* GT_METRIC_COUNT: it has no such part */
 } devices[GT_ENERGY_DEVICES] = {
-    [GT_ENERGY_CPU] = {"cpu",
-                       "CPU packages",
-                       {GT_CPU_ENERGY, GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE,
-                        GT_CPU_ENERGY_UNATTRIBUTED}},
-    [GT_ENERGY_DRAM] = {"dram",
-                        "DRAM",
-                        {GT_DRAM_ENERGY, GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT,
-                         GT_DRAM_ENERGY_UNATTRIBUTED}},
-    [GT_ENERGY_GPU] = {"gpu",
-                       "GPUs",
-                       {GT_GPU_ENERGY, GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE,
-                        GT_GPU_ENERGY_UNATTRIBUTED}},
+    [GT_ENERGY_CPU] = {"cpu", "CPU packages"},
+    [GT_ENERGY_DRAM] = {"dram", "DRAM"},
+    [GT_ENERGY_GPU] = {"gpu", "GPUs"},
 };
 
 static const double JOULES_PER_KWH = 3.6e6;
 
 /* ---- the whole run ---- */
 
-static double value_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum part part)
+static double value_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum gt_energy_part part)
 {
-    enum gt_metric_id metric = devices[device].metric[part];
-    if (metric == GT_METRIC_COUNT)
-        return 0;
-    return part == JOB ? figures->job[metric] : figures->system[metric];
+    return gt_energy_part(device, part, figures->system, figures->job);
 }
 
 /* Recordings of other tools may have a total without parts. */
 static bool is_divided(const struct gt_energy_figures *figures, enum gt_energy_device device)
 {
-    for (int part = 0; part < PARTS; part++)
+    for (int part = 0; part < GT_ENERGY_PARTS; part++)
         if (isnan(value_of(figures, device, part)))
             return false;
     return true;
@@ -61,7 +46,7 @@ static bool is_estimated(const struct gt_energy_figures *figures, enum gt_energy
     return gt_energy_is_estimated(&figures->machine->energy_source[device]);
 }
 
-static double error_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum part part)
+static double error_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum gt_energy_part part)
 {
     return gt_energy_lag(&figures->machine->energy_source[device], value_of(figures, device, part), figures->seconds);
 }
@@ -70,14 +55,15 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
 {
     const struct gt_energy_source *source = &figures->machine->energy_source[device];
     struct gt_node *line = gt_report_section(section, devices[device].key, devices[device].title);
-    bool is_known = is_divided(figures, device), is_measured = !isnan(value_of(figures, device, TOTAL));
-    for (int part = 0; part < PARTS; part++) {
-        double value = is_known || part == TOTAL ? value_of(figures, device, part) : NAN;
+    bool is_known = is_divided(figures, device), is_measured = !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+    for (int part = 0; part < GT_ENERGY_PARTS; part++) {
+        double value = is_known || part == GT_ENERGY_TOTAL ? value_of(figures, device, part) : NAN;
         gt_report_number(line, parts[part].key, parts[part].title, value, "joules");
     }
-    gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, TOTAL), "joules");
+    gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, GT_ENERGY_TOTAL),
+                     "joules");
     gt_report_number(line, "job_error", "Uncertainty of this tree (+-)",
-                     is_known ? error_of(figures, device, JOB) : NAN, "joules");
+                     is_known ? error_of(figures, device, GT_ENERGY_JOB) : NAN, "joules");
     gt_report_text(line, "source", "Source", is_measured && *source->name ? source->name : NULL);
     gt_node_flags(gt_report_text(line, "certainty", "Certainty",
                                  !is_measured                    ? NULL
@@ -88,7 +74,7 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
     gt_report_text(line, "method", "Share of this tree", is_known ? gt_energy_method(device) : NULL);
     if (!is_measured)
         gt_node_flags(line, GT_ONLY_DATA);
-    return is_known ? value_of(figures, device, JOB) : NAN;
+    return is_known ? value_of(figures, device, GT_ENERGY_JOB) : NAN;
 }
 
 static const char *currency_of(const struct gt_machine *machine)
@@ -116,17 +102,18 @@ static void add_conservation(const struct gt_energy_figures *figures, struct gt_
     struct gt_node *lines = gt_report_section(section, "conservation", "Conservation");
     bool any = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
-        double v[PARTS];
+        double v[GT_ENERGY_PARTS];
         char text[200];
-        for (int part = 0; part < PARTS; part++)
+        for (int part = 0; part < GT_ENERGY_PARTS; part++)
             v[part] = value_of(figures, device, part);
         if (!is_divided(figures, device))
             continue;
-        double apart = v[TOTAL] - v[JOB] - v[OTHER] - v[IDLE] - v[UNATTRIBUTED];
+        double apart = v[GT_ENERGY_TOTAL] - v[GT_ENERGY_JOB] - v[GT_ENERGY_OTHER] - v[GT_ENERGY_IDLE] -
+                       v[GT_ENERGY_UNATTRIBUTED];
         snprintf(text, sizeof text,
-                 "%.3f J = %.3f J this tree + %.3f J other processes + %.3f J idle + %.3f J unattributed%s%s", v[TOTAL],
-                 v[JOB], v[OTHER], v[IDLE], v[UNATTRIBUTED],
-                 fabs(apart) > 1e-6 * v[TOTAL] + 1e-6 ? " (does not add up)" : "",
+                 "%.3f J = %.3f J this tree + %.3f J other processes + %.3f J idle + %.3f J unattributed%s%s",
+                 v[GT_ENERGY_TOTAL], v[GT_ENERGY_JOB], v[GT_ENERGY_OTHER], v[GT_ENERGY_IDLE], v[GT_ENERGY_UNATTRIBUTED],
+                 fabs(apart) > 1e-6 * v[GT_ENERGY_TOTAL] + 1e-6 ? " (does not add up)" : "",
                  is_estimated(figures, device) ? " (estimated)" : "");
         gt_report_text(lines, devices[device].key, devices[device].title, text);
         any = true;
@@ -153,8 +140,8 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     bool any = !isnan(platform) || !isnan(wall), estimates = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         double joules = add_device(figures, section, device);
-        any |= !isnan(value_of(figures, device, TOTAL));
-        estimates |= is_estimated(figures, device) && !isnan(value_of(figures, device, TOTAL));
+        any |= !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+        estimates |= is_estimated(figures, device) && !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
         job = isnan(job) ? joules : isnan(joules) ? job : job + joules;
     }
     struct gt_node *whole = gt_report_number(section, "platform", "Whole platform, processors included", platform,

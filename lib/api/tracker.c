@@ -220,6 +220,8 @@ static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *e
     if (status < 0)
         return gt_error_system(error, -status, "sample");
     gt_summary_add(&tracker->summary, &tracker->sample);
+    gt_energy_window_add(&tracker->window, (double)(tracker->sample.monotonic_ns - tracker->start_ns) / 1e9,
+                         tracker->sample.row[GT_SCOPE_SYSTEM].value, tracker->sample.row[GT_SCOPE_COMBINED].value);
     status = store_sample(tracker, error);
     return status < 0 ? status : lives;
 }
@@ -329,6 +331,21 @@ double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, i
                                                : NAN;
     pthread_mutex_unlock(&locked->mutex);
     return value;
+}
+
+void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret)
+{
+    pthread_mutex_lock(&tracker->mutex);
+    struct gt_window_energy energy = gt_energy_window_end(&tracker->window, tracker->machine.energy_source);
+    pthread_mutex_unlock(&tracker->mutex);
+    *ret = (struct gt_drawn){.total = energy.part[GT_ENERGY_TOTAL],
+                             .job = energy.part[GT_ENERGY_JOB],
+                             .other = energy.part[GT_ENERGY_OTHER],
+                             .idle = energy.part[GT_ENERGY_IDLE],
+                             .unattributed = energy.part[GT_ENERGY_UNATTRIBUTED],
+                             .error = energy.error,
+                             .job_error = energy.job_error,
+                             .is_estimated = energy.is_estimated};
 }
 
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "aggregate/combine.h"
+#include "aggregate/energy_window.h"
 #include "aggregate/summary.h"
 #include "store/store.h"
 
@@ -17,8 +18,9 @@ struct gt_tracker {
     struct gt_summary summary;
     struct gt_machine machine;
     struct gt_store *store;
-    struct gt_sample sample;   /* the latest; its rows belong to the combiner */
-    struct gt_outcome outcome; /* once finished */
+    struct gt_energy_window window; /* since gt_tracker_drawn was called */
+    struct gt_sample sample;        /* the latest; its rows belong to the combiner */
+    struct gt_outcome outcome;      /* once finished */
     bool is_finished;
     bool store_warned;
     int pidfd;

@@ -30,7 +30,7 @@ def reset_own_peak() -> bool: ...
 
 _Message = (
     tuple[Literal["ready"], int]
-    | tuple[Literal["window"], tuple[float, float, tuple[float, float, float, float, float]]]
+    | tuple[Literal["window"], tuple[float, float, tuple[float, float, float, float, float, float, float, bool]]]
     | tuple[Literal["warning", "json", "text"], str]
 )
 

@@ -1,5 +1,6 @@
 """How a notebook shows what its cells used: text in a terminal, HTML in Jupyter."""
 import html
+import math
 import time
 from typing import Any
 
@@ -28,13 +29,25 @@ def _row(cells: list[str], tag: str = "td") -> str:
     return "<tr>" + "".join(f'<{tag} style="{_STYLE}">{cell}</{tag}>' for cell in cells) + "</tr>"
 
 
-def _shares(cell: Any) -> str:
-    """Whose joules these were."""
+def _joules(value: float, error: float = math.nan) -> str:
+    def digits(number: float) -> str:
+        return format(number, ".0f" if abs(number) >= 100 else ".3g")
+
+    return f"{digits(value)} J" if math.isnan(error) else f"{digits(value)} J +- {digits(error)} J"
+
+
+def _energy(cell: Any) -> str:
+    """What was drawn and how sure that is."""
     if cell.shares is None:
         return ""
-    _, job, other, idle, unattributed = cell.shares
-    return (f" = {job:.1f} J this tree + {other:.1f} J other processes + {idle:.1f} J idle + {unattributed:.1f} J "
-            "unattributed")
+    return _joules(cell.energy, cell.shares.error) + (" (estimated)" if cell.shares.estimated else "")
+
+
+def _shares(cell: Any) -> str:
+    """Whose joules these were."""
+    shares = cell.shares
+    return (f" = {_joules(shares.job, shares.job_error)} this tree + {_joules(shares.other)} other processes + "
+            f"{_joules(shares.idle)} idle + {_joules(shares.unattributed)} unattributed")
 
 
 class CellReport:
@@ -47,7 +60,7 @@ class CellReport:
     def __repr__(self) -> str:
         cell, seconds = self._cell, f"{self._cell.data.time_delta:.3f}s"
         memory = [(title, [_number(value) for value in getattr(cell.data, kind)]) for title, kind in _KINDS]
-        energy = "" if cell.energy is None else f"{cell.energy:.1f} J"
+        energy = _energy(cell)
         if self._compact:
             parts = [f"{title}: {'/'.join(values)} MB" for title, values in memory]
             return " | ".join([*parts, *([energy] if energy else []), seconds]) + _where(cell)
@@ -66,7 +79,7 @@ class CellReport:
             new = min(max(0, consumed or 0), used_now)
             bar = _bar([(used_now - new, "#bbb"), (new, "#4a7"), (on_top, "#e94")], used_now + on_top)
             rows.append(_row([title, *(_number(value) for value in (consumed, peaked)), f"{_number(used)} MB", bar]))
-        energy = "" if self._cell.energy is None else f", {self._cell.energy:.1f} J{_shares(self._cell)}"
+        energy = "" if self._cell.energy is None else f", {_energy(self._cell)}{_shares(self._cell)}"
         caption = f"{data.time_delta:.3f} s{energy}{_where(self._cell)}"
         return f'<table>{"".join(rows)}<caption style="text-align:left">{caption}</caption></table>'
 
@@ -75,10 +88,18 @@ class CellTable:
     """All cells."""
 
     _COLUMNS = ("cell", "seconds", "RAM consumed", "RAM peaked", "RAM used", "GPU consumed", "GPU peaked", "GPU used",
-                "joules")
+                "joules", "joules error", "job joules", "job joules error", "estimated")
 
     def __init__(self, cells: list[Any]) -> None:
-        self._rows = [[cell.number, cell.data.time_delta, *cell.data[:6], cell.energy] for cell in cells]
+        self._rows = [[cell.number, cell.data.time_delta, *cell.data[:6], *self._energy(cell)] for cell in cells]
+
+    @staticmethod
+    def _energy(cell: Any) -> list[Any]:
+        shares = cell.shares
+        if shares is None:
+            return [None] * 5
+        figures = (shares.total, shares.error, shares.job, shares.job_error)
+        return [*(None if math.isnan(value) else value for value in figures), int(shares.estimated)]
 
     def to_table(self) -> _core.Table:
         """As a `gpu_tracker.Table`; memory in MB (2**20 bytes)."""

@@ -38,7 +38,7 @@ class Sampling:
         raise TimeoutError(f"the sampler did not answer within {timeout} s")
 
     def window(self, timeout=5.0):
-        """(GPU memory in bytes now, its peak since the last call, the machine's joules since the start); NaN: not known."""
+        """(GPU memory in bytes now, its peak and joules since the last call, as `Energy` has them); NaN: not known."""
         self._sampler.next_window()
         self._windows_asked += 1
         while True:  # past the answers that an interrupted call did not wait for

@@ -71,7 +71,7 @@ class Data(NamedTuple):
 
 
 class Energy(NamedTuple):
-    """Joules, and whose they were: `total` is the sum of the others.
+    """Joules, and whose they were: `total` is the sum of the next four.
 
     Attributes:
         total: Of the whole machine: its processors, memory and GPUs, those that tell.
@@ -79,6 +79,9 @@ class Energy(NamedTuple):
         other: That of other processes.
         idle: What nobody is charged with, because nothing ran.
         unattributed: What was drawn while it was not known who used the device.
+        error: How far `total` may be off (+-), NaN where nobody knows. See docs/energy.md.
+        job_error: How far `job` may be off.
+        estimated: Does any of it rest on a model instead of a counter?
     """
 
     total: float
@@ -86,6 +89,9 @@ class Energy(NamedTuple):
     other: float
     idle: float
     unattributed: float
+    error: float = math.nan
+    job_error: float = math.nan
+    estimated: bool = False
 
 
 class Cell(NamedTuple):
@@ -114,7 +120,7 @@ class _Moment(NamedTuple):
     ram_peak: float
     gpu: float
     gpu_peak: float
-    energy: Energy
+    energy: Energy  # drawn since the moment before
     clock: float
     start: float
 
@@ -308,7 +314,7 @@ class IPyGPULogger:
         self._show(cell)
 
     def _add(self, before: _Moment, after: _Moment, number: int | None) -> Cell:
-        energy = Energy(*(last - first for first, last in zip(before.energy, after.energy)))
+        energy = after.energy
         self.data = _data(before, after)
         measured = not math.isnan(energy.total)
         cell = Cell(number, before.start, self.data, energy.total if measured else None, energy if measured else None)

@@ -1,4 +1,6 @@
 """The notebook logger, in a real kernel and in plain IPython."""
+import re
+
 import jupyter_client
 import nbclient
 import nbformat
@@ -344,14 +346,20 @@ def test_energy(notebook, energy_counter):
         "logger.table()",
         "logger.stop(); sampling._core.command_line = command_line; logger.start(); None")
     energy = first["text/plain"].splitlines()[-1]
-    assert energy.startswith("Energy: 3.5 J = ") and ", 3.5 J = " in first["text/html"]
-    assert second["text/plain"].splitlines()[-1].startswith("Energy: 4.0 J = ")
+    figure, error = re.match(r"Energy: (\S+) J \+- (\S+) J = ", energy).groups()
+    assert float(figure) == pytest.approx(3.5, abs=0.2) and 0 < float(error) < 1
+    assert f", {figure} J +- {error} J = " in first["text/html"]
+    assert re.match(r"Energy: [34]\S* J \+- \S+ J = ", second["text/plain"].splitlines()[-1])
     parts = [float(part.split()[0]) for part in energy.split(" = ")[1].split(" + ")]
-    assert [part.split(" J ")[1] for part in energy.split(" = ")[1].split(" + ")] == [
+    assert " J +- " in energy.split(" = ")[1].split(" + ")[0]
+    assert [part.split(" J ")[-1] for part in energy.split(" = ")[1].split(" + ")] == [
         "this tree", "other processes", "idle", "unattributed"]
     assert sum(parts) == pytest.approx(3.5, abs=0.2)
     lines = table["text/plain"].splitlines()
-    assert lines[0].endswith("joules") and lines[1].endswith(" 3.500") and " 4.000" in lines[2]
+    assert lines[0].split()[-9:] == ["joules", "joules", "error", "job", "joules", "job", "joules", "error", "estimated"]
+    rows = [line.split("RAM:")[0].split()[-5:] for line in lines[1:3]]
+    assert [float(row[0]) for row in rows] == pytest.approx([3.5, 4], abs=0.2)
+    assert all(0 < float(row[1]) < 1 and row[4] == "0" for row in rows)
     assert without == {}
 
 

@@ -1,0 +1,106 @@
+#include "aggregate/energy_window.h"
+
+#include "aggregate/energy_course.h"
+
+static bool read_device(struct gt_energy_reading *ret, enum gt_energy_device device, double time, const double *system,
+                        const double *job)
+{
+    ret->time = time;
+    for (int part = 0; part < GT_ENERGY_PARTS; part++)
+        if (isnan(ret->joules[part] = gt_energy_part(device, part, system, job)))
+            return false;
+    return true;
+}
+
+void gt_energy_window_add(struct gt_energy_window *window, double time, const double *system, const double *job)
+{
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        struct gt_window_device *device = &window->device[i];
+        struct gt_energy_reading reading;
+        if (!read_device(&reading, i, time, system, job))
+            continue;
+        if (!device->is_measured) {
+            device->is_measured = true;
+            device->before = device->previous = device->last = reading;
+        } else if (reading.joules[GT_ENERGY_TOTAL] > device->last.joules[GT_ENERGY_TOTAL]) {
+            device->previous = device->last;
+            device->last = reading;
+            if (!device->has_moved)
+                device->after = reading;
+            device->has_moved = true;
+        }
+    }
+    window->end = time;
+}
+
+static double rise(const struct gt_energy_reading *from, const struct gt_energy_reading *to, enum gt_energy_part part)
+{
+    return to->joules[part] - from->joules[part];
+}
+
+static double power(const struct gt_energy_reading *from, const struct gt_energy_reading *to, enum gt_energy_part part)
+{
+    return to->time > from->time ? rise(from, to, part) / (to->time - from->time) : 0;
+}
+
+/* Joules that a counter may have more than at its latest move, `seconds` ago. */
+static double late(const struct gt_energy_reading *from, const struct gt_energy_reading *to, double seconds,
+                   double refresh, enum gt_energy_part part)
+{
+    return power(from, to, part) * fmin(seconds, refresh);
+}
+
+static struct gt_spent figure(const struct gt_energy_window *window, const struct gt_window_device *device,
+                              double refresh, double share_seconds, enum gt_energy_part part)
+{
+    double seconds = window->end - window->begin;
+    double at_end = late(&device->previous, &device->last, window->end - device->last.time, refresh, part);
+    double lag = refresh + fmax(0, share_seconds - seconds);
+    double end_power = power(&device->previous, &device->last, part);
+    if (!device->has_moved) {
+        double at_begin = late(&device->previous, &device->last, window->begin - device->last.time, refresh, part);
+        return (struct gt_spent){at_end - at_begin, refresh > 0 ? lag * end_power : NAN, false};
+    }
+    double gap = device->after.time - device->before.time, first = rise(&device->before, &device->after, part);
+    double covered = fmin(1, (device->after.time - window->begin) / gap);
+    double interpolation = covered < 1 ? fmax(covered, 1 - covered) * first : 0;
+    double joules = covered * first + rise(&device->after, &device->last, part) + at_end;
+    lag *= fmax(first / gap, end_power);
+    return (struct gt_spent){joules, refresh > 0 ? interpolation + lag : NAN, false};
+}
+
+static void begin_next(struct gt_energy_window *window)
+{
+    window->begin = window->end;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        struct gt_window_device *device = &window->device[i];
+        device->before = device->last;
+        device->has_moved = false;
+    }
+}
+
+struct gt_window_energy gt_energy_window_end(struct gt_energy_window *window,
+                                             const struct gt_energy_source source[GT_ENERGY_DEVICES])
+{
+    struct gt_spent sum[GT_ENERGY_PARTS];
+    struct gt_window_energy ret = {0};
+    for (int part = 0; part < GT_ENERGY_PARTS; part++) {
+        sum[part] = (struct gt_spent){NAN, NAN, false};
+        for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+            if (!window->device[i].is_measured)
+                continue;
+            bool is_estimated = gt_energy_is_estimated(&source[i]);
+            double share_seconds = part == GT_ENERGY_JOB ? gt_energy_share_seconds(i) : 0;
+            struct gt_spent spent = figure(window, &window->device[i], source[i].refresh, share_seconds, part);
+            spent.is_estimated = is_estimated;
+            spent.error = is_estimated ? NAN : spent.error;
+            gt_spent_add(&sum[part], spent);
+        }
+        ret.part[part] = sum[part].joules;
+    }
+    ret.error = sum[GT_ENERGY_TOTAL].error;
+    ret.job_error = sum[GT_ENERGY_JOB].error;
+    ret.is_estimated = sum[GT_ENERGY_TOTAL].is_estimated;
+    begin_next(window);
+    return ret;
+}
