@@ -55,6 +55,20 @@ void gpu_machine_end(struct gpu_machine *machine)
     assert_int_equal(nftw(machine->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+int gpu_machine_setup(void **state)
+{
+    static struct gpu_machine machine;
+    gpu_machine_begin(&machine);
+    *state = &machine;
+    return 0;
+}
+
+int gpu_machine_teardown(void **state)
+{
+    gpu_machine_end(*state);
+    return 0;
+}
+
 static void full_path(const struct gpu_machine *machine, const char *path, char text[512])
 {
     snprintf(text, 512, "%s/%s", machine->path, path);
@@ -164,6 +178,13 @@ int gpu_machine_collect(struct gpu_machine *machine, double seconds)
     for (size_t i = 0; i < machine->frame.device_count; i++)
         gt_values_clear(machine->frame.device[i].value);
     return machine->type->collect(machine->state, &machine->frame, &machine->error);
+}
+
+double gpu_machine_system(struct gpu_machine *machine, double seconds, enum gt_metric_id metric)
+{
+    gt_values_clear(machine->frame.system);
+    assert_int_equal(gpu_machine_collect(machine, seconds), 0);
+    return machine->frame.system[metric];
 }
 
 double gpu_machine_device(const struct gpu_machine *machine, int device, enum gt_metric_id metric)

@@ -26,6 +26,9 @@ struct gpu_machine {
 
 void gpu_machine_begin(struct gpu_machine *machine);
 void gpu_machine_end(struct gpu_machine *machine);
+/* The same around one test, as cmocka's setup and teardown; *state is the machine. */
+int gpu_machine_setup(void **state);
+int gpu_machine_teardown(void **state);
 
 void gpu_machine_file(struct gpu_machine *machine, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -44,6 +47,8 @@ enum gt_state gpu_machine_open(struct gpu_machine *machine, const struct gt_coll
 void gpu_machine_step(const struct gpu_machine *machine, const char *file, int number);
 /* Let `seconds` pass and take one frame. */
 int gpu_machine_collect(struct gpu_machine *machine, double seconds);
+/* The same, and what that frame says of the whole machine. */
+double gpu_machine_system(struct gpu_machine *machine, double seconds, enum gt_metric_id metric);
 
 double gpu_machine_device(const struct gpu_machine *machine, int device, enum gt_metric_id metric);
 /* NaN also when there is no entry. */

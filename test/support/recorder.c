@@ -1,6 +1,5 @@
 #include "support/recorder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,50 +125,6 @@ void recorder_write(const char *path, int count, bool detail)
         fprintf(stderr, "%s\n", error.text);
         abort();
     }
-}
-
-void recorder_folder(char path[64])
-{
-    strcpy(path, "/tmp/gpu-tracker-test-XXXXXX");
-    if (!mkdtemp(path))
-        die(path);
-}
-
-static int each_file(const char *folder, bool remove)
-{
-    DIR *directory = opendir(folder);
-    if (!directory)
-        die(folder);
-    int count = 0;
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-            continue;
-        count++;
-        if (remove && unlinkat(dirfd(directory), entry->d_name, 0) < 0)
-            die(entry->d_name);
-    }
-    closedir(directory);
-    return count;
-}
-
-void recorder_remove(const char *folder)
-{
-    each_file(folder, true);
-    rmdir(folder);
-}
-
-int recorder_files(const char *folder)
-{
-    return each_file(folder, false);
-}
-
-const char *recorder_path(const char *folder, const char *name)
-{
-    static char paths[4][512];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
 }
 
 void recorder_put(const char *path, const char *text, size_t length)

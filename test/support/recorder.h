@@ -1,4 +1,4 @@
-/* A made-up machine and samples to record, each value a function of its place, and folders to record in. */
+/* A made-up machine and samples to record, each value a function of its place. */
 #ifndef TEST_SUPPORT_RECORDER_H
 #define TEST_SUPPORT_RECORDER_H
 
@@ -17,12 +17,6 @@ struct gt_outcome recorder_outcome(int samples);
 /* Record samples 0..count-1 at `path`, which may exist; not so many that the queue is full. */
 void recorder_write(const char *path, int count, bool detail);
 
-/* A new folder, and its end with all that is in it. How many files are in it. */
-void recorder_folder(char path[64]);
-void recorder_remove(const char *folder);
-int recorder_files(const char *folder);
-/* "folder/name" in a buffer of its own: four are kept. */
-const char *recorder_path(const char *folder, const char *name);
 /* Replace the file with this text. */
 void recorder_put(const char *path, const char *text, size_t length);
 

@@ -1,6 +1,5 @@
 #include "support/trace_file.h"
 
-#include <ftw.h>
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -12,26 +11,6 @@
 #include <zlib.h>
 
 #include <cmocka.h>
-
-int trace_folder_make(void **state)
-{
-    char *folder = strdup("/tmp/gt-trace-XXXXXX");
-    *state = folder;
-    return folder && mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *about, int flag, struct FTW *where)
-{
-    (void)about, (void)flag, (void)where;
-    return remove(path);
-}
-
-int trace_folder_remove(void **state)
-{
-    nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    free(*state);
-    return 0;
-}
 
 const char *trace_write(const char *folder, const char *path, const void *text, size_t length)
 {

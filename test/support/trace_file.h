@@ -1,4 +1,4 @@
-/* Files and folders for tests of traces, below one temporary folder. */
+/* Files for tests of traces, below a temporary folder. */
 #ifndef TEST_SUPPORT_TRACE_FILE_H
 #define TEST_SUPPORT_TRACE_FILE_H
 
@@ -6,9 +6,6 @@
 
 #include "trace/trace.h"
 
-/* Make a new temporary folder, and remove it with all it holds. */
-int trace_folder_make(void **state);
-int trace_folder_remove(void **state);
 /* Write a file, with the folders on its way; returns its path, which lasts until eight more were asked for. */
 const char *trace_write(const char *folder, const char *path, const void *text, size_t length);
 const char *trace_write_text(const char *folder, const char *path, const char *text);

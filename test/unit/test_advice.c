@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu_tracker.h"
+#include "support/folder.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -443,8 +444,8 @@ int main(void)
         cmocka_unit_test(communication_and_copies_are_told),
         cmocka_unit_test(short_kernels_are_bound_by_the_cpu),
         cmocka_unit_test(a_full_queue_is_told),
-        cmocka_unit_test_setup_teardown(memory_is_judged, trace_folder_make, trace_folder_remove),
-        cmocka_unit_test_setup_teardown(the_data_loader_is_judged, trace_folder_make, trace_folder_remove),
+        cmocka_unit_test_setup_teardown(memory_is_judged, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(the_data_loader_is_judged, folder_make, folder_remove),
         cmocka_unit_test(making_iterators_is_told),
         cmocka_unit_test(stragglers_are_named),
         cmocka_unit_test(who_comes_last_to_collectives_is_named),

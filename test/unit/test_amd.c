@@ -22,18 +22,11 @@ static struct gpu_machine machine;
 
 static int setup(void **state)
 {
-    (void)state;
+    *state = &machine;
     gpu_machine_begin(&machine);
     gpu_machine_initial_namespace(&machine);
     gpu_machine_process(&machine, 100);
     gpu_machine_process(&machine, 200);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gpu_machine_end(&machine);
     return 0;
 }
 
@@ -81,13 +74,12 @@ static void reads_every_state(void **state)
 
 static void finds_power_in_each_release(void **state)
 {
-    (void)state;
     static const char *const data[] = {"version 23\ndevice 0\npower 95 11\n", "version 24\ndevice 0\npower 95 n/a\n",
                                        "version 25\ndevice 0\npower 95 n/a\n", "version 26\ndevice 0\npower n/a 95\n",
                                        "version 24\ndevice 0\npower 65535 95\n"};
     for (int i = 0; i < 5; i++) {
-        teardown(NULL);
-        setup(NULL);
+        gpu_machine_teardown(state);
+        setup(state);
         assert_int_equal(open_amdsmi(data[i]), GT_READY);
         gpu_machine_collect(&machine, 1);
         assert_true(value(0, GT_GPU_POWER) == 95);
@@ -179,11 +171,10 @@ static void expect_rows(const char *row)
 
 static void process_rows_of_each_release(void **state)
 {
-    (void)state;
     static const char *const rows[] = {"32 16", "32 48", "64 16", "64 48", "256 16", "256 48"};
     for (int i = 0; i < 6; i++) {
-        teardown(NULL);
-        setup(NULL);
+        gpu_machine_teardown(state);
+        setup(state);
         expect_rows(rows[i]);
     }
 }
@@ -285,7 +276,7 @@ static void processors_that_are_no_gpus_are_left_out(void **state)
     assert_string_equal(machine.frame.device[0].uuid, "ee-0002");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
 int main(void)
 {

@@ -16,38 +16,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/valgrind.h"
 #include "base/csv.h"
 #include "base/number.h"
 #include "sample/block.h"
+#include "support/folder.h"
+#include "support/valgrind.h"
 
 #include <sqlite3.h>
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/gt_test_block_XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
 
 /* Run `work` in a new process whose blocks go to the folder; its wait status. */
 static int run(void (*work)(void), pid_t *ret_pid)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        if (chdir(folder) < 0)
+        if (chdir(test_folder) < 0)
             _exit(99);
-        setenv(GT_BLOCKS_ENVIRONMENT, folder, 1);
+        setenv(GT_BLOCKS_ENVIRONMENT, test_folder, 1);
         work();
         exit(0);
     }
@@ -66,7 +50,7 @@ struct row {
 static size_t read_rows(const char *name, struct row *rows, size_t capacity)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", test_folder, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     struct gt_csv_reader *reader;
@@ -271,7 +255,7 @@ static void test_fork(void **state)
 
     char path[128];
     int child = 0;
-    snprintf(path, sizeof path, "%s/child", folder);
+    snprintf(path, sizeof path, "%s/child", test_folder);
     FILE *note = fopen(path, "r");
     assert_non_null(note);
     assert_int_equal(fscanf(note, "%d", &child), 1);
@@ -374,7 +358,7 @@ static void test_sqlite(void **state)
     sqlite3 *database;
     sqlite3_stmt *statement;
     assert_int_equal(WTERMSIG(run(sqlite_work, &pid)), SIGKILL);
-    snprintf(path, sizeof path, "%s/blocks.sqlite", folder);
+    snprintf(path, sizeof path, "%s/blocks.sqlite", test_folder);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
     const char *sql = "SELECT process_id, code_block_name, position, call FROM data ORDER BY rowid";
     assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
@@ -404,5 +388,5 @@ int main(void)
         cmocka_unit_test(test_chosen_file),
         cmocka_unit_test(test_sqlite),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -13,22 +13,11 @@
 #include <unistd.h>
 
 #include "store/border.h"
+#include "support/folder.h"
 
-static char folder[64];
-
-static int make_folder(void **state)
+static int enter_folder(void **state)
 {
-    (void)state;
-    strcpy(folder, "/tmp/gt_test_border_XXXXXX");
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
+    return folder_make(state) == 0 && chdir(test_folder) == 0 ? 0 : -1;
 }
 
 static void write_file(const char *name, const char *text)
@@ -168,5 +157,5 @@ int main(void)
         cmocka_unit_test(test_names_and_paths),
         cmocka_unit_test(test_round_trip),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, enter_folder, folder_remove);
 }

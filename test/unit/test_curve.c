@@ -10,23 +10,8 @@
 #include <cmocka.h>
 
 #include "aggregate/curve.h"
+#include "support/folder.h"
 #include "support/recorder.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    recorder_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    recorder_remove(folder);
-    return 0;
-}
 
 static void between_two_points_it_is_linear(void **state)
 {
@@ -69,7 +54,7 @@ static void a_recording_is_asked_at_other_times(void **state)
     (void)state;
     static const char *const names[] = {"epochs.csv", "epochs.sqlite"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *path = recorder_path(folder, names[i]);
+        const char *path = folder_path(names[i]);
         recorder_write(path, 10, false);
         double first = seconds(recorder_sample(0)->real_ns), last = seconds(recorder_sample(9)->real_ns);
         double begin = recorder_value(0, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_ENERGY);
@@ -93,14 +78,14 @@ static void a_recording_is_asked_at_other_times(void **state)
 static void an_unknown_column_is_named(void **state)
 {
     (void)state;
-    const char *path = recorder_path(folder, "named.csv");
+    const char *path = folder_path("named.csv");
     struct gt_error error = {0};
     double time = 0, value;
     recorder_write(path, 3, false);
     assert_int_equal(gt_recording_interpolate(path, "combined_energy+joules", &time, 1, &value, &error), -ENOENT);
     assert_non_null(strstr(error.text, "\"joules\""));
     error = (struct gt_error){0};
-    assert_true(gt_recording_interpolate(recorder_path(folder, "none.csv"), "main_ram", &time, 1, &value, &error) < 0);
+    assert_true(gt_recording_interpolate(folder_path("none.csv"), "main_ram", &time, 1, &value, &error) < 0);
     assert_non_null(strstr(error.text, "none.csv"));
 }
 
@@ -112,5 +97,5 @@ int main(void)
         cmocka_unit_test(a_recording_is_asked_at_other_times),
         cmocka_unit_test(an_unknown_column_is_named),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -18,17 +18,10 @@ static struct gpu_machine machine;
 
 static int setup(void **state)
 {
-    (void)state;
+    *state = &machine;
     gpu_machine_begin(&machine);
     gpu_machine_process(&machine, 100);
     gpu_machine_process(&machine, 200);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gpu_machine_end(&machine);
     return 0;
 }
 
@@ -344,7 +337,7 @@ static void parses_without_overrunning(void **state)
     assert_false(gt_drm_parse("drm-driver: i915\ndrm-memory-vram: ", &client));
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
 int main(void)
 {

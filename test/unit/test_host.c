@@ -26,12 +26,6 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
-{
-    gpu_machine_end(*state);
-    return 0;
-}
-
 static double system_value(const struct gpu_machine *machine, enum gt_metric_id metric)
 {
     return machine->frame.system[metric];
@@ -265,16 +259,16 @@ static void version_one_and_containers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(memory_is_used_as_the_original_has_it, begin, end),
-        cmocka_unit_test_setup_teardown(busy_time_counts_from_the_start_and_guests_once, begin, end),
-        cmocka_unit_test_setup_teardown(nothing_to_read_is_absent, begin, end),
-        cmocka_unit_test_setup_teardown(one_file_missing_leaves_the_other, begin, end),
-        cmocka_unit_test_setup_teardown(pressure_counts_from_the_start, begin, end),
-        cmocka_unit_test_setup_teardown(network_counts_without_loopback, begin, end),
+        cmocka_unit_test_setup_teardown(memory_is_used_as_the_original_has_it, begin, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(busy_time_counts_from_the_start_and_guests_once, begin, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(nothing_to_read_is_absent, begin, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(one_file_missing_leaves_the_other, begin, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(pressure_counts_from_the_start, begin, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(network_counts_without_loopback, begin, gpu_machine_teardown),
         cmocka_unit_test(the_namespace_outlives_its_process),
-        cmocka_unit_test_setup_teardown(capacity_without_groups_is_the_machine, begin, end),
-        cmocka_unit_test_setup_teardown(the_smallest_limit_above_binds, begin, end),
-        cmocka_unit_test_setup_teardown(version_one_and_containers, begin, end),
+        cmocka_unit_test_setup_teardown(capacity_without_groups_is_the_machine, begin, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(the_smallest_limit_above_binds, begin, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(version_one_and_containers, begin, gpu_machine_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,20 +10,6 @@
 
 extern const struct gt_collector_type gt_collector_hwmon, gt_collector_battery;
 
-static int begin(void **state)
-{
-    static struct gpu_machine machine;
-    gpu_machine_begin(&machine);
-    *state = &machine;
-    return 0;
-}
-
-static int end(void **state)
-{
-    gpu_machine_end(*state);
-    return 0;
-}
-
 static void sensor(struct gpu_machine *machine, int number, const char *file, const char *text)
 {
     char path[128];
@@ -36,13 +22,6 @@ static void supply(struct gpu_machine *machine, const char *name, const char *fi
     char path[128];
     snprintf(path, sizeof path, "sys/class/power_supply/%s/%s", name, file);
     gpu_machine_file(machine, path, "%s\n", text);
-}
-
-static double collect(struct gpu_machine *machine, double seconds, enum gt_metric_id metric)
-{
-    gt_values_clear(machine->frame.system);
-    assert_int_equal(gpu_machine_collect(machine, seconds), 0);
-    return machine->frame.system[metric];
 }
 
 static void grace_meter(struct gpu_machine *machine, int number, const char *label, const char *microwatts)
@@ -67,12 +46,12 @@ static void sockets_of_amd_are_added_and_not_their_cores(void **state)
     sensor(machine, 0, "energy1_input", "31000000");
     sensor(machine, 0, "energy2_input", "65000000");
     sensor(machine, 0, "energy3_input", "27000000");
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 60 + 20, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 20, 1e-9);
     assert_true(isnan(machine->frame.system[GT_CORE_ENERGY]));
     sensor(machine, 0, "energy2_input", "");
-    assert_true(isnan(collect(machine, 1, GT_CPU_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     sensor(machine, 0, "energy2_input", "66000000");
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 61 + 20, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 61 + 20, 1e-9);
 }
 
 static void a_module_holds_grace_and_grace_its_cpu(void **state)
@@ -86,7 +65,7 @@ static void a_module_holds_grace_and_grace_its_cpu(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
     assert_float_equal(machine->availability.refresh, 0.05, 1e-9);
     grace_meter(machine, 1, "Grace Power Socket 0", "300000000");
-    assert_float_equal(collect(machine, 2, GT_CPU_ENERGY), 500 + 200, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 2, GT_CPU_ENERGY), 500 + 200, 1e-6);
     assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
     assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
     char text[200];
@@ -99,7 +78,7 @@ static void the_cpu_rail_stands_for_the_socket_where_there_is_no_other(void **st
     struct gpu_machine *machine = *state;
     grace_meter(machine, 0, "CPU Power Socket 0", "90000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
     assert_true(isnan(machine->frame.system[GT_CORE_ENERGY]));
 }
 
@@ -109,11 +88,11 @@ static void one_acpi_meter_is_the_platform_and_several_are_nothing(void **state)
     sensor(machine, 0, "name", "power_meter");
     sensor(machine, 0, "power1_average", "250000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
-    assert_float_equal(collect(machine, 4, GT_PLATFORM_ENERGY), 1000, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 4, GT_PLATFORM_ENERGY), 1000, 1e-6);
     sensor(machine, 0, "power1_average", "4294967295000000"); /* all ones: no reading */
-    assert_true(isnan(collect(machine, 1, GT_PLATFORM_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY)));
     sensor(machine, 0, "power1_average", "250000000");
-    assert_float_equal(collect(machine, 1, GT_PLATFORM_ENERGY), 1500, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 1500, 1e-6);
     sensor(machine, 1, "name", "power_meter");
     sensor(machine, 1, "power1_average", "100000000");
     machine->frame.owner[GT_PLATFORM_ENERGY] = NULL;
@@ -130,9 +109,9 @@ static void a_figure_that_another_has_is_left_to_it(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
     machine->frame.owner[GT_PLATFORM_ENERGY] = NULL;
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
-    assert_true(isnan(collect(machine, 1, GT_PLATFORM_ENERGY))); /* it stands still */
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY))); /* it stands still */
     sensor(machine, 0, "energy1_input", "301000000");
-    assert_float_equal(collect(machine, 1, GT_PLATFORM_ENERGY), 300, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 300, 1e-6);
 }
 
 static void sensors_nobody_knows_are_named_and_not_counted(void **state)
@@ -166,11 +145,11 @@ static void a_battery_counts_while_it_discharges(void **state)
     assert_non_null(strstr(machine->availability.reason, "mains"));
     supply(machine, "BAT0", "status", "Discharging");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_READY);
-    assert_float_equal(collect(machine, 10, GT_PLATFORM_ENERGY), 120, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 10, GT_PLATFORM_ENERGY), 120, 1e-6);
     supply(machine, "BAT0", "status", "Charging");
-    assert_true(isnan(collect(machine, 10, GT_PLATFORM_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 10, GT_PLATFORM_ENERGY)));
     supply(machine, "BAT0", "status", "Discharging"); /* what was drawn from mains in between is not known */
-    assert_true(isnan(collect(machine, 10, GT_PLATFORM_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 10, GT_PLATFORM_ENERGY)));
 }
 
 static void current_times_voltage_is_power(void **state)
@@ -184,13 +163,13 @@ static void current_times_voltage_is_power(void **state)
     supply(machine, "BAT1", "status", "Not charging");
     supply(machine, "BAT1", "power_now", "5000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_READY);
-    assert_float_equal(collect(machine, 2, GT_PLATFORM_ENERGY), 36, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 2, GT_PLATFORM_ENERGY), 36, 1e-6);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
         TEST(sockets_of_amd_are_added_and_not_their_cores),
         TEST(a_module_holds_grace_and_grace_its_cpu),
         TEST(the_cpu_rail_stands_for_the_socket_where_there_is_no_other),

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "analyse/merge.h"
+#include "support/folder.h"
 #include "support/trace_file.h"
 
 #define RECORD(base) \
@@ -358,7 +359,7 @@ static void reading_again_gives_the_same(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, trace_folder_make, trace_folder_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         TEST(phases_have_smdebugs_numbers),
         TEST(all_samples_are_counters_and_low_gpus_are_marked),

@@ -15,20 +15,6 @@ extern const struct gt_collector_type gt_collector_meter, gt_collector_estimate;
 
 static const int64_t T0 = 1700000000 * GT_SECOND;
 
-static int begin(void **state)
-{
-    static struct gpu_machine machine;
-    gpu_machine_begin(&machine);
-    *state = &machine;
-    return 0;
-}
-
-static int end(void **state)
-{
-    gpu_machine_end(*state);
-    return 0;
-}
-
 static const char *path_of(const struct gpu_machine *machine, const char *file)
 {
     static char path[128];
@@ -205,7 +191,7 @@ static void nothing_is_estimated_unasked_or_where_a_counter_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
         TEST(omegawatt_channels_are_added_and_bad_frames_left_out),
         TEST(columns_are_found_by_their_names),
         TEST(bad_files_are_told_in_one_line),

@@ -24,16 +24,9 @@ static struct gpu_machine machine;
 
 static int setup(void **state)
 {
-    (void)state;
+    *state = &machine;
     gpu_machine_begin(&machine);
     gpu_machine_initial_namespace(&machine);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gpu_machine_end(&machine);
     return 0;
 }
 
@@ -346,7 +339,7 @@ static void slow_drivers_are_asked_less_often(void **state)
     assert_in_range(changes, 2, 6);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
 int main(void)
 {

@@ -19,7 +19,7 @@ static struct gpu_machine machine;
 
 static int setup(void **state)
 {
-    (void)state;
+    *state = &machine;
     gpu_machine_begin(&machine);
     gpu_machine_process(&machine, 100);
     gpu_machine_process(&machine, 200);
@@ -31,13 +31,6 @@ static int setup_on_host(void **state)
 {
     setup(state);
     gpu_machine_initial_namespace(&machine);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gpu_machine_end(&machine);
     return 0;
 }
 
@@ -305,8 +298,8 @@ static void processes_come_and_go(void **state)
     assert_int_equal(machine.frame.share_count, 0);
 }
 
-#define ON_HOST(function) cmocka_unit_test_setup_teardown(function, setup_on_host, teardown)
-#define IN_CONTAINER(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define ON_HOST(function) cmocka_unit_test_setup_teardown(function, setup_on_host, gpu_machine_teardown)
+#define IN_CONTAINER(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
 int main(void)
 {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "analyse/significance.h"
+#include "support/folder.h"
 #include "support/trace_file.h"
 #include "support/traces.h"
 
@@ -381,7 +382,7 @@ int main(void)
         cmocka_unit_test(the_test_of_significance_is_right),
         cmocka_unit_test(differences_are_named),
         cmocka_unit_test(differences_are_tested_over_steps),
-        cmocka_unit_test_setup_teardown(memory_has_holders, trace_folder_make, trace_folder_remove),
+        cmocka_unit_test_setup_teardown(memory_has_holders, folder_make, folder_remove),
         cmocka_unit_test(nothing_is_said_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

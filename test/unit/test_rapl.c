@@ -14,20 +14,6 @@
 
 static const unsigned long long RANGE = 262143328850; /* microjoules, as Intel server packages have it */
 
-static int begin(void **state)
-{
-    static struct gpu_machine machine;
-    gpu_machine_begin(&machine);
-    *state = &machine;
-    return 0;
-}
-
-static int end(void **state)
-{
-    gpu_machine_end(*state);
-    return 0;
-}
-
 static void zone_file(struct gpu_machine *machine, const char *zone, const char *file, const char *text)
 {
     char path[128];
@@ -51,13 +37,6 @@ static void zone(struct gpu_machine *machine, const char *entry, const char *nam
     set(machine, entry, microjoules);
 }
 
-static double collect(struct gpu_machine *machine, double seconds, enum gt_metric_id metric)
-{
-    gt_values_clear(machine->frame.system);
-    assert_int_equal(gpu_machine_collect(machine, seconds), 0);
-    return machine->frame.system[metric];
-}
-
 static void two_sockets_are_added_and_each_has_its_memory(void **state)
 {
     struct gpu_machine *machine = *state;
@@ -75,7 +54,7 @@ static void two_sockets_are_added_and_each_has_its_memory(void **state)
     set(machine, "intel-rapl:0:2", 4200000);
     set(machine, "intel-rapl:1", 29000000);
     set(machine, "intel-rapl:1:0", 2800000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 30 + 20, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30 + 20, 1e-9);
     assert_float_equal(machine->frame.system[GT_DRAM_ENERGY], 4 + 2, 1e-9);
     assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 29, 1e-9);
     assert_float_equal(machine->frame.system[GT_UNCORE_ENERGY], 0.8, 1e-9);
@@ -90,7 +69,7 @@ static void the_platform_is_not_added_to_the_packages_in_it(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0", 10000000);
     set(machine, "intel-rapl:1", 25000000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
     assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 25, 1e-9);
 }
 
@@ -102,7 +81,7 @@ static void the_copy_in_mmio_counts_once(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0", 17000000);
     set(machine, "intel-rapl-mmio:0", 13500000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
 }
 
 static void mmio_is_read_where_it_is_all_there_is(void **state)
@@ -111,7 +90,7 @@ static void mmio_is_read_where_it_is_all_there_is(void **state)
     zone(machine, "intel-rapl-mmio:0", "package-0", 3000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl-mmio:0", 13500000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 10.5, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10.5, 1e-9);
 }
 
 static void mirrored_dies_are_one_meter(void **state)
@@ -124,7 +103,7 @@ static void mirrored_dies_are_one_meter(void **state)
     set(machine, "intel-rapl:0", 5040000000);
     set(machine, "intel-rapl:1", 5040000200);
     set(machine, "intel-rapl:2", 5015000050);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 40 + 15, 1e-3); /* another socket is no mirror */
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 40 + 15, 1e-3); /* another socket is no mirror */
 }
 
 static void dies_that_part_are_two_meters(void **state)
@@ -137,7 +116,7 @@ static void dies_that_part_are_two_meters(void **state)
     set(machine, "intel-rapl:0", 5040000000);
     set(machine, "intel-rapl:1", 5030000100);
     set(machine, "intel-rapl:2", 119000000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 40 + 30 + 20, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 40 + 30 + 20, 1e-9);
 }
 
 static void a_counter_that_wraps_goes_on(void **state)
@@ -146,9 +125,9 @@ static void a_counter_that_wraps_goes_on(void **state)
     zone(machine, "intel-rapl:0", "package-0", RANGE - 4000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0", 6000000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
     set(machine, "intel-rapl:0", 16000000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 20, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 20, 1e-9);
 }
 
 static void a_counter_that_was_set_back_adds_no_range(void **state)
@@ -157,7 +136,7 @@ static void a_counter_that_was_set_back_adds_no_range(void **state)
     zone(machine, "intel-rapl:0", "package-0", 90000000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0", 3000000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 3, 1e-9); /* 172 kJ in a second cannot be */
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 3, 1e-9); /* 172 kJ in a second cannot be */
     char text[200];
     machine->type->describe(machine->state, text, sizeof text);
     assert_non_null(strstr(text, "wraps: 0, resets: 1"));
@@ -170,7 +149,7 @@ static void without_a_range_a_drop_adds_what_is_sure(void **state)
     gpu_machine_remove(machine, "sys/class/powercap/intel-rapl:0/max_energy_range_uj");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0", 6000000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 6, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 6, 1e-9);
 }
 
 static void a_failed_reading_is_none_and_its_energy_is_not_lost(void **state)
@@ -181,10 +160,10 @@ static void a_failed_reading_is_none_and_its_energy_is_not_lost(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     zone_file(machine, "intel-rapl:1", "energy_uj", "");
     set(machine, "intel-rapl:0", 60000000);
-    assert_true(isnan(collect(machine, 1, GT_CPU_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     set(machine, "intel-rapl:0", 70000000);
     set(machine, "intel-rapl:1", 75000000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 20 + 25, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 20 + 25, 1e-9);
 }
 
 static void one_package_that_cannot_be_read_leaves_no_part_of_a_sum(void **state)
@@ -196,7 +175,7 @@ static void one_package_that_cannot_be_read_leaves_no_part_of_a_sum(void **state
     gpu_machine_remove(machine, "sys/class/powercap/intel-rapl:1/energy_uj");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0:0", 3000000);
-    assert_true(isnan(collect(machine, 1, GT_CPU_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     assert_float_equal(machine->frame.system[GT_DRAM_ENERGY], 2, 1e-9);
 }
 
@@ -208,7 +187,7 @@ static void amd_packages_have_no_memory(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0", 65000000);
     set(machine, "intel-rapl:0:0", 40000000);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 65, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 65, 1e-9);
     assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
 }
 
@@ -280,7 +259,7 @@ static void registers_are_read_where_nothing_else_can_be(void **state)
     assert_string_equal(machine->availability.source, "RAPL by MSR");
     intel_registers(machine, 0, 0xFF000 | UINT64_C(0xABC) << 32, 100 + (8 << 14), 9 << 16); /* around, and other bits */
     intel_registers(machine, 2, 11 << 14, 100 + (4 << 14), 6 << 16);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 64 + 10, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 64 + 10, 1e-6);
     assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 12, 1e-6);
     assert_float_equal(machine->frame.system[GT_DRAM_ENERGY], 4 + 1, 1e-6); /* memory of servers counts in 2^-16 J */
     assert_true(isnan(machine->frame.system[GT_PLATFORM_ENERGY]));
@@ -330,7 +309,7 @@ static void registers_of_amd(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set_register(machine, 0, 0xC001029B, 7 + (50 << 16));
     set_register(machine, 2, 0xC001029B, 7 + (30 << 16));
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 80, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 80, 1e-6);
     assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
 }
 
@@ -344,7 +323,7 @@ static void registers_are_no_second_count(void **state)
     assert_string_equal(machine->availability.source, "RAPL by powercap");
     set(machine, "intel-rapl:0", 10000000);
     intel_registers(machine, 0, 10 << 14, 5 << 14, 1 << 14);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
 }
 
 static void a_counter_that_stands_still_has_no_figure(void **state)
@@ -354,14 +333,14 @@ static void a_counter_that_stands_still_has_no_figure(void **state)
     zone(machine, "intel-rapl:0:0", "dram", 5000000);
     zone(machine, "intel-rapl:0:1", "uncore", 5000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    assert_true(isnan(collect(machine, 0.001, GT_CPU_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 0.001, GT_CPU_ENERGY)));
     set(machine, "intel-rapl:0", 5010000);
-    assert_float_equal(collect(machine, 0.001, GT_CPU_ENERGY), 0.01, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 0.001, GT_CPU_ENERGY), 0.01, 1e-9);
     assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
     assert_float_equal(machine->frame.system[GT_UNCORE_ENERGY], 0, 0); /* a graphics unit may sleep */
-    collect(machine, 1, GT_CPU_ENERGY);
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
     set(machine, "intel-rapl:0:0", 6000000); /* too late: a counter that wakes after a second is none */
-    assert_true(isnan(collect(machine, 1, GT_DRAM_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_DRAM_ENERGY)));
     char text[200];
     machine->type->explain(machine->state, GT_DRAM_ENERGY, text, sizeof text);
     assert_non_null(strstr(text, "stands still"));
@@ -375,9 +354,9 @@ static void a_platform_below_its_packages_is_left_out(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0", 40000000);
     set(machine, "intel-rapl:1", 1000000);
-    collect(machine, 1, GT_CPU_ENERGY);
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
     set(machine, "intel-rapl:1", 900000000);
-    assert_true(isnan(collect(machine, 1, GT_PLATFORM_ENERGY)));
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY)));
     assert_float_equal(machine->frame.system[GT_CPU_ENERGY], 40, 1e-9);
     char text[200];
     machine->type->explain(machine->state, GT_PLATFORM_ENERGY, text, sizeof text);
@@ -409,7 +388,7 @@ static void each_way_says_whether_it_can_be_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
         TEST(two_sockets_are_added_and_each_has_its_memory),
         TEST(the_platform_is_not_added_to_the_packages_in_it),
         TEST(the_copy_in_mmio_counts_once),

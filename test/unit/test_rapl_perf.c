@@ -14,20 +14,6 @@
 
 static const char SCALE[] = "2.3283064365386962890625e-10"; /* 2^-32 J */
 
-static int begin(void **state)
-{
-    static struct gpu_machine machine;
-    gpu_machine_begin(&machine);
-    *state = &machine;
-    return 0;
-}
-
-static int end(void **state)
-{
-    gpu_machine_end(*state);
-    return 0;
-}
-
 static void describe_event(struct gpu_machine *machine, const char *name, const char *event, const char *unit,
                            const char *scale)
 {
@@ -80,13 +66,6 @@ static void powercap(struct gpu_machine *machine, const char *entry, const char 
     gpu_machine_file(machine, path, "%.0f\n", joules * 1e6);
 }
 
-static double collect(struct gpu_machine *machine, double seconds, enum gt_metric_id metric)
-{
-    gt_values_clear(machine->frame.system);
-    assert_int_equal(gpu_machine_collect(machine, seconds), 0);
-    return machine->frame.system[metric];
-}
-
 static void says(const struct gpu_machine *machine, const char *text)
 {
     char said[400];
@@ -120,7 +99,7 @@ static void events_of_each_package_are_added(void **state)
     count(machine, PACKAGE, 4, 8 + 20);
     count(machine, PLATFORM, 0, 9 + 100);
     count(machine, PLATFORM, 4, 9 + 100);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 70, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 70, 1e-6);
     assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 100, 1e-6);
 }
 
@@ -134,7 +113,7 @@ static void dies_of_amd_read_one_counter(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     for (int cpu = 0; cpu < 6; cpu++)
         count(machine, PACKAGE, cpu, cpu < 4 ? 60 : 40);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 60 + 40, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 40, 1e-6);
 }
 
 static void dies_of_intel_have_a_counter_each(void **state)
@@ -147,7 +126,7 @@ static void dies_of_intel_have_a_counter_each(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     count(machine, PACKAGE, 0, 60);
     count(machine, PACKAGE, 2, 50);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 60 + 50, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 50, 1e-6);
 }
 
 static void what_agrees_comes_from_perf_events(void **state)
@@ -156,11 +135,11 @@ static void what_agrees_comes_from_perf_events(void **state)
     both(machine);
     count(machine, PACKAGE, 0, 50);
     powercap(machine, "intel-rapl:0", "package-0", 151);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
     says(machine, "perf events and powercap agree on cpu_energy: 50 J and 51 J in 1 s, 2.0 % apart");
     count(machine, PACKAGE, 0, 90);
     powercap(machine, "intel-rapl:0", "package-0", 500); /* it is closed by now */
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
 }
 
 static void what_disagrees_is_said(void **state)
@@ -169,7 +148,7 @@ static void what_disagrees_is_said(void **state)
     both(machine);
     count(machine, PACKAGE, 0, 50);
     powercap(machine, "intel-rapl:0", "package-0", 160);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
     says(machine, "disagree on cpu_energy: 50 J and 60 J in 1 s, 16.7 % apart; perf events are used");
 }
 
@@ -187,11 +166,11 @@ static void packages_below_their_cores_are_not_believed(void **state)
     count(machine, CORES, 0, 60);
     powercap(machine, "intel-rapl:0", "package-0", 180);
     powercap(machine, "intel-rapl:0:0", "core", 160);
-    collect(machine, 1, GT_CPU_ENERGY);
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
     says(machine, "disagree on cpu_energy: 20 J and 80 J in 1 s, 75.0 % apart; powercap is used");
     count(machine, PACKAGE, 0, 40);
     powercap(machine, "intel-rapl:0", "package-0", 260);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 160, 1e-6); /* all of it: the first second, too */
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 160, 1e-6); /* all of it: the first second, too */
 }
 
 static void no_package_draws_kilowatts(void **state)
@@ -200,11 +179,11 @@ static void no_package_draws_kilowatts(void **state)
     both(machine);
     count(machine, PACKAGE, 0, 50 * 65536.0); /* a scale of 2^-16 taken for 2^-32 */
     powercap(machine, "intel-rapl:0", "package-0", 150);
-    double before = collect(machine, 1, GT_CPU_ENERGY);
+    double before = gpu_machine_system(machine, 1, GT_CPU_ENERGY);
     says(machine, "powercap is used");
     count(machine, PACKAGE, 0, 100 * 65536.0);
     powercap(machine, "intel-rapl:0", "package-0", 200);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY) - before, 50, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - before, 50, 1e-6);
 }
 
 static void a_denied_event_leaves_powercap(void **state)
@@ -222,7 +201,7 @@ static void a_denied_event_leaves_powercap(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     assert_string_equal(machine->availability.source, "RAPL by powercap");
     powercap(machine, "intel-rapl:0", "package-0", 130);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
     gt_rapl_survey_both(&machine->root, &availability);
     assert_string_equal(availability.reason, "only powercap can read the processor packages");
 }
@@ -239,7 +218,7 @@ static void one_denied_package_leaves_no_part_of_a_sum(void **state)
     count(machine, PACKAGE, 0, 20);
     powercap(machine, "intel-rapl:0", "package-0", 120);
     powercap(machine, "intel-rapl:1", "package-1", 130);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
 }
 
 static void an_event_that_stands_still_leaves_powercap(void **state)
@@ -247,10 +226,10 @@ static void an_event_that_stands_still_leaves_powercap(void **state)
     struct gpu_machine *machine = *state;
     both(machine);
     powercap(machine, "intel-rapl:0", "package-0", 130);
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
     powercap(machine, "intel-rapl:0", "package-0", 160);
     count(machine, PACKAGE, 0, 1000); /* too late */
-    assert_float_equal(collect(machine, 1, GT_CPU_ENERGY), 60, 1e-6);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60, 1e-6);
 }
 
 static void odd_events_are_not_counted(void **state)
@@ -318,7 +297,7 @@ static void the_doctor_tells_the_difference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
         TEST(events_of_each_package_are_added),
         TEST(dies_of_amd_read_one_counter),
         TEST(dies_of_intel_have_a_counter_each),

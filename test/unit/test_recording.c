@@ -13,23 +13,8 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "support/folder.h"
 #include "support/recorder.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    recorder_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    recorder_remove(folder);
-    return 0;
-}
 
 #define STATIC                                                                                                        \
     "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,system_core_count,n_expected_cores," \
@@ -37,7 +22,7 @@ static int remove_folder(void **state)
 
 static const char *put(const char *name, const char *text)
 {
-    const char *path = recorder_path(folder, name);
+    const char *path = folder_path(name);
     recorder_put(path, text, strlen(text));
     return path;
 }
@@ -135,9 +120,9 @@ static void a_row_that_was_never_finished_is_left_out_and_counted(void **state)
 static void every_prefix_of_a_recording_is_read_or_refused(void **state)
 {
     (void)state;
-    recorder_write(recorder_path(folder, "a.csv"), 2, false);
+    recorder_write(folder_path("a.csv"), 2, false);
     static char text[20000];
-    FILE *file = fopen(recorder_path(folder, "a.csv"), "re");
+    FILE *file = fopen(folder_path("a.csv"), "re");
     assert_non_null(file);
     size_t size = fread(text, 1, sizeof text, file);
     fclose(file);
@@ -146,8 +131,8 @@ static void every_prefix_of_a_recording_is_read_or_refused(void **state)
         struct gt_error error = {0};
         struct gt_recording *recording;
         const struct gt_sample *sample;
-        recorder_put(recorder_path(folder, "b.csv"), text, length);
-        if (gt_recording_open(&recording, recorder_path(folder, "b.csv"), &error) < 0) {
+        recorder_put(folder_path("b.csv"), text, length);
+        if (gt_recording_open(&recording, folder_path("b.csv"), &error) < 0) {
             assert_true(strlen(error.text) > 10);
             continue;
         }
@@ -236,17 +221,17 @@ static void a_missing_file_is_not_made(void **state)
     for (int i = 0; i < 2; i++) {
         struct gt_error error = {0};
         struct gt_recording *recording;
-        assert_int_equal(gt_recording_open(&recording, recorder_path(folder, names[i]), &error), -ENOENT);
+        assert_int_equal(gt_recording_open(&recording, folder_path(names[i]), &error), -ENOENT);
         assert_non_null(strstr(error.text, names[i]));
     }
-    assert_int_equal(recorder_files(folder), 0);
+    assert_int_equal(folder_count(), 0);
 }
 
 /* ---- Databases ----------------------------------------------------------------------------------------------- */
 
 static const char *make_database(const char *sql)
 {
-    const char *path = recorder_path(folder, "a.sqlite");
+    const char *path = folder_path("a.sqlite");
     sqlite3 *database;
     char *problem = NULL;
     unlink(path);
@@ -356,7 +341,7 @@ static void a_database_without_samples_is_a_recording(void **state)
 static void a_damaged_database_is_told(void **state)
 {
     (void)state;
-    const char *path = recorder_path(folder, "a.sqlite");
+    const char *path = folder_path("a.sqlite");
     recorder_write(path, 300, false);
     FILE *file = fopen(path, "r+e");
     assert_non_null(file);
@@ -380,7 +365,7 @@ static void a_damaged_database_is_told(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(the_originals_files_are_read),
         IN_FOLDER(columns_may_come_in_any_order_and_some_be_missing),

@@ -14,23 +14,8 @@
 #include <cmocka.h>
 
 #include "store/type.h"
+#include "support/folder.h"
 #include "support/recorder.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    recorder_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    recorder_remove(folder);
-    return 0;
-}
 
 static const char *const names[] = {"a.csv", "a.sqlite", "it's \"one\"; 100%?#x.csv", "it's \"one\"; 100%?#x.sqlite"};
 enum { NAMES = sizeof names / sizeof *names };
@@ -204,32 +189,32 @@ static void what_was_written_is_read_back(void **state)
 {
     (void)state;
     for (int i = 0; i < NAMES; i++) {
-        const char *path = recorder_path(folder, names[i]);
+        const char *path = folder_path(names[i]);
         recorder_write(path, 150, false);
         check_recording(path, 150, false);
     }
-    assert_int_equal(recorder_files(folder), NAMES); /* one file each */
+    assert_int_equal(folder_count(), NAMES); /* one file each */
 }
 
 static void details_are_read_back(void **state)
 {
     (void)state;
     for (int i = 0; i < NAMES; i++) {
-        const char *path = recorder_path(folder, names[i]);
+        const char *path = folder_path(names[i]);
         recorder_write(path, 50, true);
         check_recording(path, 50, true);
         check_recording(path, 50, false);
     }
-    assert_int_equal(recorder_files(folder), 2 + 2 * 3);
-    assert_int_equal(access(recorder_path(folder, "a.gpus.csv"), F_OK), 0);
-    assert_int_equal(access(recorder_path(folder, "a.processes.csv"), F_OK), 0);
+    assert_int_equal(folder_count(), 2 + 2 * 3);
+    assert_int_equal(access(folder_path("a.gpus.csv"), F_OK), 0);
+    assert_int_equal(access(folder_path("a.processes.csv"), F_OK), 0);
 }
 
 static void a_recording_without_samples_is_one(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *path = recorder_path(folder, names[i]);
+        const char *path = folder_path(names[i]);
         recorder_write(path, 0, false);
         check_recording(path, 0, false);
     }
@@ -239,7 +224,7 @@ static void samples_arrive_soon_and_before_the_end(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct gt_store_options options = {.path = recorder_path(folder, names[i]), .overwrite = true};
+        struct gt_store_options options = {.path = folder_path(names[i]), .overwrite = true};
         struct gt_store *store;
         assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
         for (int number = 0; number < 10; number++)
@@ -257,7 +242,7 @@ static void samples_arrive_soon_and_before_the_end(void **state)
         assert_null(gt_store_trouble(store));
         assert_int_equal(gt_store_close(store, NULL, NULL), 0);
     }
-    assert_int_equal(recorder_files(folder), 2);
+    assert_int_equal(folder_count(), 2);
 }
 
 static void chosen_columns_alone_are_read(void **state)
@@ -266,10 +251,10 @@ static void chosen_columns_alone_are_read(void **state)
     static const char *const wanted[] = {"combined_swap", "cpu_main_hardware_utilization_percent"};
     static const char *const unknown[] = {"combined_ram", "combined_rams"};
     for (int i = 0; i < 2; i++) {
-        recorder_write(recorder_path(folder, names[i]), 5, false);
+        recorder_write(folder_path(names[i]), 5, false);
         struct gt_recording *recording;
         struct gt_error error = {0};
-        assert_int_equal(gt_recording_open(&recording, recorder_path(folder, names[i]), NULL), 0);
+        assert_int_equal(gt_recording_open(&recording, folder_path(names[i]), NULL), 0);
         assert_int_equal(gt_recording_columns(recording, unknown, 2, &error), -ENOENT);
         assert_non_null(strstr(error.text, "\"combined_rams\""));
         assert_int_equal(gt_recording_columns(recording, wanted, 2, NULL), 0);
@@ -317,7 +302,7 @@ static void a_full_queue_drops_samples_and_says_how_many(void **state)
     (void)state;
     const int written = 60000;
     for (int i = 0; i < 2; i++) {
-        struct gt_store_options options = {.path = recorder_path(folder, names[i]), .overwrite = true};
+        struct gt_store_options options = {.path = folder_path(names[i]), .overwrite = true};
         struct gt_outcome outcome = recorder_outcome(written);
         struct gt_error error = {0};
         struct gt_store *store;
@@ -371,7 +356,7 @@ static void a_hundred_thousand_rows_are_quick(void **state)
     (void)state;
     double unit = print_numbers();
     for (int i = 0; i < 2; i++) {
-        const char *path = recorder_path(folder, names[i]);
+        const char *path = folder_path(names[i]);
         double before = cpu_seconds();
         write_directly(path, 100000);
         double between = cpu_seconds();
@@ -387,7 +372,7 @@ static void a_hundred_thousand_rows_are_quick(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_columns_begin_as_the_originals_and_cover_every_metric),
         cmocka_unit_test(values_are_in_the_units_of_the_file),

@@ -11,23 +11,8 @@
 
 #include <cmocka.h>
 
+#include "support/folder.h"
 #include "support/recorder.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    recorder_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    recorder_remove(folder);
-    return 0;
-}
 
 static int clear_environment(void **state)
 {
@@ -97,7 +82,7 @@ static void what_cannot_be_filled_in_is_named(void **state)
 static int check(const char *name, bool overwrite, bool detail, const char *named)
 {
     struct gt_error error = {0};
-    struct gt_store_options options = {.path = recorder_path(folder, name), .overwrite = overwrite, .detail = detail};
+    struct gt_store_options options = {.path = folder_path(name), .overwrite = overwrite, .detail = detail};
     int status = gt_store_check(&options, &error);
     if (status < 0 && !strstr(error.text, named))
         fail_msg("\"%s\" does not name %s", error.text, named);
@@ -108,9 +93,9 @@ static void places_are_checked_and_nothing_is_made(void **state)
 {
     (void)state;
     assert_int_equal(check("a.csv", false, true, ""), 0);
-    assert_int_equal(recorder_files(folder), 0);
-    recorder_put(recorder_path(folder, "a.sqlite"), "old", 3);
-    recorder_put(recorder_path(folder, "b.processes.csv"), "old", 3);
+    assert_int_equal(folder_count(), 0);
+    recorder_put(folder_path("a.sqlite"), "old", 3);
+    recorder_put(folder_path("b.processes.csv"), "old", 3);
     assert_int_equal(check("a.sqlite", false, false, "a.sqlite exists"), -EEXIST);
     assert_int_equal(check("a.sqlite", true, false, ""), 0);
     assert_int_equal(check("b.csv", false, false, ""), 0);
@@ -121,16 +106,16 @@ static void places_are_checked_and_nothing_is_made(void **state)
     assert_int_equal(check("a.json", false, false, ".sqlite or .csv"), -EINVAL);
     struct gt_store_options options = {.path = "/tmp/.csv/../../tmp/x.csv"};
     assert_int_equal(gt_store_check(&options, NULL), -ENOENT);
-    assert_int_equal(recorder_files(folder), 2);
+    assert_int_equal(folder_count(), 2);
 }
 
 static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
 {
     (void)state;
-    struct gt_store_options options = {.path = recorder_path(folder, "a.sqlite"), .overwrite = false};
+    struct gt_store_options options = {.path = folder_path("a.sqlite"), .overwrite = false};
     struct gt_store *store;
     recorder_put(options.path, "old", 3);
-    recorder_put(recorder_path(folder, "a.sqlite-wal"), "left by a killed tracker", 24);
+    recorder_put(folder_path("a.sqlite-wal"), "left by a killed tracker", 24);
     assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), -EEXIST);
     struct stat status;
     assert_int_equal(stat(options.path, &status), 0);
@@ -138,7 +123,7 @@ static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
     options.overwrite = true;
     assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
     assert_int_equal(gt_store_close(store, NULL, NULL), 0);
-    assert_int_equal(recorder_files(folder), 1);
+    assert_int_equal(folder_count(), 1);
 }
 
 int main(void)
@@ -146,9 +131,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(placeholders_are_filled_in, clear_environment),
         cmocka_unit_test_setup(what_cannot_be_filled_in_is_named, clear_environment),
-        cmocka_unit_test_setup_teardown(places_are_checked_and_nothing_is_made, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(an_old_file_is_replaced_at_the_start_and_not_before, make_folder,
-                                        remove_folder),
+        cmocka_unit_test_setup_teardown(places_are_checked_and_nothing_is_made, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(an_old_file_is_replaced_at_the_start_and_not_before, folder_make,
+                                        folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

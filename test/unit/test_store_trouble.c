@@ -18,24 +18,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "support/folder.h"
 #include "support/recorder.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    recorder_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    chmod(folder, 0700);
-    recorder_remove(folder);
-    return 0;
-}
 
 static const char *const names[] = {"a.csv", "a.sqlite"};
 
@@ -121,7 +105,7 @@ static void a_killed_recorder_loses_a_tenth_of_a_second_at_most(void **state)
     srand(20);
     int late = 0;
     for (int round = 0; round < 16; round++) {
-        const char *path = recorder_path(folder, names[round % 2]);
+        const char *path = folder_path(names[round % 2]);
         struct handed handed = record_and_kill(path, 100000 + (unsigned)rand() % 150000);
         if (!handed.first_ns)
             continue; /* not even begun */
@@ -138,7 +122,7 @@ static void a_killed_recorder_leaves_what_can_be_read_at_any_moment(void **state
     (void)state;
     for (unsigned us = 0; us < 30000; us += 1500)
         for (int i = 0; i < 2; i++) {
-            const char *path = recorder_path(folder, names[i]);
+            const char *path = folder_path(names[i]);
             unlink(path);
             record_and_kill(path, us);
             struct gt_recording *recording;
@@ -155,7 +139,7 @@ static void a_killed_recorder_leaves_what_can_be_read_at_any_moment(void **state
 static void reading_creates_no_file(void **state)
 {
     (void)state;
-    const char *path = recorder_path(folder, "a.sqlite");
+    const char *path = folder_path("a.sqlite");
     char log[512], index[512];
     snprintf(log, sizeof log, "%s-wal", path);
     snprintf(index, sizeof index, "%s-shm", path);
@@ -163,34 +147,34 @@ static void reading_creates_no_file(void **state)
     for (unsigned us = 100000; handed.last_ns - handed.first_ns < 50000000; us *= 2)
         handed = record_and_kill(path, us);
     assert_int_equal(access(log, F_OK), 0);
-    int files = recorder_files(folder);
+    int files = folder_count();
 
     int samples = read_all(path).samples;
     assert_true(samples > 0);
-    assert_int_equal(recorder_files(folder), files);
+    assert_int_equal(folder_count(), files);
 
     assert_int_equal(unlink(index), 0); /* as when file and log were copied */
     assert_int_equal(read_all(path).samples, samples);
-    assert_int_equal(recorder_files(folder), files - 1);
+    assert_int_equal(folder_count(), files - 1);
 
-    assert_int_equal(chmod(folder, 0500), 0); /* and into a folder that may not be written */
+    assert_int_equal(chmod(test_folder, 0500), 0); /* and into a folder that may not be written */
     assert_int_equal(read_all(path).samples, samples);
-    assert_int_equal(chmod(folder, 0700), 0);
-    assert_int_equal(recorder_files(folder), files - 1);
+    assert_int_equal(chmod(test_folder, 0700), 0);
+    assert_int_equal(folder_count(), files - 1);
 
     assert_int_equal(unlink(log), 0); /* the log is gone: what was folded in by then is there */
     struct gt_recording *recording;
     struct gt_error error = {0};
     if (gt_recording_open(&recording, path, &error) == 0)
         gt_recording_close(recording);
-    assert_int_equal(recorder_files(folder), files - 2);
+    assert_int_equal(folder_count(), files - 2);
 }
 
 static void a_live_recording_can_be_read(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *path = recorder_path(folder, names[i]);
+        const char *path = folder_path(names[i]);
         struct gt_store_options options = {.path = path, .overwrite = true};
         struct gt_outcome outcome = recorder_outcome(3000);
         struct gt_store *store;
@@ -207,7 +191,7 @@ static void a_live_recording_can_be_read(void **state)
         assert_int_equal(gt_store_close(store, &outcome, NULL), 0);
         assert_int_equal(read_all(path).samples, 3000);
     }
-    assert_int_equal(recorder_files(folder), 2);
+    assert_int_equal(folder_count(), 2);
 }
 
 /* ---- The disk is full ---------------------------------------------------------------------------------------- */
@@ -253,26 +237,26 @@ static void a_full_disk_ends_the_recording_and_nothing_else(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *path = recorder_path(folder, names[i]);
+        const char *path = folder_path(names[i]);
         assert_int_equal(run_until_full(path, 1000000), 0);
         struct result result = read_all(path);
         assert_true(result.samples > 100 && result.samples < 4000);
         assert_int_equal(result.unfinished, 0); /* whole lines only */
     }
-    assert_true(read_all(recorder_path(folder, "a.csv")).has_outcome); /* its place was kept */
+    assert_true(read_all(folder_path("a.csv")).has_outcome); /* its place was kept */
 }
 
 static void a_disk_that_is_full_already_is_told_before_the_first_sample(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++)
-        assert_int_equal(run_until_full(recorder_path(folder, names[i]), 1000), 40);
-    assert_int_equal(recorder_files(folder), 0);
+        assert_int_equal(run_until_full(folder_path(names[i]), 1000), 40);
+    assert_int_equal(folder_count(), 0);
 }
 
 int main(void)
 {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_killed_recorder_loses_a_tenth_of_a_second_at_most),
         IN_FOLDER(a_killed_recorder_leaves_what_can_be_read_at_any_moment),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "support/folder.h"
 #include "support/trace_file.h"
 #include "support/valgrind.h"
 #include "trace/scan.h"
@@ -360,7 +361,7 @@ static void braces_end_where_a_plain_reading_says(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, trace_folder_make, trace_folder_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         TEST(kineto_is_read),
         TEST(a_base_behind_the_events_counts),

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "support/folder.h"
 #include "support/trace_file.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -190,7 +191,7 @@ static void memory_is_for_what_is_kept(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, trace_folder_make, trace_folder_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         TEST(every_cut_of_an_array_is_told),
         TEST(every_cut_of_lines_is_told),

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "support/folder.h"
 #include "support/trace_file.h"
 
 static void system_metrics_are_samples(void **state)
@@ -280,7 +281,7 @@ static void nsight_exports_are_read(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, trace_folder_make, trace_folder_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         TEST(system_metrics_are_samples),
         TEST(each_smdebug_file_stands_for_itself),
