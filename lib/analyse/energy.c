@@ -87,13 +87,17 @@ static void add_cost(const struct gt_machine *machine, struct gt_node *section, 
     double kwh = joules / JOULES_PER_KWH;
     gt_report_number(section, "job", "This tree in all", joules, "joules");
     if (machine->carbon_intensity > 0) {
-        gt_report_number(section, "carbon", "CO2 equivalent of this tree", kwh * machine->carbon_intensity, "grams");
+        gt_node_flags(gt_report_number(section, "carbon", "CO2 equivalent of this tree",
+                                       kwh * machine->carbon_intensity, "grams"),
+                      GT_BRIEF);
         gt_report_number(section, "carbon_intensity", "CO2 equivalent of a kWh", machine->carbon_intensity, "grams");
         gt_report_text(section, "carbon_source", "CO2 equivalent from",
                        *machine->carbon_source ? machine->carbon_source : "given by the user");
     }
     if (machine->price > 0)
-        gt_report_number(section, "price", "Price of this tree's energy", kwh * machine->price, currency_of(machine));
+        gt_node_flags(gt_report_number(section, "price", "Price of this tree's energy", kwh * machine->price,
+                                       currency_of(machine)),
+                      GT_BRIEF);
 }
 
 /* "CPU packages: 120.0 J = 80.0 J this tree + 30.0 J other processes + 10.0 J idle + 0.0 J unattributed" */

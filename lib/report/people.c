@@ -25,14 +25,10 @@ const struct gt_node *gt_people_next(const struct gt_node *node)
     return seen(gt_node_next(node));
 }
 
-static int decimals_of(const struct gt_report *report)
+static int decimals(const struct gt_report *report, const struct gt_node *node, double value)
 {
-    return gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS ? 8 : 3;
-}
-
-/* For four significant digits. */
-static int brief_decimals(double value)
-{
+    if (!(gt_node_flag_bits(node) & GT_BRIEF))
+        return gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS ? 8 : 3;
     double digits = value != 0 && isfinite(value) ? floor(log10(fabs(value))) : 0;
     return (int)fmin(fmax(3 - digits, 0), 12);
 }
@@ -62,7 +58,7 @@ void gt_people_fact(struct gt_buffer *out, const struct gt_report *report, const
         return;
     }
     switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: add_number(out, gt_node_number(fact), decimals_of(report)); break;
+    case GT_NODE_NUMBER: add_number(out, gt_node_number(fact), decimals(report, fact, gt_node_number(fact))); break;
     case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
     case GT_NODE_TEXT: gt_buffer_text(out, gt_node_text(fact)); break;
     case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
@@ -80,9 +76,8 @@ static void add_cell(struct gt_buffer *out, const struct gt_report *report, cons
         return;
     }
     double number = gt_table_cell_number(table, row, column);
-    bool is_brief = gt_node_flag_bits(table) & GT_BRIEF;
     switch (gt_table_column_kind(table, column)) {
-    case GT_CELL_NUMBER: add_number(out, number, is_brief ? brief_decimals(number) : decimals_of(report)); break;
+    case GT_CELL_NUMBER: add_number(out, number, decimals(report, table, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
     case GT_CELL_TEXT: gt_buffer_text(out, gt_table_cell_text(table, row, column)); break;
     }

@@ -39,7 +39,7 @@ enum gt_node_flag {
     GT_LIST = 16, /* sections: JSON writes the children as a list, without their keys; text without their titles */
     GT_ROW = 32,  /* sections of facts: people see a table of one row */
     GT_ORIGINAL_ZERO = 64, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
-    GT_BRIEF = 128         /* tables: people see four significant digits */
+    GT_BRIEF = 128         /* tables and numbers: people see four significant digits */
 };
 
 /* The two layouts of the text format, as the original's tracking and analysis have them. */
