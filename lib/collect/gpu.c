@@ -29,6 +29,7 @@ double gt_energy_counter_read(struct gt_energy_counter *counter, double joules)
         return NAN;
     if (joules > counter->last)
         counter->total += joules - counter->last;
+    counter->resets += joules < counter->last;
     counter->last = joules;
     return counter->total;
 }
@@ -45,14 +46,35 @@ static void judge_window(struct gt_energy_check *check)
     check->counted = check->expected = check->seconds = 0;
 }
 
-double gt_energy_choose(const struct gt_energy_check *check, double counted, double summed)
+static double better(const struct gt_energy_check *check, double counted, double summed)
 {
     static const double tolerance = 4, least_joules = 5;
-    bool is_odd = !check->has_agreed && summed > least_joules &&
+    if (isnan(summed))
+        return check->is_wrong ? NAN : counted;
+    if (isnan(counted))
+        return check->has_agreed && !check->is_wrong ? NAN : summed;
+    bool is_odd = !check->has_agreed && fabs(counted - summed) > least_joules &&
                   !(counted < summed * tolerance && counted > summed / tolerance);
-    if (isnan(summed) && !check->is_wrong)
-        return counted;
-    return check->is_wrong || is_odd || isnan(counted) ? summed : counted;
+    return check->is_wrong || is_odd ? summed : counted;
+}
+
+double gt_energy_choose(struct gt_energy_check *check, double counted, double summed)
+{
+    double joules = better(check, counted, summed);
+    check->shown = fmax(check->shown, joules);
+    return isnan(joules) ? NAN : check->shown;
+}
+
+int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size)
+{
+    static const double shortest = 10, least_joules = 50, most_apart = 0.25;
+    double most = fmax(check->all_counted, check->all_expected);
+    if (check->all_seconds < shortest || most < least_joules)
+        return snprintf(text, size, "%s", "");
+    bool agrees = fabs(check->all_counted - check->all_expected) <= most_apart * most;
+    return snprintf(text, size, "counter %.4g J, power added up %.4g J in %.4g s: they %s, the %s is used",
+                    check->all_counted, check->all_expected, check->all_seconds, agrees ? "agree" : "disagree",
+                    check->is_wrong ? "power" : "counter");
 }
 
 void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts)
@@ -64,6 +86,9 @@ void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double j
         check->seconds += seconds;
         check->expected += seconds * (watts + check->watts) / 2;
         check->counted += joules - check->joules;
+        check->all_seconds += seconds;
+        check->all_expected += seconds * (watts + check->watts) / 2;
+        check->all_counted += joules - check->joules;
         judge_window(check);
     }
     check->joules = joules;

@@ -18,6 +18,7 @@ void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns);
 struct gt_energy_counter {
     double last; /* NaN before the first reading: set it so */
     double total;
+    uint32_t resets;
 };
 
 /* Joules since the first reading. NaN in, NaN out, and the counter goes on at the next reading. */
@@ -32,14 +33,18 @@ struct gt_energy_check {
     int disagreements; /* windows in a row */
     bool has_agreed;   /* in one window at least */
     bool is_wrong;
+    double all_counted, all_expected, all_seconds; /* since the first look */
+    double shown;                                  /* the most that was ever chosen */
 };
 
 /* `joules` is what gt_energy_counter_read said. Once two windows in a row were off by more than a factor of 4 the counter is
  * taken as wrong for good. */
 void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts);
-/* The better of counter and power added up: the counter, unless it is wrong, missing, or off by that factor before it has ever
- * agreed: so the first seconds are right, too. */
-double gt_energy_choose(const struct gt_energy_check *check, double counted, double summed);
+/* The better of counter and power added up: the counter, unless it is wrong, or missing or off by that factor before it has ever
+ * agreed: so the first seconds are right, too. Changing from one to the other does not step back. */
+double gt_energy_choose(struct gt_energy_check *check, double counted, double summed);
+/* How far counter and power agree so far; nothing before there is enough to tell. Its length, as snprintf. */
+int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size);
 
 /* A row of a list that a driver writes; its size differs between driver versions that export the same function. */
 struct gt_row_layout {

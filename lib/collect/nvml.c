@@ -22,6 +22,7 @@ static const enum gt_metric_id metrics[] = {
     GT_GPU_THROTTLE,
     GT_GPU_POWER,
     GT_GPU_POWER_PEAK,
+    GT_GPU_MEMORY_POWER,
     GT_GPU_ENERGY,
 };
 
@@ -162,6 +163,23 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
     return status;
 }
 
+/* One warning for each board whose counter is not used any more. */
+static int report_wrong(struct nvml *nvml, const struct gt_frame *frame, struct gt_error *error)
+{
+    int status = 0;
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        if (!gpu->check.is_wrong || gpu->is_wrong_reported)
+            continue;
+        const struct gt_device *device = &frame->device[gpu->device];
+        gpu->is_wrong_reported = true;
+        status = gt_error_set(
+            error, EIO, "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
+            device->index, device->name, device->uuid);
+    }
+    return status;
+}
+
 static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *error)
 {
     struct nvml *nvml = state;
@@ -173,17 +191,19 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
         gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
     }
     read_samples(nvml);
-    int lost = report_lost(nvml, frame, error);
+    int warning = report_lost(nvml, frame, error);
+    if (warning == 0)
+        warning = report_wrong(nvml, frame, error);
     if (status == 0)
         status = publish(nvml, frame);
-    return status < 0 ? gt_error_set(error, -status, "NVML: no memory") : lost;
+    return status < 0 ? gt_error_set(error, -status, "NVML: no memory") : warning;
 }
 
 static void nvml_describe(const void *state, char *text, size_t size)
 {
     const struct nvml *nvml = state;
     char pids[200];
-    char energy[200];
+    char energy[400];
     gt_nvml_describe_energy(nvml, energy, sizeof energy);
     gt_pid_map_describe(&nvml->pids, pids, sizeof pids);
     int length = snprintf(text, size, "%s%s%s", energy, pids,

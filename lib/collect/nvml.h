@@ -30,11 +30,15 @@ struct nvml_gpu {
     int parent; /* index in nvml.gpu of a slice's board, else -1 */
     bool has_slices;
     unsigned gpu_instance, compute_instance; /* of a slice */
-    bool is_lost, is_reported;
+    bool is_lost, is_reported, is_wrong_reported;
     unsigned unsupported; /* bits of readings that the device does not have */
     enum nvml_power power;
     struct gt_energy_counter energy;
-    struct gt_power_integral integral; /* where no counter is, or it counts the whole module */
+    struct gt_energy_check check;
+    struct gt_power_integral integral; /* where no counter is, or it counts the whole module; else to check it */
+    double summed;                     /* what that was at the last reading */
+    uint32_t resets;                   /* of the counter, for which power has stood in */
+    unsigned memory_field;             /* by which the memory tells its power; 0: it does not */
     bool is_integrated;
     bool has_module;               /* a superchip: its counter, and power of the scope "module", contain its CPU */
     bool is_left_out;              /* energy of a module whose CPU is counted by another source */
@@ -68,12 +72,20 @@ int gt_nvml_open(struct nvml *nvml, const struct gt_collect_options *options, st
 int gt_nvml_unavailable(struct gt_availability *availability, enum gt_state state, const char *reason,
                         const char *remedy);
 
-/* nvml_device.c */
+/* nvml_power.c: readings, as those of nvml_device.c: they tell the driver's result. */
+int gt_nvml_read_power(struct nvml *nvml, struct nvml_gpu *gpu);
+int gt_nvml_read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu);
+int gt_nvml_read_energy(struct nvml *nvml, struct nvml_gpu *gpu);
+double gt_nvml_number(const union nvml_value *value, int type);
+/* Of the counter and the power that were just read: the energy. */
+void gt_nvml_settle_energy(struct nvml *nvml, struct nvml_gpu *gpu);
 /* What is known of how the boards' energy comes about; sentences that end in "; ". */
 int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
 /* Seconds over which the figures of the least sharp board lag behind. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
+
+/* nvml_device.c */
 /* Read all states and counters of a device into gpu->value. */
 void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu);
 /* The peaks in the driver's own samples since the last call. */

@@ -33,6 +33,7 @@ enum {
     NVML_FIELD_POWER_INSTANT = 186, /* mW */
     NVML_SCOPE_GPU = 0,
     NVML_SCOPE_MODULE = 1, /* a whole Grace Hopper module, its CPU included */
+    NVML_SCOPE_MEMORY = 2, /* a part of the GPU's */
     NVML_MIG_ENABLED = 1,
 };
 

@@ -137,72 +137,14 @@ static int read_throttle(struct nvml *nvml, struct nvml_gpu *gpu)
     return result;
 }
 
-static double number(const union nvml_value *value, int type)
-{
-    switch (type) {
-    case NVML_DOUBLE: return value->as_double;
-    case NVML_UNSIGNED: return value->as_unsigned;
-    case NVML_UNSIGNED_LONG: return (double)value->as_unsigned_long;
-    case NVML_UNSIGNED_LONG_LONG: return (double)value->as_unsigned_long_long;
-    case NVML_LONG_LONG: return (double)value->as_long_long;
-    case NVML_INT: return value->as_int;
-    case NVML_UNSIGNED_SHORT: return value->as_unsigned_short;
-    default: return NAN;
-    }
-}
-
-static int read_power_field(struct nvml *nvml, struct nvml_gpu *gpu, unsigned field, unsigned scope)
-{
-    struct nvml_field value = {.field = field, .scope = scope, .result = NVML_UNKNOWN};
-    if (!nvml->call.fields)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.fields(gpu->handle, 1, &value);
-    if (result == NVML_SUCCESS)
-        result = value.result;
-    if (result == NVML_SUCCESS)
-        gpu->value[GT_GPU_POWER] = number(&value.value, value.type) / 1e3;
-    return result;
-}
-
-static int read_power_usage(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    unsigned milliwatts;
-    if (!nvml->call.power)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.power(gpu->handle, &milliwatts);
-    if (result == NVML_SUCCESS)
-        gpu->value[GT_GPU_POWER] = milliwatts / 1e3;
-    return result;
-}
-
-static int read_power(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    switch (gpu->power) {
-    case NVML_POWER_FIELD_INSTANT: return read_power_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU);
-    case NVML_POWER_USAGE: return read_power_usage(nvml, gpu);
-    case NVML_POWER_MODULE: return read_power_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE);
-    default: return NVML_NOT_SUPPORTED;
-    }
-}
-
-static int read_energy(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    unsigned long long millijoules;
-    if (!nvml->call.energy || gpu->is_integrated)
-        return NVML_FUNCTION_NOT_FOUND;
-    int result = nvml->call.energy(gpu->handle, &millijoules);
-    if (result == NVML_SUCCESS)
-        gpu->value[GT_GPU_ENERGY] = gt_energy_counter_read(&gpu->energy, (double)millijoules / 1e3);
-    return result;
-}
-
 static const struct reading {
     int (*read)(struct nvml *, struct nvml_gpu *);
     bool of_slices; /* the others exist for the whole board only */
 } readings[] = {
-    {read_energy, false},       {read_power, false},    {read_memory, true},       {read_utilization, false},
-    {read_encoder, false},      {read_decoder, false},  {read_temperature, false}, {read_clock, false},
-    {read_memory_clock, false}, {read_throttle, false},
+    {gt_nvml_read_energy, false}, {gt_nvml_read_power, false}, {gt_nvml_read_memory_power, false},
+    {read_memory, true},          {read_utilization, false},   {read_encoder, false},
+    {read_decoder, false},        {read_temperature, false},   {read_clock, false},
+    {read_memory_clock, false},   {read_throttle, false},
 };
 
 void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu)
@@ -217,79 +159,8 @@ void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu)
         else if (gt_nvml_lost(gpu, result))
             gt_values_clear(gpu->value);
     }
-    if (gpu->is_integrated && !gpu->is_lost)
-        gpu->value[GT_GPU_ENERGY] = gt_power_integrate(&gpu->integral, gt_clock_monotonic(nvml->clock),
-                                                       gpu->value[GT_GPU_POWER]);
-    if (gpu->is_left_out)
-        gpu->value[GT_GPU_ENERGY] = NAN;
-}
-
-/* The counter of a superchip is that of its module, CPU included; where the GPU alone tells its power, that is added up. */
-static void probe_energy(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    unsigned long long millijoules;
-    bool has_counter = nvml->call.energy && nvml->call.energy(gpu->handle, &millijoules) != NVML_NOT_SUPPORTED;
-    double watts = gpu->value[GT_GPU_POWER];
-    gpu->has_module = read_power_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE) == NVML_SUCCESS;
-    gpu->value[GT_GPU_POWER] = watts;
-    gpu->is_integrated = !has_counter || (gpu->has_module && gpu->power != NVML_POWER_MODULE);
-    if (!nvml->call.capability || nvml->call.capability(gpu->handle, &gpu->major, &gpu->minor) != NVML_SUCCESS)
-        gpu->major = gpu->minor = 0;
-    if (gpu->is_integrated)
-        gt_power_integrate(&gpu->integral, gt_clock_monotonic(nvml->clock), watts);
-}
-
-/* nvmlDeviceGetPowerUsage averages over 1 s on Ampere but for GA100 (8.0), and on what came after it. */
-static bool is_averaged(const struct nvml_gpu *gpu)
-{
-    return gpu->power == NVML_POWER_USAGE && (gpu->major == 0 || gpu->major > 8 || (gpu->major == 8 && gpu->minor > 0));
-}
-
-/* Part-time sensors: Yang, Adamek and Armour, "Part-time Power Measurements" (arXiv 2312.02741). */
-int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size)
-{
-    bool integrated = false, averaged = false, module = false, left_out = false, part_time = false;
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        const struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->parent >= 0)
-            continue;
-        integrated |= gpu->is_integrated && gpu->power != NVML_POWER_UNKNOWN;
-        averaged |= is_averaged(gpu);
-        module |= gpu->power == NVML_POWER_MODULE;
-        left_out |= gpu->is_left_out;
-        part_time |= (gpu->major == 8 && gpu->minor == 0) || gpu->major == 9;
-    }
-    return snprintf(text, size, "%s%s%s%s%s", integrated ? "energy is power added up; " : "",
-                    averaged ? "power may be the driver's 1 s average; " : "",
-                    module ? "power is of the module, CPU included; " : "",
-                    left_out ? "a module's energy is left out, for its CPU is counted already; " : "",
-                    part_time ? "the sensor looks at 25 of each 100 ms; " : "");
-}
-
-double gt_nvml_energy_refresh(const struct nvml *nvml)
-{
-    double most = 0.1; /* counters: 20 to 100 ms */
-    for (size_t i = 0; i < nvml->gpu_count; i++)
-        if (nvml->gpu[i].is_integrated && is_averaged(&nvml->gpu[i]))
-            most = 1;
-    return most;
-}
-
-/* Each scope of each source is tried: boards answer any of them. */
-void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu)
-{
-    gt_values_clear(gpu->value);
-    gpu->energy.last = gpu->integral.watts = NAN;
-    gpu->seen_power = gpu->seen_utilization = (unsigned long long)(gt_clock_real(nvml->clock) / 1000);
-    if (gpu->parent >= 0)
-        return;
-    if (read_power_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU) == NVML_SUCCESS)
-        gpu->power = NVML_POWER_FIELD_INSTANT;
-    else if (read_power_usage(nvml, gpu) == NVML_SUCCESS)
-        gpu->power = NVML_POWER_USAGE;
-    else if (read_power_field(nvml, gpu, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE) == NVML_SUCCESS)
-        gpu->power = NVML_POWER_MODULE;
-    probe_energy(nvml, gpu);
+    if (gpu->parent < 0 && !gpu->is_lost)
+        gt_nvml_settle_energy(nvml, gpu);
 }
 
 /* Largest value of the driver's ring newer than *seen, which moves on; NaN when there is none. */
@@ -313,7 +184,7 @@ static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which,
         memcpy(&sample, nvml->buffer + i * sizeof sample, sizeof sample);
         if (sample.time <= after)
             continue;
-        highest = fmax(highest, number(&sample.value, type));
+        highest = fmax(highest, gt_nvml_number(&sample.value, type));
         if (sample.time > *seen)
             *seen = sample.time;
     }

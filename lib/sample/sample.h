@@ -78,7 +78,7 @@ struct gt_provenance {
     enum gt_metric_id metric;
     enum gt_exactness exactness;
     char source[128]; /* "/proc/PID/status VmHWM" */
-    char note[200];   /* method, limits, or why it is missing */
+    char note[400];   /* method, limits, or why it is missing */
 };
 
 /* What is known only at the end. Values are those of the whole run: the final counters and peaks. */

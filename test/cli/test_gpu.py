@@ -95,10 +95,16 @@ def test_lost_gpu(track, nvidia):
 
 
 def test_energy_since_the_start(track, nvidia):
-    data = NVIDIA + "frame 0.3\ndevice 0\nenergy 5250000\n"
+    data = NVIDIA + "frame 0.3\ndevice 0\nenergy 5250000\ndevice 1\nenergy 31000\n"
     _, report = track(["sleep", "0.8"], nvidia(data), "--st", "0.1")
     assert report["gpus"][0]["energy"] == pytest.approx(250)
-    assert report["gpus"][1]["energy"] == 0
+    assert report["gpus"][1]["energy"] == pytest.approx(30)
+
+
+def test_power_is_added_up_where_the_counter_stands_still(track, nvidia):
+    _, report = track(["sleep", "0.8"], nvidia(NVIDIA), "--st", "0.1")
+    assert report["gpus"][0]["energy"] == pytest.approx(350.5 * 0.8, rel=0.25)
+    assert report["gpus"][1]["energy"] == pytest.approx(60 * 0.8, rel=0.25)
 
 
 def test_another_brand(track, nvidia):

@@ -70,11 +70,12 @@ static void reads_every_state(void **state)
 static void energy_counts_from_the_first_reading(void **state)
 {
     (void)state;
-    open_with("nvml", BOARD("0", "a") "frame\ndevice 0\nenergy 5000250\n"
-                                      "frame\ndevice 0\nenergy 100\n"
-                                      "frame\ndevice 0\nenergy 1100\n"
-                                      "frame\ndevice 0\nfail nvmlDeviceGetTotalEnergyConsumption 999\n"
-                                      "frame\ndevice 0\nfail -\nenergy 3100\n");
+    open_with("nvml", "device 0\nuuid GPU-a\nenergy 5000000\n"
+                      "frame\ndevice 0\nenergy 5000250\n"
+                      "frame\ndevice 0\nenergy 100\n"
+                      "frame\ndevice 0\nenergy 1100\n"
+                      "frame\ndevice 0\nfail nvmlDeviceGetTotalEnergyConsumption 999\n"
+                      "frame\ndevice 0\nfail -\nenergy 3100\n");
     static const double expected[] = {0, 0.25, 0.25, 1.25, NAN, 3.25}; /* the drop adds nothing */
     for (int i = 0; i < 6; i++) {
         gpu_machine_step(&machine, "nvml", i);
@@ -82,6 +83,92 @@ static void energy_counts_from_the_first_reading(void **state)
         double joules = value(0, GT_GPU_ENERGY);
         assert_true(isnan(expected[i]) ? isnan(joules) : fabs(joules - expected[i]) < 1e-9);
     }
+}
+
+/* A board that tells 300 W for 20 s; its counter goes on by `joules` each second, by `last` in the last one. */
+static int run_counter(double joules, double last)
+{
+    static char data[8192];
+    int warnings = 0;
+    double before = 0, counter = 1e6;
+    snprintf(data, sizeof data, "device 0\nuuid GPU-a\nname Fake\nfield 186 0 300000\nenergy %.0f\n", counter * 1e3);
+    for (int i = 1; i <= 20; i++) {
+        size_t used = strlen(data);
+        counter += i < 20 ? joules : last;
+        snprintf(data + used, sizeof data - used, "frame\ndevice 0\nenergy %.0f\n", counter * 1e3);
+    }
+    open_with("nvml", data);
+    for (int i = 0; i <= 20; i++) {
+        gpu_machine_step(&machine, "nvml", i);
+        warnings += gpu_machine_collect(&machine, 1) == -EIO;
+        double now = value(0, GT_GPU_ENERGY);
+        assert_true(now >= before && now <= 400.0 * i);
+        before = now;
+    }
+    return warnings;
+}
+
+static void said(const char *text)
+{
+    char description[500];
+    machine.type->describe(machine.state, description, sizeof description);
+    if (!strstr(description, text))
+        fail_msg("\"%s\" is not in \"%s\"", text, description);
+}
+
+static void a_counter_is_held_against_power(void **state)
+{
+    (void)state;
+    assert_int_equal(run_counter(290, 290), 0);
+    assert_float_equal(value(0, GT_GPU_ENERGY), 20 * 290, 1e-6);
+    said("counter 5800 J, power added up 6000 J in 20 s: they agree, the counter is used");
+}
+
+static void a_counter_somewhat_apart_is_used_and_that_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(run_counter(172, 172), 0);
+    assert_float_equal(value(0, GT_GPU_ENERGY), 20 * 172, 1e-6);
+    said("they disagree, the counter is used");
+}
+
+static void a_counter_that_stands_still_is_not_used(void **state)
+{
+    (void)state;
+    assert_int_equal(run_counter(0, 0), 1);
+    assert_float_equal(value(0, GT_GPU_ENERGY), 20 * 300, 1e-6);
+    said("they disagree, the power is used");
+}
+
+static void a_counter_in_a_wrong_unit_is_not_used(void **state)
+{
+    (void)state;
+    assert_int_equal(run_counter(300e3, 300e3), 1);
+    assert_float_equal(value(0, GT_GPU_ENERGY), 20 * 300, 1e-6);
+}
+
+static void power_stands_in_where_a_counter_was_set_back(void **state)
+{
+    (void)state;
+    assert_int_equal(run_counter(290, -900e3), 0);
+    assert_float_equal(value(0, GT_GPU_ENERGY), 19 * 290 + 300, 1e-6);
+    said("set back 1 times");
+}
+
+static void the_power_of_the_memory_is_a_part(void **state)
+{
+    (void)state;
+    open_with("nvml", "device 0\nuuid GPU-a\nfield 186 0 400000\nfield 185 2 60000\nenergy 0\n"
+                      "device 1\nuuid GPU-b\nfield 186 0 400000\nfield 186 2 70000\nfield 185 2 60000\nenergy 0\n"
+                      "device 2\nuuid GPU-c\nfield 186 0 400000\nfield 185 2 0\nfield 186 1 0\nenergy 0\n"
+                      "frame\ndevice 2\nenergy 390000\n");
+    gpu_machine_collect(&machine, 1);
+    gpu_machine_step(&machine, "nvml", 1);
+    gpu_machine_collect(&machine, 1);
+    assert_true(value(0, GT_GPU_MEMORY_POWER) == 60 && value(0, GT_GPU_POWER) == 400);
+    assert_true(value(1, GT_GPU_MEMORY_POWER) == 70);
+    assert_true(isnan(value(2, GT_GPU_MEMORY_POWER)));      /* 0 W is no power */
+    assert_float_equal(value(2, GT_GPU_ENERGY), 390, 1e-6); /* no module: its counter is the GPU's */
 }
 
 static void maps_throttle_reasons(void **state)
@@ -346,6 +433,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(reads_every_state),
         TEST(energy_counts_from_the_first_reading),
+        TEST(a_counter_is_held_against_power),
+        TEST(a_counter_somewhat_apart_is_used_and_that_is_said),
+        TEST(a_counter_that_stands_still_is_not_used),
+        TEST(a_counter_in_a_wrong_unit_is_not_used),
+        TEST(power_stands_in_where_a_counter_was_set_back),
+        TEST(the_power_of_the_memory_is_a_part),
         TEST(maps_throttle_reasons),
         TEST(memory_falls_back_and_may_be_missing),
         TEST(utilization_above_100_is_no_reading),
