@@ -2,7 +2,9 @@
  * be told. The four add up to what the device's counter says, at every moment.
  *
  * CPU: between two readings, active energy x CPU time of the job / busy CPU time of the machine, both over the last tenth of a
- * second at least, for the machine counts in clock ticks. Processes that ended count, as the job's CPU time has them.
+ * second at least, for the machine counts in clock ticks. Processes that ended count, as the job's CPU time has them. Where the
+ * frame has packages, each of them so on its own, with the CPU time that was used on it; see collect/placement.h for what is
+ * known of that.
  * DRAM: energy x memory of the job / memory in use on the machine, shared pages counted once.
  * GPU, each on its own: all to the job when no process outside it is on the GPU; else by the processes' shares of SM time. When
  * a user came or went between two readings, the window is divided by the mean of both readings' shares.
@@ -37,7 +39,7 @@ enum gt_energy_part {
 double gt_energy_part(enum gt_energy_device device, enum gt_energy_part part, const double *system, const double *job);
 
 /* How the job's share of a device's energy is told, one clause. */
-const char *gt_energy_method(enum gt_energy_device device);
+const char *gt_energy_method(enum gt_energy_device device, bool by_package);
 
 /* The least stretch of time, in seconds, that the job's share is a mean of; 0: that between two readings, however short. */
 double gt_energy_share_seconds(enum gt_energy_device device);
@@ -52,7 +54,26 @@ struct gt_energy {
 /* What happened up to one moment, in counters since tracking began; NaN: not known. */
 struct gt_cpu_use {
     int64_t at_ns;
-    double busy, job; /* CPU seconds of the machine and of the job */
+    double busy, job; /* CPU seconds of the machine, or of a package, and of the job on it */
+    double bound;     /* those of the job's that are known to be on the package */
+};
+
+/* CPUs that share a counter: a package, or the machine. */
+struct gt_cpu_share {
+    struct gt_energy energy;
+    struct gt_cpu_use anchor[2];  /* where the present and the next stretch for the ratio of CPU times begin */
+    int64_t at_ns;                /* of the last energy reading */
+    double idle_watts;            /* NaN: not seen yet */
+    double joules;                /* the job's, in the last window */
+    double joules_per_cpu_second; /* of the job, in the last window */
+};
+
+/* One package of several. */
+struct gt_package_share {
+    int number; /* physical_package_id */
+    struct gt_cpu_share cpu;
+    double job, bound; /* CPU seconds of the job on it since tracking began, and those that are known to be there */
+    double recent, recent_bound; /* of them, since the last reading */
 };
 
 struct gt_gpu_use; /* of one GPU; private */
@@ -61,12 +82,16 @@ struct gt_attribution {
     enum gt_idle policy;
     int core_count;
     struct gt_energy energy[GT_ENERGY_DEVICES];
-    struct gt_cpu_use anchor[2];      /* where the present and the next stretch for the ratio of CPU times begin */
-    int64_t cpu_at_ns;                /* of the last energy reading */
-    double cpu_idle_watts;            /* NaN: not seen yet */
-    double cpu_joules, memory_joules; /* the job's, in the last window */
-    double joules_per_cpu_second;     /* of the job, in the last window */
-    double memory_ratio;              /* at the last reading, NaN before */
+    int64_t start_ns;
+    struct gt_cpu_share cpu;          /* of the machine; not used where there are packages */
+    struct gt_package_share *package; /* none: the processors count as one */
+    size_t package_count;
+    int64_t placed_ns;                                    /* of the last reading that was placed */
+    double left_on[GT_PACKAGES], left_bound[GT_PACKAGES]; /* of the tree, at the last reading */
+    double placement_error;                               /* joules; NaN: no packages */
+    double cpu_joules, memory_joules;                     /* the job's, in the last window */
+    double joules_per_cpu_second;                         /* of the job, in the last window */
+    double memory_ratio;                                  /* at the last reading, NaN before */
     struct gt_gpu_use *gpu;
     size_t gpu_count;
     double *share_joules; /* of each of the frame's shares, in the last window */
@@ -78,6 +103,9 @@ void gt_attribution_release(struct gt_attribution *attribution);
 
 /* One reading each. A counter that is NaN has no reading: the next covers the gap. */
 void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct gt_cpu_use use);
+/* The same by packages, where the frame has them. `job`: CPU seconds of the job since tracking began. -ENOMEM. */
+int gt_attribute_packages(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
+                          double job);
 void gt_attribute_memory(struct gt_attribution *attribution, double joules, double job_bytes, double used_bytes);
 /* -ENOMEM. */
 int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree);

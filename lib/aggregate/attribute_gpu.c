@@ -27,7 +27,7 @@ static int make_room(struct gt_attribution *attribution, const struct gt_frame *
         attribution->gpu = gpu;
         for (; attribution->gpu_count < frame->device_count; attribution->gpu_count++)
             gpu[attribution->gpu_count] = (struct gt_gpu_use){
-                .at_ns = attribution->anchor[0].at_ns, .ratio = NAN, .idle_watts = NAN};
+                .at_ns = attribution->start_ns, .ratio = NAN, .idle_watts = NAN};
     }
     if (attribution->share_capacity < frame->share_count) {
         double *joules = realloc(attribution->share_joules, frame->share_count * sizeof *joules);

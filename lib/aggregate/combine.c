@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/placement.h"
+
 static const int64_t SYSTEM_INTERVAL_NS = GT_SECOND / 20 - GT_SECOND / 200;
 
 struct gt_process_rate {
@@ -108,11 +110,15 @@ static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sam
     double job[GT_METRIC_COUNT];
     gt_values_clear(job);
     gt_account_totals(&sampler->account, &sampler->tree, job);
-    struct gt_cpu_use use = {frame->monotonic_ns, frame->system[GT_CPU_TIME], job[GT_CPU_TIME]};
+    struct gt_cpu_use use = {frame->monotonic_ns, frame->system[GT_CPU_TIME], job[GT_CPU_TIME], 0};
     double memory = living(sampler) ? sampler->memory.scope[GT_SCOPE_COMBINED].ram : NAN;
-    gt_attribute_cpu(&combine->attribution, frame->system[GT_CPU_ENERGY], use);
+    int status = 0;
+    if (frame->package_count)
+        status = gt_attribute_packages(&combine->attribution, frame, &sampler->tree, job[GT_CPU_TIME]);
+    else
+        gt_attribute_cpu(&combine->attribution, frame->system[GT_CPU_ENERGY], use);
     gt_attribute_memory(&combine->attribution, frame->system[GT_DRAM_ENERGY], memory, frame->system[GT_RAM]);
-    return gt_attribute_gpus(&combine->attribution, frame, &sampler->tree);
+    return status < 0 ? status : gt_attribute_gpus(&combine->attribution, frame, &sampler->tree);
 }
 
 static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct gt_process *process)
@@ -138,6 +144,38 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
 static double own_seconds(const struct gt_process *process)
 {
     return process->value[GT_CPU_TIME] - process->ledger.base[0];
+}
+
+/* The part of the job's CPU energy in the last window that a process drew, by where it used its CPU time. */
+static double weight_by_package(const struct gt_attribution *attribution, const struct gt_process *process)
+{
+    double joules = 0;
+    for (size_t i = 0; process->placement && i < attribution->package_count; i++) {
+        const struct gt_package_share *package = &attribution->package[i];
+        if (package->recent > 0)
+            joules += package->cpu.joules * process->placement->recent[i] / package->recent;
+    }
+    return joules;
+}
+
+/* The same as below where the processors do not count as one. */
+static void divide_package_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    const struct gt_attribution *attribution = &combine->attribution;
+    double whole = 0, sum = 0;
+    combine->cpu_joules += attribution->cpu_joules;
+    for (size_t i = 0; i < attribution->package_count; i++)
+        whole += attribution->package[i].recent > 0 ? attribution->package[i].cpu.joules : 0;
+    for (size_t i = 0; i < sampler->tree.count; i++)
+        sum += weight_by_package(attribution, sampler->tree.process[i]);
+    whole = fmax(whole, sum);
+    for (size_t i = 0; i < sampler->tree.count && sum > 0; i++) {
+        struct gt_process_rate *rate = rate_of(combine, sampler->tree.process[i]);
+        if (rate)
+            rate->energy[GT_ENERGY_CPU] += combine->cpu_joules *
+                                           weight_by_package(attribution, sampler->tree.process[i]) / whole;
+    }
+    combine->cpu_joules = whole > 0 ? 0 : combine->cpu_joules;
 }
 
 /* The job's CPU energy by the CPU time of its processes. What those used that have ended since is nobody's here. */
@@ -182,7 +220,10 @@ static void divide_memory_energy(struct gt_combiner *combine, const struct gt_sa
 static void keep_process_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     const struct gt_attribution *attribution = &combine->attribution;
-    divide_cpu_energy(combine, sampler);
+    if (attribution->package_count)
+        divide_package_energy(combine, sampler);
+    else
+        divide_cpu_energy(combine, sampler);
     divide_memory_energy(combine, sampler);
     for (size_t k = 0; k < sampler->frame.share_count; k++) {
         const struct gt_process *process = gt_tree_find(&sampler->tree, sampler->frame.share[k].pid);

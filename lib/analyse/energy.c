@@ -71,7 +71,7 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
                                                                  : "measured"),
                   is_estimated(figures, device) ? 0 : GT_ONLY_DATA);
     gt_report_number(line, "refresh", "Counter refresh", source->refresh > 0 ? source->refresh : NAN, "seconds");
-    gt_report_text(line, "method", "Share of this tree", is_known ? gt_energy_method(device) : NULL);
+    gt_report_text(line, "method", "Share of this tree", is_known ? gt_energy_method(device, false) : NULL);
     if (!is_measured)
         gt_node_flags(line, GT_ONLY_DATA);
     return is_known ? value_of(figures, device, GT_ENERGY_JOB) : NAN;

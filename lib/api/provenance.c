@@ -54,9 +54,9 @@ static const char *energy_note(enum gt_scope scope, enum gt_metric_id metric)
 {
     bool is_share = scope == GT_SCOPE_COMBINED;
     switch (metric) {
-    case GT_CPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_CPU) : NULL;
-    case GT_DRAM_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_DRAM) : NULL;
-    case GT_GPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_GPU) : NULL;
+    case GT_CPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_CPU, false) : NULL;
+    case GT_DRAM_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_DRAM, false) : NULL;
+    case GT_GPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_GPU, false) : NULL;
     case GT_ENERGY: return "sum of the shares of the devices that were measured";
     case GT_CPU_ENERGY_OTHER: return "the rest of the active energy";
     case GT_DRAM_ENERGY_OTHER: return "the rest of the memory in use";

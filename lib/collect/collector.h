@@ -40,6 +40,7 @@ struct gt_process {
     double reaped[GT_METRIC_COUNT]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
     struct gt_ledger ledger;        /* kept by sample/account.c */
     struct gt_process_files *files; /* private to collect/process.c */
+    struct gt_placement *placement; /* see collect/placement.h; NULL: not asked */
 };
 
 /* One GPU. The first part is constant while the collector is open. */
@@ -63,6 +64,14 @@ struct gt_share {
     double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
 };
 
+/* One processor package of several, each with energy counters of its own; see collect/package.h. */
+enum { GT_PACKAGES = 32 };
+struct gt_package {
+    int number;                    /* physical_package_id */
+    int cpus;                      /* online */
+    double value[GT_METRIC_COUNT]; /* CPU_TIME, used on its CPUs since opening; CPU_ENERGY, DRAM_ENERGY, ... */
+};
+
 struct gt_collector_type;
 
 struct gt_frame {
@@ -77,6 +86,11 @@ struct gt_frame {
     size_t device_count;
     struct gt_share *share;
     size_t share_count, share_capacity;
+    struct gt_package *package; /* none: the processors count as one */
+    size_t package_count;
+    signed char *package_of_cpu; /* index into `package` of each CPU seen so far, else -1 */
+    size_t cpu_capacity;
+    char why_no_packages[80]; /* where there seem to be several, one clause */
     /* Which collector a figure of the machine comes from, where several could give it: set while opening. */
     const struct gt_collector_type *owner[GT_METRIC_COUNT];
 };

@@ -9,13 +9,15 @@
 #include <unistd.h>
 
 #include "collect/availability.h"
+#include "collect/cpu_stat.h"
 
 /* The kernel counts CPU time of the machine in clock ticks: faster readings would tell nothing new, and cost a third of a fast
  * sample. */
 static const int64_t PERIOD_NS = GT_SECOND / 50 - GT_SECOND / 500;
 
 struct state {
-    int meminfo, stat;
+    int meminfo;
+    struct gt_cpu_stat stat;
     double cpu_at_open;
     int64_t read_ns; /* last reading; 0: none */
     double last[GT_METRIC_COUNT];
@@ -46,40 +48,19 @@ static void read_memory(struct state *state)
     state->last[GT_SWAP] = meminfo_bytes(text, "SwapTotal") - meminfo_bytes(text, "SwapFree");
 }
 
-/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guest time is part of user and nice. Seconds. */
-static double busy_time(int fd)
-{
-    enum { USER, NICE, SYSTEM, IDLE, WAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
-    char text[256];
-    if (fd < 0 || gt_root_reread(fd, text, sizeof text) <= 0 || strncmp(text, "cpu ", 4) != 0)
-        return NAN;
-    unsigned long long field[FIELDS] = {0};
-    int count = 0;
-    for (char *at = text + 4, *end; count < FIELDS; at = end, count++) {
-        field[count] = strtoull(at, &end, 10);
-        if (end == at)
-            break;
-    }
-    if (count <= IDLE)
-        return NAN;
-    unsigned long long busy = field[USER] + field[NICE] + field[SYSTEM] + field[IRQ] + field[SOFTIRQ] + field[STEAL];
-    return (double)busy / (double)sysconf(_SC_CLK_TCK);
-}
-
 static void host_close(void *opaque)
 {
     struct state *state = opaque;
     if (state && state->meminfo >= 0)
         close(state->meminfo);
-    if (state && state->stat >= 0)
-        close(state->stat);
+    if (state)
+        gt_cpu_stat_close(&state->stat);
     free(state);
 }
 
 static int host_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                      struct gt_availability *availability, struct gt_error *error)
 {
-    (void)frame;
     *ret = NULL;
     *availability = (struct gt_availability){.source = "/proc/meminfo, /proc/stat"};
     struct state *state = malloc(sizeof *state);
@@ -88,9 +69,12 @@ static int host_open(void **ret, const struct gt_collect_options *options, struc
     state->read_ns = 0;
     gt_values_clear(state->last);
     state->meminfo = gt_root_open_file(options->root, "proc/meminfo");
-    state->stat = gt_root_open_file(options->root, "proc/stat");
-    state->cpu_at_open = busy_time(state->stat);
-    if (state->meminfo < 0 && state->stat < 0) {
+    if (gt_cpu_stat_open(&state->stat, options->root, frame) < 0) {
+        host_close(state);
+        return gt_error_system(error, ENOMEM, "host collector");
+    }
+    state->cpu_at_open = gt_cpu_stat_read(&state->stat, frame);
+    if (state->meminfo < 0 && state->stat.fd < 0) {
         bool is_denied = state->meminfo == -EACCES;
         host_close(state);
         return gt_unavailable(availability, is_denied ? GT_DENIED : GT_ABSENT, NULL, "/proc/meminfo %s",
@@ -107,8 +91,9 @@ static int host_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
     if (!state->read_ns || frame->monotonic_ns - state->read_ns >= PERIOD_NS) {
         state->read_ns = frame->monotonic_ns;
         read_memory(state);
-        state->last[GT_CPU_TIME] = busy_time(state->stat) - state->cpu_at_open;
+        state->last[GT_CPU_TIME] = gt_cpu_stat_read(&state->stat, frame) - state->cpu_at_open;
     }
+    gt_cpu_stat_show(&state->stat, frame);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         frame->system[metrics[i]] = state->last[metrics[i]];
     return 0;

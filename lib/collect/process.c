@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/placement.h"
+
 struct gt_process_files {
     int root;      /* borrowed, of the machine */
     int directory; /* /proc/PID; negative when descriptors are short: files are then found by number */
@@ -197,6 +199,7 @@ void gt_process_close(struct gt_process *process)
         close_kept(process->files->task);
         close_kept(process->files->children);
     }
+    gt_placement_free(process->placement);
     free(process->files);
     free(process);
 }

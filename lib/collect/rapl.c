@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "collect/availability.h"
+#include "collect/package.h"
 
 const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS] = {
     [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
@@ -30,6 +31,8 @@ struct state {
     struct gt_rapl_zones zones;
     int from[GT_RAPL_DOMAINS];       /* the source of the figure; -1: none has moved yet */
     double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the figure does not step back */
+    double package_carried[GT_RAPL_DOMAINS][GT_PACKAGES];
+    int package_count, package[GT_PACKAGES]; /* as found; the frame may have given them up */
     const struct gt_clock *clock;
     int64_t open_ns;
     bool is_judged, is_compared, is_platform_wrong;
@@ -108,6 +111,18 @@ static int explain_none(const struct gt_rapl_zones *zones, struct gt_availabilit
     return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
 }
 
+/* With one package there is nothing to tell apart. */
+static int find_packages(struct state *state, struct gt_frame *frame)
+{
+    state->package_count = gt_rapl_packages(&state->zones, state->package);
+    if (state->package_count > 1)
+        return gt_packages_declare(frame, state->package, state->package_count);
+    if (state->package_count < 0)
+        gt_packages_forget(frame, state->package_count == -E2BIG ? "there are more packages than can be told apart"
+                                                                 : "an energy counter does not tell its package");
+    return 0;
+}
+
 static int rapl_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                      struct gt_availability *availability, struct gt_error *error)
 {
@@ -135,15 +150,25 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
         rapl_close(state);
         return 0;
     }
+    if (frame->owner[GT_CPU_ENERGY] == &gt_collector_rapl && find_packages(state, frame) < 0) {
+        rapl_close(state);
+        return gt_error_system(error, ENOMEM, "rapl collector");
+    }
     *ret = state;
     return 0;
 }
 
 static void change_source(struct state *state, int domain, int interface)
 {
-    double ahead = gt_rapl_total(&state->zones, state->from[domain], domain) -
-                   gt_rapl_total(&state->zones, interface, domain);
+    const struct gt_rapl_zones *zones = &state->zones;
+    int from = state->from[domain];
+    double ahead = gt_rapl_total(zones, from, domain) - gt_rapl_total(zones, interface, domain);
     state->carried[domain] += fmax(ahead, 0);
+    for (int i = 0; i < state->package_count; i++) {
+        ahead = gt_rapl_package_total(zones, from, domain, state->package[i]) -
+                gt_rapl_package_total(zones, interface, domain, state->package[i]);
+        state->package_carried[domain][i] += fmax(ahead, 0);
+    }
     state->from[domain] = interface;
 }
 
@@ -182,6 +207,15 @@ static double figure(struct state *state, int domain)
     return gt_rapl_total(&state->zones, state->from[domain], domain) + state->carried[domain];
 }
 
+/* The packages' parts of a figure of the machine. */
+static void show_packages(const struct state *state, int domain, struct gt_frame *frame)
+{
+    for (size_t i = 0; i < frame->package_count; i++)
+        frame->package[i].value[gt_rapl_metrics[domain]] = gt_rapl_package_total(&state->zones, state->from[domain],
+                                                                                 domain, state->package[i]) +
+                                                           state->package_carried[domain][i];
+}
+
 static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
 {
     (void)error;
@@ -189,8 +223,11 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
     int64_t now = gt_clock_monotonic(state->clock), age = now - state->open_ns;
     gt_rapl_read(&state->zones, now);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (frame->owner[gt_rapl_metrics[domain]] == &gt_collector_rapl)
+        if (frame->owner[gt_rapl_metrics[domain]] == &gt_collector_rapl) {
             frame->system[gt_rapl_metrics[domain]] = figure(state, domain);
+            if (!isnan(frame->system[gt_rapl_metrics[domain]]))
+                show_packages(state, domain, frame);
+        }
     if (!state->is_judged && age >= DEAD_NS) {
         gt_rapl_drop_dead(&state->zones);
         state->is_judged = true;

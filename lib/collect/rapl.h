@@ -29,7 +29,7 @@ struct gt_rapl_zone {
     int64_t last_ns;
     bool is_begun;  /* there was a reading */
     double joules;  /* since the first reading */
-    int package;    /* number in "package-0-die-1", else -1 */
+    int package;    /* physical_package_id, -1: of none, or not known */
     int mirror;     /* zone of which this one is a copy as far as was seen, else -1 */
     bool is_unread; /* the last reading failed */
     uint32_t wraps, resets;
@@ -53,6 +53,11 @@ void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns);
 /* Joules of a domain since the first reading, as one interface has them; NaN without, when one of its zones has no reading, or
  * while one has not moved yet: a counter that stands still measures nothing. */
 double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
+/* The same of one package. */
+double gt_rapl_package_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
+                             enum gt_rapl_domain domain, int package);
+/* The packages that have counters, where there are several; how many, 0 or 1 where not. -ENOENT: one does not tell whose it is; -E2BIG. */
+int gt_rapl_packages(const struct gt_rapl_zones *zones, int numbers[GT_PACKAGES]);
 /* Look for dies that show one and the same counter, after the first reading. */
 void gt_rapl_find_mirrors(struct gt_rapl_zones *zones);
 

@@ -11,6 +11,8 @@ const double gt_rapl_most_watts = 2000;
 /* Two counters that are one differ by what was drawn between reading the one and the other. */
 static const double SAME_JOULES = 1;
 
+enum { ANY_PACKAGE = -1 };
+
 struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
                                  enum gt_rapl_domain domain, const char *name)
 {
@@ -19,8 +21,8 @@ struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_inter
     struct gt_rapl_zone *zone = &zones->zone[zones->count++];
     *zone = (struct gt_rapl_zone){.interface = interface, .domain = domain, .fd = -ENOENT, .package = -1, .mirror = -1};
     snprintf(zone->name, sizeof zone->name, "%s", name);
-    int package, die;
-    if (sscanf(name, "package-%d-die-%d", &package, &die) == 2)
+    int package;
+    if (sscanf(name, "package-%d", &package) == 1)
         zone->package = package;
     return zone;
 }
@@ -149,16 +151,58 @@ void gt_rapl_close(struct gt_rapl_zones *zones)
     zones->count = 0;
 }
 
-double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
+static double total_of(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain,
+                       int package)
 {
     double total = NAN;
     for (int i = 0; i < zones->count; i++) {
         const struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->interface != interface || zone->domain != domain)
+        bool is_elsewhere = package != ANY_PACKAGE && zone->package != package;
+        if (zone->interface != interface || zone->domain != domain || is_elsewhere)
             continue;
         if (zone->is_unread || (zone->mirror < 0 && !is_moving(zones, zone)))
             return NAN;
         total = (isnan(total) ? 0 : total) + (zone->mirror < 0 ? zone->joules : 0);
     }
     return total;
+}
+
+double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
+{
+    return total_of(zones, interface, domain, ANY_PACKAGE);
+}
+
+double gt_rapl_package_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
+                             enum gt_rapl_domain domain, int package)
+{
+    return total_of(zones, interface, domain, package);
+}
+
+static bool has_several(const struct gt_rapl_zones *zones)
+{
+    int count[GT_RAPL_INTERFACES] = {0};
+    bool any = false;
+    for (int i = 0; i < zones->count; i++)
+        if (zones->zone[i].domain == GT_RAPL_PACKAGE && zones->zone[i].fd >= 0)
+            any |= ++count[zones->zone[i].interface] > 1;
+    return any;
+}
+
+int gt_rapl_packages(const struct gt_rapl_zones *zones, int numbers[GT_PACKAGES])
+{
+    int count = 0, relevant = has_several(zones) ? zones->count : 0;
+    for (int i = 0; i < relevant; i++) {
+        const struct gt_rapl_zone *zone = &zones->zone[i];
+        bool is_known = zone->domain != GT_RAPL_PACKAGE || zone->fd < 0;
+        if (!is_known && zone->package < 0)
+            return -ENOENT;
+        for (int k = 0; k < count && !is_known; k++)
+            is_known = numbers[k] == zone->package;
+        if (is_known)
+            continue;
+        if (count == GT_PACKAGES)
+            return -E2BIG;
+        numbers[count++] = zone->package;
+    }
+    return count;
 }

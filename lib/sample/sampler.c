@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/package.h"
 #include "collect/process.h"
 
 static int open_source(struct gt_sampler *sampler, const struct gt_collector_type *type,
@@ -110,6 +111,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->source);
     free(sampler->frame.device);
     free(sampler->frame.share);
+    gt_packages_release(&sampler->frame);
     gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
     gt_follow_close(&sampler->follow);
@@ -180,6 +182,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     gt_values_clear(frame->job);
     for (size_t i = 0; i < frame->device_count; i++)
         gt_values_clear(frame->device[i].value);
+    gt_packages_clear(frame);
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     frame->real_ns = gt_clock_real(&sampler->clock);
     for (size_t i = 0; i < sampler->source_count; i++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/placement.h"
 #include "collect/process.h"
 
 static size_t slot_of(const struct gt_tree *tree, pid_t pid)
@@ -184,14 +185,24 @@ int gt_tree_discover(struct gt_tree *tree, bool thorough, int64_t now_ns)
     return status;
 }
 
+static void keep_split(struct gt_tree *tree, const struct gt_placement *placement)
+{
+    for (int i = 0; placement && placement->is_known && i < GT_PACKAGES; i++) {
+        tree->left_on[i] += placement->split[i];
+        tree->left_bound[i] += placement->bound_split[i];
+    }
+}
+
 void gt_tree_drop_gone(struct gt_tree *tree)
 {
     size_t kept = 0;
     for (size_t i = 0; i < tree->count; i++) {
-        if (tree->process[i]->is_gone)
-            gt_process_close(tree->process[i]);
-        else
+        if (!tree->process[i]->is_gone) {
             tree->process[kept++] = tree->process[i];
+            continue;
+        }
+        keep_split(tree, tree->process[i]->placement);
+        gt_process_close(tree->process[i]);
     }
     if (kept != tree->count) {
         tree->count = kept;

@@ -22,6 +22,8 @@ struct gt_tree {
     bool has_children_files;
     bool follows_session; /* the main process leads a session: its processes belong to the job */
     int64_t searched_ns;  /* last search through all processes */
+    /* How the processes that were dropped so far had divided a CPU second over packages: sums, and the bound part. */
+    double left_on[GT_PACKAGES], left_bound[GT_PACKAGES];
 };
 
 /* -ESRCH, -EACCES: the main process cannot be followed. */

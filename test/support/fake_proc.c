@@ -29,6 +29,23 @@ void fake_proc_create(char folder[64], struct gt_root *root)
         abort();
 }
 
+static void write_thread(const char *folder, const struct fake_process *p)
+{
+    char directory[160], text[512];
+    snprintf(directory, sizeof directory, "%s/proc/%d/task", folder, (int)p->pid);
+    mkdir(directory, 0755);
+    snprintf(directory, sizeof directory, "%s/proc/%d/task/%d", folder, (int)p->pid, (int)p->pid);
+    mkdir(directory, 0755);
+    snprintf(
+        text, sizeof text,
+        "%d (a (b) c) S 1 1 1 0 -1 4194560 0 0 0 0 %lu 0 0 0 20 0 1 0 %llu 100000 100 184 1 1 0 0 0 0 0 0 0 0 0 0 17 "
+        "%d 0 0 0 0 0\n",
+        (int)p->pid, p->cpu_ticks, p->start, p->cpu);
+    write_text(directory, "stat", text);
+    snprintf(text, sizeof text, "Name:\tjob\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\n", p->allowed);
+    write_text(directory, "status", text);
+}
+
 void fake_proc_write(const char *folder, const struct fake_process *p)
 {
     char directory[128], text[1024];
@@ -48,6 +65,8 @@ void fake_proc_write(const char *folder, const struct fake_process *p)
              "nonvoluntary_ctxt_switches:\t3\n",
              p->peak_kib, p->swap_kib, p->threads ? p->threads : 1);
     write_text(directory, "status", text);
+    if (p->allowed)
+        write_thread(folder, p);
     if (p->denied)
         return;
     snprintf(text, sizeof text,
@@ -62,6 +81,14 @@ void fake_proc_remove(const char *folder, pid_t pid)
 {
     static const char *const names[] = {"stat", "statm", "status", "io"};
     char path[192];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/proc/%d/task/%d/%s", folder, (int)pid, (int)pid, i ? "stat" : "status");
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/proc/%d/task/%d", folder, (int)pid, (int)pid);
+    rmdir(path);
+    snprintf(path, sizeof path, "%s/proc/%d/task", folder, (int)pid);
+    rmdir(path);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/proc/%d/%s", folder, (int)pid, names[i]);
         if (truncate(path, 0) == 0)

@@ -14,7 +14,9 @@ struct fake_process {
     unsigned long cpu_ticks, reaped_cpu_ticks, minor_faults, reaped_minor_faults;
     unsigned long resident_pages, peak_kib, swap_kib, threads;
     unsigned long long read_bytes, written_bytes;
-    int denied; /* no io file */
+    int denied;          /* no io file */
+    int cpu;             /* where its only thread last ran */
+    const char *allowed; /* "0-3": where it may run; NULL: it has no folder of threads */
 };
 
 /* `folder` receives the path (64 bytes). Its /proc has no children files, so trees are found by search. */

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "collect/package.h"
+
 static int64_t real(void *context)
 {
     return ((struct gpu_machine *)context)->real_ns;
@@ -51,6 +53,7 @@ void gpu_machine_end(struct gpu_machine *machine)
         machine->type->close(machine->state);
     free(machine->frame.device);
     free(machine->frame.share);
+    gt_packages_release(&machine->frame);
     gt_root_close(&machine->root);
     assert_int_equal(nftw(machine->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }

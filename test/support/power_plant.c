@@ -7,12 +7,17 @@
 #include "base/buffer.h"
 #include "support/fake_proc.h"
 
-static const double SLOT = 0.1, TICK = 0.01;                                               /* seconds */
-static const double CPU_IDLE = 40, CPU_CORE = 3, DRAM = 12, GPU_IDLE = 50, GPU_FULL = 250; /* watts */
-static const double PACKAGE[2] = {0.6, 0.4};
+static const double SLOT = 0.1, TICK = 0.01;                  /* seconds */
+static const double DRAM = 12, GPU_IDLE = 50, GPU_FULL = 250; /* watts */
+static const double UNTOLD[2] = {0.6, 0.4};                   /* of what the processors draw together */
+/* Watts of each package; the first are those of the processors that count as one. */
+static const double CPU_IDLE[4] = {40, 25, 20, 10}, CPU_CORE[4] = {3, 4.5, 2, 6};
 static const unsigned long long RANGE = 262143328; /* microjoules: 262 J, about three seconds */
 static const unsigned long RESIDENT_PAGES = 10000;
 static const int QUIET = 20; /* slots in which nothing runs */
+
+static enum plant_layout layout;
+static int packages; /* that are told apart; 1: none */
 
 /* ---- the script ---- */
 
@@ -37,6 +42,20 @@ static unsigned load(int process, int slot)
     return slot < QUIET || slot >= end_slot(process) ? 0 : (mixed >> 16) % 6;
 }
 
+static bool is_bound(int process)
+{
+    return layout == PLANT_APART || process % 3 == 0;
+}
+
+/* The package on which a process is in a slot. */
+static int place_of(int process, int slot)
+{
+    if (layout == PLANT_APART)
+        return process < PLANT_JOB ? 0 : 1 + process % (packages - 1);
+    bool moves = layout == PLANT_MIGRATING && process % 3 == 1;
+    return (process / 3 + (moves ? (slot + 7 * process) / 37 : 0)) % packages;
+}
+
 /* Boards 0 to 3 belong to the job alone, 4 and 5 are shared, 6 is a stranger's, 7 is idle. On board 5 the job's process ends. */
 static const struct user {
     int board, process;
@@ -59,11 +78,11 @@ struct share {
     double total, job, other, idle;
 };
 
-static double ticks_of(int first, int count, int slot)
+static double ticks_of(int first, int count, int package, int slot)
 {
     double ticks = 0;
     for (int process = first; process < first + count; process++)
-        ticks += load(process, slot);
+        ticks += place_of(process, slot) == package ? load(process, slot) : 0;
     return ticks;
 }
 
@@ -82,10 +101,19 @@ static struct share divide(enum gt_idle policy, double idle, double active, doub
 }
 
 /* Watts in a slot. */
-static struct share cpu_in(enum gt_idle policy, int slot)
+static struct share package_in(enum gt_idle policy, int package, int slot)
 {
-    double job = ticks_of(0, PLANT_JOB, slot), busy = ticks_of(0, PLANT_PROCESSES, slot);
-    return divide(policy, CPU_IDLE, CPU_CORE * busy * TICK / SLOT, busy > 0 ? job / busy : 0, busy > 0, true);
+    double job = ticks_of(0, PLANT_JOB, package, slot), busy = ticks_of(0, PLANT_PROCESSES, package, slot);
+    return divide(policy, CPU_IDLE[package], CPU_CORE[package] * busy * TICK / SLOT, busy > 0 ? job / busy : 0,
+                  busy > 0, true);
+}
+
+static void add_share(struct share *sum, struct share part)
+{
+    sum->total += part.total;
+    sum->job += part.job;
+    sum->other += part.other;
+    sum->idle += part.idle;
 }
 
 static struct share dram_in(int slot)
@@ -111,17 +139,12 @@ static struct share gpu_in(enum gt_idle policy, int board, int slot)
 static struct share watts(enum gt_energy_device device, enum gt_idle policy, int slot)
 {
     struct share sum = {0};
-    if (device == GT_ENERGY_CPU)
-        return cpu_in(policy, slot);
     if (device == GT_ENERGY_DRAM)
         return dram_in(slot);
-    for (int board = 0; board < PLANT_GPUS; board++) {
-        struct share share = gpu_in(policy, board, slot);
-        sum.total += share.total;
-        sum.job += share.job;
-        sum.other += share.other;
-        sum.idle += share.idle;
-    }
+    for (int package = 0; package < packages && device == GT_ENERGY_CPU; package++)
+        add_share(&sum, package_in(policy, package, slot));
+    for (int board = 0; board < PLANT_GPUS && device == GT_ENERGY_GPU; board++)
+        add_share(&sum, gpu_in(policy, board, slot));
     return sum;
 }
 
@@ -131,17 +154,27 @@ static double part_of(int slot, double second)
     return fmin(SLOT, fmax(0, second - slot * SLOT));
 }
 
+static void add_slot(struct gt_energy *energy, struct share share, double seconds)
+{
+    energy->total += share.total * seconds;
+    energy->job += share.job * seconds;
+    energy->other += share.other * seconds;
+    energy->idle += share.idle * seconds;
+}
+
 struct gt_energy plant_truth(enum gt_energy_device device, enum gt_idle policy, double second)
 {
     struct gt_energy energy = {.is_measured = true};
-    for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++) {
-        struct share share = watts(device, policy, slot);
-        double part = part_of(slot, second);
-        energy.total += share.total * part;
-        energy.job += share.job * part;
-        energy.other += share.other * part;
-        energy.idle += share.idle * part;
-    }
+    for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++)
+        add_slot(&energy, watts(device, policy, slot), part_of(slot, second));
+    return energy;
+}
+
+struct gt_energy plant_package_truth(int package, enum gt_idle policy, double second)
+{
+    struct gt_energy energy = {.is_measured = true};
+    for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++)
+        add_slot(&energy, package_in(policy, package, slot), part_of(slot, second));
     return energy;
 }
 
@@ -149,9 +182,11 @@ double plant_truth_of(int process, double second)
 {
     double joules = 0;
     for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++) {
-        double busy = ticks_of(0, PLANT_PROCESSES, slot);
+        int package = place_of(process, slot);
+        double busy = ticks_of(0, PLANT_PROCESSES, package, slot);
         if (busy > 0)
-            joules += cpu_in(GT_IDLE_SHARE, slot).total * part_of(slot, second) * load(process, slot) / busy;
+            joules += package_in(GT_IDLE_SHARE, package, slot).total * part_of(slot, second) * load(process, slot) /
+                      busy;
     }
     return joules;
 }
@@ -179,14 +214,57 @@ static void write_zone(struct power_plant *plant, const char *zone, const char *
     gpu_machine_file(&plant->machine, path, "%llu\n", RANGE);
 }
 
+static double package_joules(const struct power_plant *plant, int package)
+{
+    if (layout == PLANT_UNTOLD)
+        return UNTOLD[package] * plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, plant->second).total;
+    return plant_package_truth(package, GT_IDLE_SHARE, plant->second).total;
+}
+
 static void write_counters(struct power_plant *plant)
 {
-    double cpu = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, plant->second).total;
+    int count = layout == PLANT_UNTOLD ? 2 : packages;
     double dram = plant_truth(GT_ENERGY_DRAM, GT_IDLE_SHARE, plant->second).total;
-    write_zone(plant, "intel-rapl:0", "package-0", cpu * PACKAGE[0]);
-    write_zone(plant, "intel-rapl:1", "package-1", cpu * PACKAGE[1]);
-    write_zone(plant, "intel-rapl:0:0", "dram", dram / 2);
-    write_zone(plant, "intel-rapl:1:0", "dram", dram / 2);
+    for (int package = 0; package < count; package++) {
+        char zone[32], name[32];
+        snprintf(zone, sizeof zone, "intel-rapl:%d", package);
+        snprintf(name, sizeof name, "package-%d", package);
+        write_zone(plant, zone, name, package_joules(plant, package));
+        snprintf(zone, sizeof zone, "intel-rapl:%d:0", package);
+        write_zone(plant, zone, "dram", dram / count);
+    }
+}
+
+/* The first and the last CPU of a package have all of its busy time between them; CPUs are numbered around the packages. */
+static int cpu_of(int package, bool is_last)
+{
+    return is_last ? PLANT_CORES - packages + package : package;
+}
+
+static void write_topology(struct power_plant *plant)
+{
+    for (int cpu = 0; cpu < PLANT_CORES && layout != PLANT_UNTOLD; cpu++) {
+        char path[96];
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
+        gpu_machine_file(&plant->machine, path, "%d\n", cpu % packages);
+    }
+}
+
+static void write_stat(struct power_plant *plant)
+{
+    struct gt_buffer text = {0};
+    gt_buffer_printf(&text, "cpu  %llu 0 0 %llu 0 0 0 0 0 0\n", plant->busy_ticks,
+                     (unsigned long long)plant->second * PLANT_CORES * 100 - plant->busy_ticks);
+    for (int cpu = 0; cpu < PLANT_CORES && layout != PLANT_UNTOLD; cpu++) {
+        unsigned long long ticks = plant->package_ticks[cpu % packages];
+        unsigned long long part = cpu == cpu_of(cpu % packages, false)  ? ticks / 3
+                                  : cpu == cpu_of(cpu % packages, true) ? ticks - ticks / 3
+                                                                        : 0;
+        gt_buffer_printf(&text, "cpu%d 0 0 %llu %d 0 0 0 0 0 0\n", cpu, part, plant->second * 100);
+    }
+    gt_buffer_printf(&text, "intr 12345 0 0\n");
+    gpu_machine_file(&plant->machine, "proc/stat", "%s", text.data);
+    gt_buffer_release(&text);
 }
 
 /* Who has ended is waited for by the main process, which then has its CPU time. */
@@ -198,9 +276,23 @@ static unsigned long reaped_ticks(const struct power_plant *plant)
     return ticks;
 }
 
+static const char *allowed_of(int process, char text[16])
+{
+    if (layout == PLANT_UNTOLD)
+        return NULL;
+    int package = place_of(process, 0);
+    if (is_bound(process))
+        snprintf(text, 16, "%d,%d", cpu_of(package, false), cpu_of(package, true));
+    else
+        snprintf(text, 16, "0-%d", PLANT_CORES - 1);
+    return text;
+}
+
 static void write_process(struct power_plant *plant, int process)
 {
     pid_t pid = PLANT_FIRST + process;
+    char allowed[16];
+    int last_slot = plant->second ? plant->second * 10 - 1 : 0;
     if (!plant_lives(process, plant->second)) {
         fake_proc_remove(plant->machine.path, pid);
         return;
@@ -212,6 +304,8 @@ static void write_process(struct power_plant *plant, int process)
                                              .cpu_ticks = plant->ticks[process],
                                              .reaped_cpu_ticks = process == 0 ? reaped_ticks(plant) : 0,
                                              .resident_pages = RESIDENT_PAGES,
+                                             .cpu = cpu_of(place_of(process, last_slot), process % 2),
+                                             .allowed = allowed_of(process, allowed),
                                          });
 }
 
@@ -220,8 +314,7 @@ static void write_files(struct power_plant *plant)
     double used = 2.0 * PLANT_PROCESSES * RESIDENT_PAGES * 4;
     for (int process = 0; process < PLANT_PROCESSES; process++)
         write_process(plant, process);
-    gpu_machine_file(&plant->machine, "proc/stat", "cpu  %llu 0 0 %llu 0 0 0 0 0 0\n", plant->busy_ticks,
-                     (unsigned long long)plant->second * PLANT_CORES * 100 - plant->busy_ticks);
+    write_stat(plant);
     gpu_machine_file(&plant->machine, "proc/meminfo",
                      "MemTotal: %.0f kB\nMemFree: %.0f kB\nBuffers: 0 kB\nCached: 0 kB\nSReclaimable: 0 kB\n"
                      "SwapTotal: 0 kB\nSwapFree: 0 kB\n",
@@ -277,10 +370,18 @@ static void write_script(struct power_plant *plant)
 
 void plant_begin(struct power_plant *plant)
 {
+    plant_begin_with(plant, PLANT_UNTOLD, 1);
+}
+
+void plant_begin_with(struct power_plant *plant, enum plant_layout how, int count)
+{
+    layout = how;
+    packages = count;
     *plant = (struct power_plant){0};
     gpu_machine_begin(&plant->machine);
     gpu_machine_initial_namespace(&plant->machine);
     write_script(plant);
+    write_topology(plant);
     write_files(plant);
 }
 
@@ -290,6 +391,7 @@ void plant_step(struct power_plant *plant)
         for (int process = 0; process < PLANT_PROCESSES; process++) {
             plant->ticks[process] += load(process, slot);
             plant->busy_ticks += load(process, slot);
+            plant->package_ticks[place_of(process, slot)] += load(process, slot);
         }
     plant->second++;
     plant->machine.real_ns += GT_SECOND;

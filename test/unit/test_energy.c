@@ -34,13 +34,13 @@ static void take_sample(void)
                      0);
 }
 
-static void begin_run(enum gt_idle policy)
+static void begin_run(enum gt_idle policy, enum plant_layout layout, int packages)
 {
     static const struct gt_machine machine = {
         .energy_source = {
             [GT_ENERGY_CPU] = {"RAPL", 0.001}, [GT_ENERGY_DRAM] = {"RAPL", 0.001}, [GT_ENERGY_GPU] = {"NVML", 0.1}}};
     struct gt_error error = {0};
-    plant_begin(&run.plant);
+    plant_begin_with(&run.plant, layout, packages);
     struct gt_sampler_options options = {.pid = PLANT_FIRST,
                                          .machine_root = run.plant.machine.path,
                                          .clock = &run.plant.machine.clock,
@@ -100,7 +100,7 @@ static void under_every_policy_the_sums_equal_the_truth(void **state)
 {
     (void)state;
     for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
-        begin_run(policy);
+        begin_run(policy, PLANT_UNTOLD, 1);
         go_on_to(PLANT_SECONDS);
         for (int device = 0; device < GT_ENERGY_DEVICES; device++)
             expect_device(device, policy);
@@ -113,9 +113,104 @@ static void counters_wrapped_again_and_again(void **state)
     (void)state;
     struct gt_energy truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS);
     assert_true(truth.total * 0.4 / 262 > PLANT_SECONDS / 10.0); /* the slower package: every few seconds */
-    begin_run(GT_IDLE_SHARE);
+    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
     go_on_to(PLANT_SECONDS);
     assert_float_equal(run.combiner.attribution.energy[GT_ENERGY_CPU].total, truth.total, 1e-4);
+    end_run();
+}
+
+/* ---- packages ---- */
+
+/* Who moves within a window is counted half here and half there: right in the mean, so that sums over packages are better. */
+static const double MOST_APART_MIGRATING = 0.01;
+
+static void expect_packages(enum gt_idle policy, bool is_migrating)
+{
+    const struct gt_attribution *attribution = &run.combiner.attribution;
+    for (size_t i = 0; i < attribution->package_count; i++) {
+        const struct gt_energy *energy = &attribution->package[i].cpu.energy;
+        struct gt_energy truth = plant_package_truth((int)i, policy, run.plant.second);
+        double parts = energy->job + energy->other + energy->idle + energy->unattributed;
+        assert_float_equal(energy->total, parts, 1e-6 * energy->total);
+        expect("package total", energy->total, truth.total, truth.total);
+        double loosely = is_migrating ? MOST_APART / MOST_APART_MIGRATING : 1;
+        expect("job on package", energy->job * loosely, truth.job * loosely, truth.total);
+        expect("others on package", energy->other * loosely, truth.other * loosely, truth.total);
+        expect("idle package", energy->idle, truth.idle, truth.total);
+    }
+}
+
+static void each_package_is_divided_on_its_own(void **state)
+{
+    (void)state;
+    for (int packages = 2; packages <= 4; packages += 2)
+        for (int layout = PLANT_APART; layout < PLANT_LAYOUTS; layout++)
+            for (int policy = packages == 4; policy < GT_IDLE_POLICIES - (packages == 4); policy++) {
+                begin_run(policy, layout, packages);
+                go_on_to(PLANT_SECONDS);
+                assert_int_equal(run.combiner.attribution.package_count, packages);
+                expect_device(GT_ENERGY_CPU, policy);
+                expect_packages(policy, layout == PLANT_MIGRATING);
+                end_run();
+            }
+}
+
+static void a_job_alone_on_its_package_has_all_of_it_and_nothing_else(void **state)
+{
+    (void)state;
+    begin_run(GT_IDLE_SHARE, PLANT_APART, 2);
+    go_on_to(PLANT_SECONDS);
+    const struct gt_package_share *package = run.combiner.attribution.package;
+    double idle = plant_package_truth(0, GT_IDLE_SHARE, PLANT_SECONDS).idle;
+    assert_float_equal(package[0].cpu.energy.job, package[0].cpu.energy.total - idle, 1e-3);
+    assert_float_equal(package[1].cpu.energy.job, 0, 1e-9);
+    assert_float_equal(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR], 0, 1e-9);
+    end_run();
+}
+
+static void the_error_covers_what_is_not_known(void **state)
+{
+    (void)state;
+    begin_run(GT_IDLE_SHARE, PLANT_MIGRATING, 2);
+    go_on_to(PLANT_SECONDS);
+    double error = run.combiner.attribution.placement_error;
+    double job = run.combiner.attribution.energy[GT_ENERGY_CPU].job;
+    double truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS).job;
+    assert_true(fabs(job - truth) < error);
+    assert_true(error < 0.5 * job);
+    end_run();
+}
+
+static void processes_are_charged_for_where_they_ran(void **state)
+{
+    (void)state;
+    for (int layout = PLANT_APART; layout < PLANT_LAYOUTS; layout++) {
+        double living = 0, truth_of_living = 0;
+        begin_run(GT_IDLE_SHARE, layout, 2);
+        go_on_to(PLANT_SECONDS);
+        for (size_t i = 0; i < run.sample.row_count; i++) {
+            const struct gt_row *row = &run.sample.row[i];
+            if (row->scope != GT_SCOPE_PROCESS)
+                continue;
+            double truth = plant_truth_of(row->pid - PLANT_FIRST, PLANT_SECONDS);
+            double most_apart = layout == PLANT_MIGRATING ? 0.05 : 0.02;
+            assert_float_equal(row->value[GT_CPU_ENERGY], truth, most_apart * truth + 0.5);
+            living += row->value[GT_CPU_ENERGY];
+            truth_of_living += truth;
+        }
+        expect("living processes", living, truth_of_living, run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY]);
+        end_run();
+    }
+}
+
+static void without_a_topology_the_machine_is_one(void **state)
+{
+    (void)state;
+    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
+    go_on_to(3);
+    assert_int_equal(run.combiner.attribution.package_count, 0);
+    assert_string_equal(run.sampler.frame.why_no_packages, "the system does not tell on which package each CPU is");
+    assert_true(isnan(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR]));
     end_run();
 }
 
@@ -125,7 +220,7 @@ static void processes_and_those_that_ended_make_up_the_job(void **state)
 {
     (void)state;
     double living = 0, truth_of_living = 0, truth_of_ended = 0, dram = 0, gpu = 0;
-    begin_run(GT_IDLE_SHARE);
+    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
     go_on_to(PLANT_SECONDS);
     const double *job = run.sample.row[GT_SCOPE_COMBINED].value;
     for (size_t i = 0; i < run.sample.row_count; i++) {
@@ -166,7 +261,7 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
 {
     (void)state;
     static const double lengths[] = {0.001, 0.003, 0.01, 0.05, 0.2, 0.999, 1, 2.5, 10};
-    begin_run(GT_IDLE_SHARE);
+    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
     go_on_to(PLANT_SECONDS);
     assert_int_equal(gt_energy_course_finish(&run.course), 0);
     srand(11);
@@ -191,7 +286,7 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
 static void blocks_follow_the_cpu_time_of_their_process(void **state)
 {
     (void)state;
-    begin_run(GT_IDLE_SHARE);
+    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
     go_on_to(PLANT_SECONDS);
     assert_int_equal(gt_energy_course_finish(&run.course), 0);
     for (int process = 0; process < 10; process++) {
@@ -210,6 +305,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(under_every_policy_the_sums_equal_the_truth),
         cmocka_unit_test(counters_wrapped_again_and_again),
+        cmocka_unit_test(each_package_is_divided_on_its_own),
+        cmocka_unit_test(a_job_alone_on_its_package_has_all_of_it_and_nothing_else),
+        cmocka_unit_test(the_error_covers_what_is_not_known),
+        cmocka_unit_test(processes_are_charged_for_where_they_ran),
+        cmocka_unit_test(without_a_topology_the_machine_is_one),
         cmocka_unit_test(processes_and_those_that_ended_make_up_the_job),
         cmocka_unit_test(blocks_of_any_length_lie_within_their_error),
         cmocka_unit_test(blocks_follow_the_cpu_time_of_their_process),

@@ -61,6 +61,44 @@ static void two_sockets_are_added_and_each_has_its_memory(void **state)
     assert_true(isnan(machine->frame.system[GT_PLATFORM_ENERGY]));
 }
 
+static void each_package_has_its_own_counters_and_parts(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-2-die-0", 1000000);
+    zone(machine, "intel-rapl:0:0", "dram", 200000);
+    zone(machine, "intel-rapl:1", "package-2-die-1", 400000000);
+    zone(machine, "intel-rapl:2", "package-5-die-0", 900000000);
+    zone(machine, "intel-rapl:2:0", "dram", 800000);
+    zone(machine, "intel-rapl:3", "psys", 0);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    assert_int_equal(machine->frame.package_count, 2);
+    assert_int_equal(machine->frame.package[0].number, 2);
+    assert_int_equal(machine->frame.package[1].number, 5);
+    set(machine, "intel-rapl:0", 11000000);
+    set(machine, "intel-rapl:0:0", 3200000);
+    set(machine, "intel-rapl:1", 402000000);
+    set(machine, "intel-rapl:2", 920000000);
+    set(machine, "intel-rapl:2:0", 1800000);
+    set(machine, "intel-rapl:3", 50000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 32, 1e-9);
+    const struct gt_package *package = machine->frame.package;
+    assert_float_equal(package[0].value[GT_CPU_ENERGY], 12, 1e-9);
+    assert_float_equal(package[1].value[GT_CPU_ENERGY], 20, 1e-9);
+    assert_float_equal(package[0].value[GT_DRAM_ENERGY], 3, 1e-9);
+    assert_float_equal(package[1].value[GT_DRAM_ENERGY], 1, 1e-9);
+    assert_true(isnan(package[0].value[GT_PLATFORM_ENERGY]));
+}
+
+static void one_package_is_not_told_apart(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0-die-0", 1000000);
+    zone(machine, "intel-rapl:1", "package-0-die-1", 400000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    assert_int_equal(machine->frame.package_count, 0);
+    assert_string_equal(machine->frame.why_no_packages, "");
+}
+
 static void the_platform_is_not_added_to_the_packages_in_it(void **state)
 {
     struct gpu_machine *machine = *state;
@@ -390,6 +428,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
         TEST(two_sockets_are_added_and_each_has_its_memory),
+        TEST(each_package_has_its_own_counters_and_parts),
+        TEST(one_package_is_not_told_apart),
         TEST(the_platform_is_not_added_to_the_packages_in_it),
         TEST(the_copy_in_mmio_counts_once),
         TEST(mmio_is_read_where_it_is_all_there_is),
