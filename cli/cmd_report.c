@@ -21,7 +21,8 @@ static int add(struct gt_buffer *all, const struct options *options, const char 
     wanted.carbon_file = options->carbon_file;
     wanted.price = options->price;
     wanted.power_meter = options->power_meter;
-    int status = gt_recording_report_with(path, &wanted, &report, error);
+    int status = options->at ? gt_recording_points(path, options->at, options->columns, &report, error)
+                             : gt_recording_report_with(path, &wanted, &report, error);
     if (status >= 0)
         status = gt_report_render(report, format, &text, &length, error);
     if (status >= 0 && all->length && all->data[all->length - 1] != '\n')
@@ -37,6 +38,8 @@ static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
     struct gt_buffer all = {0};
+    if (options->columns && !options->at)
+        return say_usage("--columns needs --at");
     int status = output_prepare(&output, options);
     for (int i = 0; i < count && !status; i++) {
         struct gt_error error = {0};
@@ -58,7 +61,10 @@ const struct command command_report = {
     .summary = "Print the report of a tracking file again",
     .description =
         "Reads tracking files, also those of a run whose tracker was killed, and those of the original gpu_tracker. "
-        "Units are the file's unless options say otherwise. The reports of several files follow one another.",
+        "Units are the file's unless options say otherwise. The reports of several files follow one another."
+        "\n\n"
+        "--at tells instead what the job had drawn, used and held at moments of your choosing: the ends of epochs, say. "
+        "What lies between two samples is interpolated.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

@@ -198,6 +198,13 @@ struct gt_recording_options {
 };
 int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                              struct gt_error *error);
+/* A CSV file of moments, one each row, joined with what a recording has at them, interpolated: accuracy of each epoch against
+ * joules. Times are in the column "timestamp", "time", "wall time" or "seconds", else in the first: seconds since the epoch, ISO
+ * 8601, or seconds since the recording began. `columns`: of the recording, with commas, sums as in
+ * gt_recording_interpolate; NULL: energy, its error, CPU time and memory, as far as there are any. Columns of the job's energy are
+ * followed by their error. -EINVAL names the row that has no time. */
+int gt_recording_points(const char *path, const char *points, const char *columns, struct gt_report **ret,
+                        struct gt_error *error);
 /* Every metric, where it comes from here, and what would enable the rest. */
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
 /* The commands by which an administrator would let this user read what is denied, each with what it opens and its risk; only

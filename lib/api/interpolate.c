@@ -1,9 +1,11 @@
 /* What a recording measured, at the moments of another time base. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "aggregate/curve.h"
+#include "base/clock.h"
 #include "gpu_tracker.h"
 #include "store/store.h"
 
@@ -42,6 +44,35 @@ static int choose(struct sum *sum, struct gt_recording *recording, const char *p
     return status < 0 ? status : gt_recording_columns(recording, wanted, sum->count, error);
 }
 
+static double value_of(const struct sum *sum, const struct gt_sample *sample)
+{
+    double value = 0;
+    for (size_t i = 0; i < sum->count; i++)
+        value += gt_store_column_value(sum->column[i], sample);
+    return value;
+}
+
+/* Of counters the recording knows the end, which may lie behind the last sample. */
+static int add_end(struct gt_curve *curve, const struct gt_recording *recording, const struct sum *sum)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(recording);
+    int64_t start_ns = gt_recording_machine(recording)->start_real_ns;
+    struct gt_row row[GT_FIXED_ROWS] = {{.scope = GT_SCOPE_SYSTEM}};
+    for (size_t i = 0; i < sum->count; i++)
+        if (sum->column[i]->scope < 0 || gt_metrics[sum->column[i]->metric].kind != GT_COUNTER)
+            return 0;
+    if (!outcome || start_ns <= 0 || isnan(outcome->elapsed))
+        return 0;
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
+        row[scope].scope = (enum gt_scope)scope;
+        memcpy(row[scope].value, outcome->value[scope], sizeof row[scope].value);
+    }
+    double value = value_of(sum, &(struct gt_sample){.row_count = GT_FIXED_ROWS, .row = row});
+    double end = (double)(start_ns / GT_SECOND) + (double)(start_ns % GT_SECOND) / 1e9 + outcome->elapsed;
+    bool is_later = curve->count && end > gt_curve_time(curve, curve->count - 1);
+    return is_later && !isnan(value) ? gt_curve_add(curve, end, &value) : 0;
+}
+
 static int read_curve(struct gt_curve *curve, struct gt_recording *recording, const struct sum *sum, const char *path,
                       struct gt_error *error)
 {
@@ -49,13 +80,13 @@ static int read_curve(struct gt_curve *curve, struct gt_recording *recording, co
     const struct gt_sample *sample;
     int status;
     while ((status = gt_recording_next(recording, &sample, error)) > 0) {
-        double value = 0;
-        for (size_t i = 0; i < sum->count; i++)
-            value += gt_store_column_value(sum->column[i], sample);
-        if (value == value && gt_curve_add(curve, gt_store_column_value(time, sample), &value) < 0)
+        double value = value_of(sum, sample);
+        if (!isnan(value) && gt_curve_add(curve, gt_store_column_value(time, sample), &value) < 0)
             return gt_error_system(error, ENOMEM, "%s", path);
     }
     gt_curve_finish(curve);
+    if (status >= 0 && add_end(curve, recording, sum) < 0)
+        return gt_error_system(error, ENOMEM, "%s", path);
     return status;
 }
 

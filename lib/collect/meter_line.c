@@ -118,7 +118,7 @@ static bool read_date(const char *text, double *ret)
 }
 
 /* Seconds since 1970, before that of no use to us: a meter's own clock that began at 0 tells no moment. */
-static bool read_time(const char *text, int64_t *ret_ns)
+bool gt_meter_time(const char *text, int64_t *ret_ns)
 {
     static const double EARLIEST = 1e8, LATEST = 9e9; /* 1973, 2255: nanoseconds in 64 bits */
     double value;
@@ -186,7 +186,7 @@ int gt_meter_header(struct gt_meter_columns *ret, char *line, const char *wanted
     *ret = (struct gt_meter_columns){.separator = separator_of(line), .time = -1, .is_ok = -1};
     *is_row = false;
     int count = split(line, ret->separator, field);
-    if (count == 2 && !wanted && read_time(field[0], &at_ns) && read_watts(field[1], ret->separator, &watts)) {
+    if (count == 2 && !wanted && gt_meter_time(field[0], &at_ns) && read_watts(field[1], ret->separator, &watts)) {
         ret->time = 0;
         ret->scale[1] = 1;
         *is_row = true;
@@ -206,7 +206,7 @@ int gt_meter_line(const struct gt_meter_columns *columns, char *line, struct gt_
     char *field[GT_METER_COLUMNS];
     int count = split(line, columns->separator, field);
     *ret = (struct gt_meter_row){0};
-    if (columns->time >= count || !read_time(field[columns->time], &ret->at_ns))
+    if (columns->time >= count || !gt_meter_time(field[columns->time], &ret->at_ns))
         return -EINVAL;
     if (columns->is_ok >= 0 && (columns->is_ok >= count || strcasecmp(field[columns->is_ok], "true") != 0))
         return 0;

@@ -25,4 +25,7 @@ int gt_meter_header(struct gt_meter_columns *ret, char *line, const char *wanted
 /* 1: a row, 0: a frame that is not ok, -EINVAL: neither. The line is changed. */
 int gt_meter_line(const struct gt_meter_columns *columns, char *line, struct gt_meter_row *ret);
 
+/* A moment: seconds (or milliseconds and so on) since 1970, or ISO 8601, local time without a zone. Anything before 1973 is none. */
+bool gt_meter_time(const char *text, int64_t *ret_ns);
+
 #endif

@@ -223,3 +223,15 @@ void gt_store_column_assign(const struct gt_column *column, double value, struct
         value = nearbyint(value);
     sample->row[column->scope].value[column->metric] = isfinite(value) ? value : NAN;
 }
+
+const char *gt_store_column_unit(const struct gt_column *column, const struct gt_machine *machine)
+{
+    if (column->scope < 0)
+        return "seconds";
+    enum gt_unit unit = gt_metrics[column->metric].unit;
+    if (!column->is_original)
+        return gt_unit_name(unit);
+    if (unit == GT_BYTES)
+        return column->metric == GT_GPU_RAM ? machine->gpu_ram_unit : machine->ram_unit;
+    return unit == GT_RATIO ? "percent" : gt_unit_name(unit);
+}

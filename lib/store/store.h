@@ -77,6 +77,8 @@ struct gt_columns {
 /* The machine tells the units; NULL is enough for the names alone. */
 void gt_store_columns(struct gt_columns *ret, const struct gt_machine *machine);
 int gt_store_column_find(const struct gt_columns *columns, const char *name); /* index or -ENOENT */
+/* The unit of its values, for people: "joules", "megabytes", "percent". */
+const char *gt_store_column_unit(const struct gt_column *column, const struct gt_machine *machine);
 /* The value of a column in the file's units, rounded to 9 decimals (a nanosecond). NaN when missing. */
 double gt_store_column_value(const struct gt_column *column, const struct gt_sample *sample);
 /* And back; the sample has its fixed rows. A column that is zero leaves its metric missing. */

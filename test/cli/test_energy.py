@@ -313,3 +313,71 @@ def test_traces_without_energy_have_no_such_columns(cli, tmp_path):
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": [event]}))
     [steps] = results(cli("profile", "steps", "trace.json", "-f", "json"))["steps"]
     assert "energy" not in steps
+
+
+def points(path, *rows):
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def joined(cli, *words):
+    done = cli("report", *words, "-f", "csv")
+    assert done.returncode == 0, done.stderr
+    return list(csv.DictReader(done.stdout.splitlines()))
+
+
+def test_accuracy_of_each_epoch_against_joules(cli, recording, tmp_path):
+    epochs = points(tmp_path / "epochs.csv", ["epoch", "note", "timestamp", "accuracy"], [1, "a, b", START + 1, 0.5],
+                    [2, "", START + 2.5, 0.75], [3, "late", START + 9, 0.8])
+    rows = joined(cli, recording(4), "--at", epochs)
+    assert [(row["epoch"], row["note"], row["accuracy"]) for row in rows] == [
+        ("1", "a, b", "0.5"), ("2", "", "0.75"), ("3", "late", "0.8")]
+    assert [row["combined_gpu_energy"] for row in rows] == ["100.0", "250.0", ""]
+    assert [row["combined_cpu_energy"] for row in rows] == ["10.0", "25.0", ""]
+    assert float(rows[0]["combined_gpu_energy_error"]) == pytest.approx(10)
+    assert float(rows[1]["combined_gpu_energy_error"]) == pytest.approx(50 + 10)
+    assert rows[2]["combined_gpu_energy_error"] == "" and "combined_dram_energy" not in rows[0]
+    assert rows[1]["combined_cpu_time"] == "2.5" and rows[1]["combined_ram"] == "1.0"
+
+
+@pytest.mark.parametrize("name, times", [
+    ("Wall time", [START + 1, START + 2]), ("seconds", [1, 2]),
+    ("time", ["2023-11-14T22:13:21Z", "2023-11-14T23:13:22+01:00"]), ("anything", [1.0, 2.0])])
+def test_moments_of_several_kinds(cli, recording, tmp_path, name, times):
+    moments = points(tmp_path / "moments.csv", [name, "step"], *([time, 7] for time in times))
+    rows = joined(cli, recording(4), "--at", moments, "--columns", "combined_cpu_energy+combined_gpu_energy,main_ram")
+    assert [row["combined_cpu_energy+combined_gpu_energy"] for row in rows] == ["110.0", "220.0"]
+    assert list(rows[0]) == [name, "step", "combined_cpu_energy+combined_gpu_energy", "main_ram"]
+
+
+def test_a_moment_behind_the_last_sample_has_the_counters_of_the_end(cli, recording, tmp_path):
+    tracking = recording(samples=[sample(0), sample(1)], complete=1, elapsed=2, final_combined_cpu_energy=30)
+    moments = points(tmp_path / "moments.csv", ["seconds"], [1.5], [2], [2.5])
+    rows = joined(cli, tracking, "--at", moments, "--columns", "combined_cpu_energy,main_ram")
+    assert [row["combined_cpu_energy"] for row in rows] == ["20.0", "30.0", ""]
+    assert [row["main_ram"] for row in rows] == ["", "", ""]
+
+
+def test_estimates_at_moments_are_marked(cli, recording, tmp_path):
+    tracking = recording(4, cpu_energy_source="estimated by CPU use: 65 W with all cores busy")
+    moments = points(tmp_path / "moments.csv", ["seconds"], [1])
+    [row] = joined(cli, tracking, "--at", moments)
+    assert row["energy_certainty"] == "estimated" and row["combined_cpu_energy_error"] == ""
+    assert "combined_cpu_energy (estimated)" in cli("report", tracking, "--at", moments).stdout
+
+
+@pytest.mark.parametrize("content, naming", [
+    ("", "moments.csv is empty"), ("time,a\n1,2\nsoon,3\n", 'line 3: "soon" in column "time" is no time'),
+    ("time,a\n1\n", "line 2 has 1 fields instead of 2"), (None, "moments.csv: No such file")])
+def test_bad_moments_are_refused(cli, recording, tmp_path, content, naming):
+    if content is not None:
+        (tmp_path / "moments.csv").write_text(content)
+    done = cli("report", recording(4), "--at", tmp_path / "moments.csv")
+    assert done.returncode != 0 and naming in done.stderr and done.stdout == "" and done.stderr.count("\n") == 1
+
+
+def test_columns_of_moments_must_be_there(cli, recording, tmp_path):
+    moments = points(tmp_path / "moments.csv", ["seconds"], [1])
+    assert 'no column "nothing"' in cli("report", recording(4), "--at", moments, "--columns", "nothing").stderr
+    assert "--columns needs --at" in cli("report", recording(4), "--columns", "main_ram").stderr

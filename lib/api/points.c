@@ -1,0 +1,383 @@
+/* Moments of another time base, joined with what a recording has at them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "aggregate/energy_course.h"
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/number.h"
+#include "collect/meter_line.h"
+#include "gpu_tracker.h"
+#include "report/report.h"
+#include "store/store.h"
+
+/* The file of moments: its cells row by row. */
+struct points {
+    const char *path;
+    char **name;
+    size_t columns;
+    char **cell;
+    size_t cells, capacity;
+    uint64_t *line; /* of each row */
+    double *time;   /* seconds since the epoch */
+    size_t rows;
+};
+
+/* What the recording tells of its time, and how sure its energy is. */
+struct base {
+    struct gt_columns columns;
+    struct gt_machine machine;
+    struct gt_energy_course course;
+    double begin, first; /* of the run and of its samples, seconds since the epoch */
+};
+
+/* ---- the file of moments ---- */
+
+static void release(struct points *points)
+{
+    for (size_t i = 0; i < points->columns; i++)
+        free(points->name[i]);
+    for (size_t i = 0; i < points->cells; i++)
+        free(points->cell[i]);
+    free(points->name);
+    free(points->cell);
+    free(points->line);
+    free(points->time);
+}
+
+static int take_header(struct points *points, char **fields, size_t count)
+{
+    points->name = calloc(count + 1, sizeof *points->name);
+    for (size_t i = 0; points->name && i < count; i++)
+        if ((points->name[points->columns] = strdup(fields[i])))
+            points->columns++;
+    return points->name && points->columns == count ? 0 : -ENOMEM;
+}
+
+static int take_row(struct points *points, char **fields, uint64_t line)
+{
+    if (points->rows == points->capacity) {
+        size_t capacity = points->capacity ? 2 * points->capacity : 64;
+        char **cell = reallocarray(points->cell, capacity * points->columns, sizeof *cell);
+        points->cell = cell ? cell : points->cell;
+        uint64_t *lines = cell ? reallocarray(points->line, capacity, sizeof *lines) : NULL;
+        points->line = lines ? lines : points->line;
+        if (!lines)
+            return -ENOMEM;
+        points->capacity = capacity;
+    }
+    for (size_t i = 0; i < points->columns; i++)
+        if (!(points->cell[points->cells] = strdup(fields[i])))
+            return -ENOMEM;
+        else
+            points->cells++;
+    points->line[points->rows++] = line;
+    return 0;
+}
+
+static int read_rows(struct points *points, struct gt_csv_reader *csv, struct gt_error *error)
+{
+    char **fields;
+    size_t count;
+    int status = gt_csv_next(csv, &fields, &count, error);
+    if (status == 0)
+        return gt_error_set(error, EINVAL, "%s is empty", points->path);
+    int taken = status > 0 ? take_header(points, fields, count) : 0;
+    while (taken == 0 && (status = gt_csv_next(csv, &fields, &count, error)) > 0) {
+        if (count == 1 && !*fields[0])
+            continue;
+        if (count != points->columns)
+            return gt_error_set(error, EINVAL, "%s: line %llu has %zu fields instead of %zu", points->path,
+                                (unsigned long long)gt_csv_line(csv), count, points->columns);
+        taken = take_row(points, fields, gt_csv_line(csv));
+    }
+    return taken < 0 ? gt_error_system(error, -taken, "%s", points->path) : status;
+}
+
+static int read_points(struct points *points, struct gt_error *error)
+{
+    struct gt_csv_reader *csv = NULL;
+    int fd = open(points->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gt_error_system(error, errno, "%s", points->path);
+    int status = gt_csv_open(&csv, fd, points->path, error);
+    if (status >= 0)
+        status = read_rows(points, csv, error);
+    gt_csv_close(csv);
+    close(fd);
+    return status;
+}
+
+static size_t time_column(const struct points *points)
+{
+    static const char *const names[] = {"timestamp", "time", "wall time", "wall_time", "seconds"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t column = 0; column < points->columns; column++)
+            if (!strcasecmp(points->name[column], names[i]))
+                return column;
+    return 0;
+}
+
+static int read_times(struct points *points, double begin, struct gt_error *error)
+{
+    size_t column = time_column(points);
+    points->time = calloc(points->rows + 1, sizeof *points->time);
+    if (!points->time)
+        return gt_error_system(error, ENOMEM, "%s", points->path);
+    for (size_t row = 0; row < points->rows; row++) {
+        const char *text = points->cell[row * points->columns + column];
+        int64_t at_ns;
+        double seconds;
+        if (gt_meter_time(text, &at_ns))
+            points->time[row] = (double)(at_ns / GT_SECOND) + (double)(at_ns % GT_SECOND) / 1e9;
+        else if (gt_number_double(text, &seconds) == 0)
+            points->time[row] = begin + seconds;
+        else
+            return gt_error_set(error, EINVAL, "%s: line %llu: \"%s\" in column \"%s\" is no time", points->path,
+                                (unsigned long long)points->line[row], text, points->name[column]);
+    }
+    return 0;
+}
+
+/* ---- the recording ---- */
+
+static int read_base(struct base *base, const char *path, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    const struct gt_sample *sample;
+    int status = gt_recording_open(&recording, path, error);
+    if (status < 0)
+        return status;
+    base->machine = *gt_recording_machine(recording);
+    base->machine.gpu = NULL;
+    base->begin = (double)base->machine.start_real_ns / 1e9;
+    base->first = NAN;
+    gt_store_columns(&base->columns, &base->machine);
+    gt_energy_course_init(&base->course, &base->machine);
+    while ((status = gt_recording_next(recording, &sample, error)) > 0) {
+        double time = (double)sample->real_ns / 1e9;
+        base->first = isnan(base->first) ? time : base->first;
+        if (gt_energy_course_add(&base->course, time, sample->row[GT_SCOPE_SYSTEM].value,
+                                 sample->row[GT_SCOPE_COMBINED].value) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", path);
+        if (status < 0)
+            break;
+    }
+    if (!(base->begin > 0))
+        base->begin = base->first;
+    gt_recording_close(recording);
+    return status < 0 ? status : gt_energy_course_finish(&base->course);
+}
+
+/* The device whose energy a column has, for the job; GT_ENERGY_DEVICES: of all; -1: another column. */
+static int device_of(const struct base *base, const char *name)
+{
+    int index = gt_store_column_find(&base->columns, name);
+    const struct gt_column *column = index < 0 ? NULL : &base->columns.column[index];
+    if (!column || column->scope != GT_SCOPE_COMBINED)
+        return -1;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        if (column->metric == gt_energy_metrics[i])
+            return i;
+    return column->metric == GT_ENERGY ? GT_ENERGY_DEVICES : -1;
+}
+
+static double error_at(const struct base *base, int device, double time)
+{
+    struct gt_spent sum = {NAN, NAN, false};
+    struct gt_time_stretch stretch = {base->first, time};
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        if (device == GT_ENERGY_DEVICES || device == i)
+            gt_spent_add(&sum, gt_energy_course_over(&base->course, i, &stretch, 1));
+    return sum.error;
+}
+
+/* ---- the table ---- */
+
+struct figure {
+    char name[200];
+    int device;
+    double *value; /* of each row */
+};
+
+enum { MOST_FIGURES = 32 };
+
+struct figures {
+    struct figure figure[MOST_FIGURES];
+    size_t count;
+};
+
+static int add_figure(struct figures *figures, const struct base *base, const struct points *points, const char *path,
+                      const char *name, struct gt_error *error)
+{
+    if (figures->count == MOST_FIGURES)
+        return gt_error_set(error, E2BIG, "at most %d columns", MOST_FIGURES);
+    struct figure *figure = &figures->figure[figures->count++];
+    snprintf(figure->name, sizeof figure->name, "%s", name);
+    figure->device = device_of(base, name);
+    figure->value = calloc(points->rows + 1, sizeof *figure->value);
+    if (!figure->value)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    return gt_recording_interpolate(path, name, points->time, points->rows, figure->value, error);
+}
+
+static bool any_known(const struct figures *figures, size_t rows)
+{
+    const double *value = figures->figure[figures->count - 1].value;
+    bool any = false;
+    for (size_t row = 0; row < rows; row++)
+        any |= !isnan(value[row]);
+    return any;
+}
+
+static int add_figures(struct figures *figures, const struct base *base, const struct points *points, const char *path,
+                       const char *columns, struct gt_error *error)
+{
+    static const char *const usual[] = {"combined_energy",     "combined_cpu_energy", "combined_dram_energy",
+                                        "combined_gpu_energy", "combined_cpu_time",   "combined_ram",
+                                        "combined_gpu_ram"};
+    int status = 0;
+    for (size_t i = 0; !columns && i < sizeof usual / sizeof *usual && status >= 0; i++) {
+        status = add_figure(figures, base, points, path, usual[i], NULL);
+        bool is_empty = status == -ENOENT || (status >= 0 && !any_known(figures, points->rows));
+        if (is_empty)
+            free(figures->figure[--figures->count].value);
+        status = is_empty ? 0 : status;
+    }
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", path);
+    for (const char *name = columns; name && status >= 0; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
+        char one[sizeof figures->figure->name];
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(name, ","), name);
+        status = add_figure(figures, base, points, path, one, error);
+    }
+    return status;
+}
+
+static const char *unit_of(const struct base *base, const char *name)
+{
+    char first[64];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "+"), name);
+    int index = gt_store_column_find(&base->columns, first);
+    return index < 0 ? NULL : gt_store_column_unit(&base->columns.column[index], &base->machine);
+}
+
+static enum gt_cell_kind kind_of(const struct points *points, size_t column)
+{
+    enum gt_cell_kind kind = GT_CELL_INTEGER;
+    for (size_t row = 0; row < points->rows; row++) {
+        const char *text = points->cell[row * points->columns + column];
+        double number;
+        int64_t integer;
+        if (gt_number_i64(text, &integer) == 0)
+            continue;
+        if (*text && gt_number_double(text, &number) < 0)
+            return GT_CELL_TEXT;
+        kind = GT_CELL_NUMBER;
+    }
+    return kind;
+}
+
+static bool is_estimated(const struct base *base, const struct figure *figure)
+{
+    if (figure->device == GT_ENERGY_DEVICES)
+        return gt_energy_course_is_estimated(&base->course);
+    return figure->device >= 0 && base->course.device[figure->device].is_estimated;
+}
+
+static bool any_estimated(const struct base *base, const struct figures *figures)
+{
+    bool any = false;
+    for (size_t i = 0; i < figures->count; i++)
+        any |= is_estimated(base, &figures->figure[i]);
+    return any;
+}
+
+static void add_columns(struct gt_node *table, const struct points *points, const struct base *base,
+                        const struct figures *figures)
+{
+    for (size_t i = 0; i < points->columns; i++)
+        gt_table_column(table, points->name[i], points->name[i], kind_of(points, i), NULL);
+    for (size_t i = 0; i < figures->count; i++) {
+        const struct figure *figure = &figures->figure[i];
+        char title[sizeof figure->name + 20], error[sizeof figure->name + 20];
+        snprintf(title, sizeof title, "%s%s", figure->name, is_estimated(base, figure) ? " (estimated)" : "");
+        snprintf(error, sizeof error, "%s_error", figure->name);
+        gt_table_column(table, figure->name, title, GT_CELL_NUMBER, unit_of(base, figure->name));
+        if (figure->device >= 0)
+            gt_table_column(table, error, error, GT_CELL_NUMBER, "joules");
+    }
+    if (any_estimated(base, figures))
+        gt_table_column(table, "energy_certainty", "Energy is", GT_CELL_TEXT, NULL);
+}
+
+static void add_row(struct gt_node *table, const struct points *points, const struct base *base,
+                    const struct figures *figures, size_t row)
+{
+    for (size_t i = 0; i < points->columns; i++) {
+        const char *text = points->cell[row * points->columns + i];
+        double number = NAN;
+        int64_t integer;
+        if (gt_table_column_kind(table, i) == GT_CELL_TEXT)
+            gt_table_text(table, text);
+        else if (gt_table_column_kind(table, i) == GT_CELL_INTEGER && gt_number_i64(text, &integer) == 0)
+            gt_table_integer(table, integer);
+        else
+            gt_table_number(table, gt_number_double(text, &number) < 0 ? NAN : number);
+    }
+    for (size_t i = 0; i < figures->count; i++) {
+        const struct figure *figure = &figures->figure[i];
+        gt_table_number(table, figure->value[row]);
+        if (figure->device >= 0)
+            gt_table_number(table, isnan(figure->value[row]) ? NAN : error_at(base, figure->device, points->time[row]));
+    }
+    if (any_estimated(base, figures))
+        gt_table_text(table, "estimated");
+}
+
+static int build(struct gt_report **ret, const struct points *points, const struct base *base,
+                 const struct figures *figures, struct gt_error *error)
+{
+    int status = gt_report_new(ret, "points", error);
+    if (status < 0)
+        return status;
+    struct gt_node *table = gt_report_table(gt_report_root(*ret), "points", "Points");
+    add_columns(table, points, base, figures);
+    for (size_t row = 0; row < points->rows; row++)
+        add_row(table, points, base, figures, row);
+    if (!gt_report_failed(*ret))
+        return 0;
+    gt_report_free(*ret);
+    *ret = NULL;
+    return gt_error_system(error, ENOMEM, "%s", points->path);
+}
+
+int gt_recording_points(const char *path, const char *points_path, const char *columns, struct gt_report **ret,
+                        struct gt_error *error)
+{
+    struct points points = {.path = points_path};
+    struct figures figures = {.count = 0};
+    struct base *base = calloc(1, sizeof *base);
+    int status = base ? read_base(base, path, error) : gt_error_system(error, ENOMEM, "%s", path);
+    if (status >= 0)
+        status = read_points(&points, error);
+    if (status >= 0)
+        status = read_times(&points, base->begin, error);
+    if (status >= 0)
+        status = add_figures(&figures, base, &points, path, columns, error);
+    if (status >= 0)
+        status = build(ret, &points, base, &figures, error);
+    for (size_t i = 0; i < figures.count; i++)
+        free(figures.figure[i].value);
+    if (base)
+        gt_energy_course_release(&base->course);
+    free(base);
+    release(&points);
+    return status < 0 ? status : 0;
+}
