@@ -14,10 +14,8 @@ static int print_fixes(const struct options *options, const struct output *outpu
     if (options->format)
         return say_usage("--fix prints lines for a shell, and has no --format");
     int status = gt_doctor_fix(options->root, &text, &length, &error);
-    if (status < 0) {
-        say("%s", error.text);
-        return exit_status_of(status);
-    }
+    if (status < 0)
+        return say_failure(status, &error);
     status = output_text(output, text, length);
     free(text);
     return status;
@@ -37,13 +35,7 @@ static int run(const struct options *options, int count, char **operands)
     status = gt_tracker_check(&settings, &error);
     if (status >= 0)
         status = gt_doctor_report(&settings, &report, &error);
-    if (status < 0) {
-        say("%s", error.text);
-        return exit_status_of(status);
-    }
-    status = output_report(&output, report);
-    gt_report_free(report);
-    return status;
+    return output_result(&output, status, report, &error);
 }
 
 const struct command command_doctor = {

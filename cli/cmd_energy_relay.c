@@ -40,10 +40,8 @@ static int run(const struct options *options, int count, char **operands)
     if (status)
         return status;
     status = gt_energy_relay_open(&relay, options->root, &error);
-    if (status < 0) {
-        say("%s", error.text);
-        return exit_status_of(status);
-    }
+    if (status < 0)
+        return say_failure(status, &error);
     bool has_group = options->group || confine.has_user;
     int listening = relay_socket_listen(path, has_group, options->group ? group : confine.gid);
     status = listening < 0 ? -listening : answer_clients(path, listening, &confine, relay);

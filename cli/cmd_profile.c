@@ -1,9 +1,4 @@
-/* profile. */
-#include <stdlib.h>
-
-#include "base/buffer.h"
 #include "gpu_tracker.h"
-#include "message.h"
 #include "option.h"
 #include "output.h"
 #include "request.h"
@@ -35,13 +30,7 @@ static int run(const struct options *options, int count, char **operands)
     wanted.top = options->all ? -1 : options->top;
     status = gt_profile_report(operands[0], (const char *const *)operands + 1, (size_t)count - 1, &request, &wanted,
                                &report, &error);
-    if (status < 0) {
-        say("%s", error.text);
-        return exit_status_of(status);
-    }
-    status = output_report(&output, report);
-    gt_report_free(report);
-    return status;
+    return output_result(&output, status, report, &error);
 }
 
 const struct command command_profile = {

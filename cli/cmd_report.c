@@ -44,10 +44,8 @@ static int run(const struct options *options, int count, char **operands)
     for (int i = 0; i < count && !status; i++) {
         struct gt_error error = {0};
         int added = add(&all, options, output.format, operands[i], &error);
-        if (added < 0) {
-            say("%s", error.text);
-            status = exit_status_of(added);
-        }
+        if (added < 0)
+            status = say_failure(added, &error);
     }
     if (!status)
         status = output_text(&output, all.data, all.length);

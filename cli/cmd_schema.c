@@ -1,5 +1,4 @@
 #include "gpu_tracker.h"
-#include "message.h"
 #include "option.h"
 #include "output.h"
 
@@ -14,13 +13,7 @@ static int run(const struct options *options, int count, char **operands)
     if (status)
         return status;
     status = gt_schema_report(&report, &error);
-    if (status < 0) {
-        say("%s", error.text);
-        return exit_status_of(status);
-    }
-    status = output_report(&output, report);
-    gt_report_free(report);
-    return status;
+    return output_result(&output, status, report, &error);
 }
 
 const struct command command_schema = {

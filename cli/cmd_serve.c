@@ -69,10 +69,7 @@ static int open_exporter(struct gt_exporter **ret, const struct options *options
     settings.context = (void *)options;
     status = gt_exporter_open(ret, &settings, &error);
     free(pids);
-    if (status >= 0)
-        return 0;
-    say("%s", error.text);
-    return exit_status_of(status);
+    return status < 0 ? say_failure(status, &error) : 0;
 }
 
 /* Enough descriptors for those kept of each process and for all connections. */

@@ -12,8 +12,7 @@ enum { EXIT_BAD_DATA = 1 };
 
 static int fail(int status, const struct gt_error *error)
 {
-    say("%s", error->text);
-    return exit_status_of(status) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
+    return say_failure(status, error) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
 }
 
 static void warn(void *context, const char *sentence)

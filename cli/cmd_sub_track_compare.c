@@ -124,10 +124,8 @@ static int compare(const struct output *output, const struct gt_compare_options 
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     int broken = gt_blocks_compare(settings, &report, &error);
-    if (broken < 0) {
-        say("%s", error.text);
-        return exit_status_of(broken) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
-    }
+    if (broken < 0)
+        return say_failure(broken, &error) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
     int status = output_report(output, report);
     gt_report_free(report);
     return status ? status : broken ? EXIT_BROKEN_RULE : 0;

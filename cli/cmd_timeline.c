@@ -23,11 +23,7 @@ static int merge(const struct options *options, int count, char **operands)
     what.output = options->merged;
     what.overwrite = options->overwrite;
     status = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
-    if (status < 0)
-        say("%s", error.text);
-    status = status < 0 ? exit_status_of(status) : output_report(&output, report);
-    gt_report_free(report);
-    return status;
+    return output_result(&output, status, report, &error);
 }
 
 static int info(const struct options *options, int count, char **operands)
@@ -40,11 +36,7 @@ static int info(const struct options *options, int count, char **operands)
     if (status)
         return status;
     status = gt_timeline_info((const char *const *)operands, (size_t)count, &request, &report, &error);
-    if (status < 0)
-        say("%s", error.text);
-    status = status < 0 ? exit_status_of(status) : output_report(&output, report);
-    gt_report_free(report);
-    return status;
+    return output_result(&output, status, report, &error);
 }
 
 const struct command command_timeline_merge = {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_tracker.h"
+
 enum { LINE_SIZE = 1024, WORD_SIZE = 48 };
 
 static void say_list(const char *format, va_list arguments)
@@ -42,6 +44,12 @@ int say_usage(const char *format, ...)
 int exit_status_of(int status)
 {
     return status == -EINVAL || status == -ERANGE || status == -ENODEV ? EXIT_USAGE : EXIT_TRACKER;
+}
+
+int say_failure(int status, const struct gt_error *error)
+{
+    say("%s", error->text);
+    return exit_status_of(status);
 }
 
 /* Levenshtein's distance, one row at a time. */

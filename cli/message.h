@@ -17,6 +17,10 @@ int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The exit status for a failure that the library reports with a negative errno: a wrong argument or a failure. */
 int exit_status_of(int status);
 
+struct gt_error;
+/* Says the sentence of a failed call and returns its exit status. */
+int say_failure(int status, const struct gt_error *error);
+
 /* Of `candidates` names, the one nearest to a mistyped `word`, or NULL when none is near. */
 struct suggestion {
     const char *word;

@@ -169,11 +169,16 @@ int output_report(const struct output *output, const struct gt_report *report)
     char *text = NULL;
     size_t length = 0;
     int status = gt_report_render(report, output->format, &text, &length, &error);
-    if (status < 0) {
-        say("%s", error.text);
-        return exit_status_of(status);
-    }
+    if (status < 0)
+        return say_failure(status, &error);
     status = output_text(output, text, length);
     free(text);
     return status;
+}
+
+int output_result(const struct output *output, int status, struct gt_report *report, const struct gt_error *error)
+{
+    int result = status < 0 ? say_failure(status, error) : output_report(output, report);
+    gt_report_free(report);
+    return result;
 }

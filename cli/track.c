@@ -28,12 +28,6 @@ struct track {
     struct gt_group *group;
 };
 
-static int fail(int status, const struct gt_error *error)
-{
-    say("%s", error->text);
-    return exit_status_of(status);
-}
-
 /* Everything that can be wrong is found here, before anything is started or written. */
 static int prepare(struct track *track, const struct options *options)
 {
@@ -48,7 +42,7 @@ static int prepare(struct track *track, const struct options *options)
     if (status)
         return status;
     status = gt_tracker_check(&track->settings, &error);
-    return status < 0 ? fail(status, &error) : 0;
+    return status < 0 ? say_failure(status, &error) : 0;
 }
 
 static void name_survivors(const struct watch *watch)
@@ -79,8 +73,7 @@ static int conclude(struct track *track)
         error = (struct gt_error){0};
     }
     int status = gt_tracker_report(track->watch.tracker, &report, &error);
-    status = status < 0 ? fail(status, &error) : output_report(&track->output, report);
-    gt_report_free(report);
+    status = output_result(&track->output, status, report, &error);
     return finished < 0 ? EXIT_TRACKER : status;
 }
 
@@ -107,7 +100,7 @@ static int prepare_blocks(struct track *track, const struct options *options)
     int status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite,
                                    &error);
     if (status < 0)
-        return fail(status, &error);
+        return say_failure(status, &error);
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
     return 0;
 }
@@ -119,7 +112,7 @@ static int collect_blocks(struct track *track, const struct options *options)
         return 0;
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
-    return status < 0 ? fail(status, &error) : 0;
+    return status < 0 ? say_failure(status, &error) : 0;
 }
 
 /* In a job of Slurm, for the tasks that srun will start: they are no descendants. */
@@ -170,7 +163,7 @@ static int start(struct track *track, char **words)
     status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
     if (status < 0) {
         launch_cancel(&launch);
-        return fail(status, &error);
+        return say_failure(status, &error);
     }
     int code = launch_release(&launch);
     if (!code)
@@ -252,7 +245,7 @@ int track_process(const struct options *options, pid_t pid)
     }
     status = gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
     if (status < 0) {
-        status = fail(status, &error);
+        status = say_failure(status, &error);
     } else {
         int watched = watch(&track, options);
         fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
