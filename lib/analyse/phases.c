@@ -113,6 +113,16 @@ static int add_gap(struct gt_phases *phases, uint32_t node, const char *before, 
     return add(phases, node, start, end, "Between %s and %s", ordered ? before : after, ordered ? after : before);
 }
 
+/* What lies before and behind the phases of a node ends at the bounds that were asked for. */
+static void phase_range(const struct gt_analysis_input *input, uint32_t node, int64_t *first, int64_t *last)
+{
+    const struct gt_trace *trace = input->trace;
+    if (!gt_node_range(input, node, first, last) || !trace->is_bounded)
+        return;
+    *first = *first < trace->bound_first ? trace->bound_first : *first;
+    *last = *last > trace->bound_last ? trace->bound_last : *last;
+}
+
 /* The runs of one node, and what lies before, between and behind them. */
 static int add_node(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
                     bool each_step, struct gt_phases *phases)
@@ -121,7 +131,7 @@ static int add_node(const struct gt_analysis_input *input, const struct gt_spans
     int64_t first = spans->span[from].start, last = INT64_MIN, latest = INT64_MIN;
     const char *before = NULL;
     int status = 0;
-    gt_node_range(input, node, &first, &last);
+    phase_range(input, node, &first, &last);
     for (size_t i = from, next; i < to && status >= 0; i = next) {
         const char *title = title_of(input, spans->span[i].key[1]);
         int64_t start = spans->span[i].start, end = spans->span[i].end;

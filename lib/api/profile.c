@@ -74,6 +74,9 @@ static void keep_bounds(struct gt_trace *trace, const struct gt_trace_options *b
 {
     struct window window = window_of(trace, bounds);
     size_t profiles = 0, steps = 0;
+    trace->is_bounded = !bounds->by_step;
+    trace->bound_first = window.start;
+    trace->bound_last = window.end;
     for (size_t i = 0; i < trace->profile_count; i++)
         if (has_profile(&window, &trace->profile[i]))
             trace->profile[profiles++] = trace->profile[i];

@@ -1,4 +1,6 @@
 /* Timelines, for those who see only the public header. */
+#include <errno.h>
+
 #include "analyse/merge.h"
 #include "api/request.h"
 
@@ -18,6 +20,8 @@ int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_tr
                                        .align = merge->align,
                                        .output = merge->output,
                                        .overwrite = merge->overwrite};
+    if (!(merge->low_gpu >= 0 && merge->low_gpu <= 100))
+        return gt_error_set(error, EINVAL, "low_gpu: %g is no percentage, from 0 to 100", merge->low_gpu);
     int status = gt_trace_request_read(request, &options.trace, error);
     return status < 0 ? status : gt_merge(ret, paths, count, &options, error);
 }

@@ -190,7 +190,9 @@ struct gt_trace {
     size_t file_count, process_count, track_count, series_count, step_count, profile_count, argument_count;
     size_t file_capacity, process_capacity, track_capacity, series_capacity, step_capacity, profile_capacity,
         argument_capacity;
-    uint64_t ignored; /* files of folders that are no trace */
+    uint64_t ignored;                /* files of folders that are no trace */
+    bool is_bounded;                 /* only what lies in a stretch of time was asked for: */
+    int64_t bound_first, bound_last; /* ns since the epoch */
 };
 
 /* What to read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them, samples between them.

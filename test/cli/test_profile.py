@@ -94,6 +94,20 @@ def test_steps_are_kept_to_the_bounds(gpu_tracker, smdebug, words, nodes, steps)
     assert [(row["node"], row["steps"]) for row in rows] == [(node, steps) for node in nodes]
 
 
+def test_what_lies_before_and_behind_phases_is_kept_to_the_bounds(gpu_tracker, smdebug):
+    def ends(*words):
+        rows = profile(gpu_tracker, "phases", smdebug, "--node=algo-1", *words)["phases"]
+        return [(row["phase"].replace("Step:ModeKeys.", ""), row["start_us"], row["end_us"]) for row in rows
+                if row["phase"].startswith(("Before", "After"))]
+
+    [file] = smdebug.glob("framework/pevents/*/*_algo-1_*")
+    file.write_text(json.dumps(json.loads(file.read_text()) + [
+        {"name": "other", "ph": "X", "pid": 9, "ts": time, "dur": 10_000} for time in (0, 990_000)]))
+    assert ends() == [("Before TRAIN", 0, 100_000), ("After EVAL", 780_001, 1_000_000)]
+    assert ends("--start=+0.05", "--end=+0.95") == [("Before TRAIN", 50_000, 100_000), ("After EVAL", 780_001, 950_000)]
+    assert ends(f"--start={BASE + 150_000}", f"--end={BASE + 700_000}") == []
+
+
 @pytest.fixture
 def dumps(tmp_path):
     """Forward and backward pass of step 2 on one node, the whole of step 3 on another; run calls the backward pass."""

@@ -123,6 +123,8 @@ def test_the_file_is_named_as_smdebug_names_it(gpu_tracker, tmp_path):
     (["merge", "-o", "OUT", "--metrics", "[", "/nowhere.json"], "regular expression"),
     (["merge", "-o", "OUT", "--unit", "step", "--start", "5", "TRACE"], "no step 5"),
     (["merge", "-o", "OUT", "--align", "never", "TRACE"], "never"),
+    (["merge", "-o", "OUT", "--low-gpu", "100.5", "TRACE"], "low_gpu: 100.5"),
+    (["merge", "-o", "OUT", "--low-gpu", "nan", "TRACE"], "nan"),
     (["info", "/dev/null"], "/dev/null"),
 ])
 def test_bad_input_gets_one_line(timeline, tmp_path, trace, words, said):
