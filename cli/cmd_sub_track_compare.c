@@ -169,8 +169,8 @@ const struct command command_sub_track_compare = {
         "between two such sessions have a 95 % confidence interval (low, high), by bootstrap.\n\n"
         "Code blocks match by name; those of one file whose names differ only in the line number match in order. Others "
         "are listed as added or removed.\n\n"
-        "--fail-if takes FIGURE>LIMIT or FIGURE<LIMIT. A figure is COLUMN.STATISTIC, counters.COLUMN, "
-        "energy.DEVICE (cpu, dram, gpu or total: joules of the job) or, behind block:NAME., also compute_time, self_time or cpu_time with .STATISTIC or .total. A limit is absolute (5GB, 30s, "
+        "--fail-if takes FIGURE>LIMIT or FIGURE<LIMIT. A figure is COLUMN.STATISTIC, counters.COLUMN, a peak "
+        "(combined_ram_peak, which short spikes reach, too), duration, energy.DEVICE (cpu, dram, gpu or total: joules of the job) or, behind block:NAME., also compute_time, self_time or cpu_time with .STATISTIC or .total. A limit is absolute (5GB, 30s, "
         "200), or with a sign relative to the baseline (+5%, +100MB). A session that lacks the figure breaks the rule. "
         "The exit status is 3 when a rule is broken, and each broken rule is named.",
     .operand = OPERAND_NONE,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/blocks_parts.h"
+#include "schema/unit.h"
 
 static void add_statistics(struct gt_node *section, struct gt_spread *spread, bool with_total)
 {
@@ -239,6 +240,31 @@ static void add_method(struct gt_node *root, const struct gt_block_analysis *ana
     gt_node_flags(section, GT_ONLY_DATA);
 }
 
+/* Exact where the kernel keeps high-water marks: samples see less. */
+static void add_peaks(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    const struct gt_columns *columns = &analysis->columns;
+    struct gt_node *section = gt_report_section(root, "peaks", "Peaks");
+    double unit = 1;
+    size_t known = 0;
+    gt_unit_memory(machine->ram_unit, &unit, NULL);
+    for (size_t i = 0; outcome && i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
+        if (column->is_original || column->scope < 0 || gt_metrics[column->metric].kind != GT_PEAK ||
+            isnan(outcome->value[column->scope][column->metric]))
+            continue;
+        bool is_memory = gt_metrics[column->metric].unit == GT_BYTES;
+        gt_report_number(section, column->name, column->name,
+                         outcome->value[column->scope][column->metric] / (is_memory ? unit : 1),
+                         is_memory ? machine->ram_unit : NULL);
+        known++;
+    }
+    if (!known)
+        gt_node_flags(section, GT_ONLY_DATA);
+}
+
 /* Of the whole recording. */
 static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
@@ -262,6 +288,7 @@ int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, 
     add_static_data(root, gt_recording_machine(analysis->recording));
     status = add_blocks(root, analysis);
     add_counters(root, "overall_counters", "Overall Counters", analysis, &overall);
+    add_peaks(root, analysis);
     if (analysis->options->calls) {
         add_processes(root, analysis);
         add_calls(root, analysis);

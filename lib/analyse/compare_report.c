@@ -146,6 +146,11 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
         struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
         status |= gt_compare_difference(overall, comparison, &figure, column);
     }
+    json_object_foreach (json_object_get(comparison->run[0], "peaks"), column, ignored) {
+        struct gt_figure figure = {NULL, {"peaks", column}};
+        status |= gt_compare_difference(overall, comparison, &figure, column);
+    }
+    status |= gt_compare_difference(overall, comparison, &(struct gt_figure){NULL, {"duration"}}, "duration");
     for (size_t i = 0; i < comparison->slots; i++) {
         struct gt_figure time = {&comparison->slot[i], {"compute_time", comparison->statistic}};
         status |= gt_compare_difference(blocks, comparison, &time, "compute_time");

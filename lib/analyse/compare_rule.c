@@ -1,6 +1,7 @@
 /* Rules for a gate: FIGURE > LIMIT or FIGURE < LIMIT says what must not be.
  *
  *   figure   COLUMN.STATISTIC of the whole session, as in "overall" of the results; counters.COLUMN;
+ *            combined_ram_peak and other peaks, exact where the kernel keeps high-water marks; duration
  *            energy.cpu, energy.dram, energy.gpu, energy.total: of the job
  *            block:NAME. before it: of a code block, also compute_time.total, self_time.p95, cpu_time.total, num_calls, ...
  *   limit    5GB, 30s, 200: absolute, in the unit given or the figure's own
@@ -112,9 +113,11 @@ static bool choose_keys(struct rule *rule, const char *first, const char *second
         keys[count++] = "total";
         return second;
     }
+    if (!second && !of_block && strcmp(first, "duration") != 0)
+        keys[count++] = "peaks";
     if (!second) {
         keys[count++] = first; /* num_calls, covered_time */
-        return of_block;
+        return true;
     }
     if (!of_block || !is_time(first))
         keys[count++] = of_block ? "resource_usage" : "overall";
@@ -161,7 +164,8 @@ static bool unit_of(const struct rule *rule, const struct gt_comparison *compari
 {
     const char *const *keys = rule->figure.keys;
     *ret_factor = 1;
-    if (is_time(keys[0]) && rule->figure.slot) {
+    bool is_duration = !rule->figure.slot && strcmp(keys[0], "duration") == 0;
+    if (is_duration || (is_time(keys[0]) && rule->figure.slot)) {
         *ret = GT_SECONDS;
         return true;
     }
@@ -176,7 +180,7 @@ static bool unit_of(const struct rule *rule, const struct gt_comparison *compari
         return false;
     const struct gt_column *column = &columns.column[index];
     *ret = gt_metrics[column->metric].unit;
-    if (*ret == GT_BYTES && column->is_original) {
+    if (*ret == GT_BYTES && (column->is_original || strcmp(keys[0], "peaks") == 0)) {
         const char *key = column->metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit";
         const char *name = json_string_value(json_object_get(json_object_get(comparison->run[0], "static_data"), key));
         return name && gt_unit_memory(name, ret_factor, NULL) >= 0;

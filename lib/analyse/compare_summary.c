@@ -25,6 +25,8 @@ static const struct measure {
      "%",
      {"overall", "cpu_combined_sum_utilization_percent", "mean"},
      {"resource_usage", "cpu_combined_sum_utilization_percent", "mean"}},
+    {"Peak RAM", "ram_unit", NULL, {"peaks", "combined_ram_peak"}, {NULL}},
+    /* what samples saw: for the whole job only where a session has no peak */
     {"Max RAM", "ram_unit", NULL, {"overall", "combined_ram", "max"}, {"resource_usage", "combined_ram", "max"}},
     {"Max GPU RAM",
      "gpu_ram_unit",
@@ -39,7 +41,7 @@ static const struct measure {
     {"Energy", NULL, "joules", {"energy", "job"}, {"energy", "total", "energy"}},
 };
 
-enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0 };
+enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0, PEAK_RAM = 3, MAX_RAM };
 
 static struct gt_figure figure_of(const struct measure *measure, const struct gt_slot *slot)
 {
@@ -97,6 +99,15 @@ static void add_row(struct gt_node *table, const struct gt_comparison *compariso
     }
 }
 
+static bool is_known_to_all(const struct gt_comparison *comparison, const struct measure *measure)
+{
+    struct gt_figure figure = figure_of(measure, NULL);
+    for (size_t i = 0; i < comparison->sessions; i++)
+        if (isnan(gt_compare_value(comparison, &figure, i, NULL)))
+            return false;
+    return true;
+}
+
 struct rank {
     double time;
     const struct gt_slot *slot;
@@ -145,8 +156,10 @@ int gt_compare_summary(struct gt_node *root, const struct gt_comparison *compari
         return -ENOMEM;
     struct gt_node *table = gt_report_table(root, "summary", "Summary");
     add_columns(table, comparison);
+    bool has_peaks = is_known_to_all(comparison, &measures[PEAK_RAM]);
     for (size_t i = 0; i < MEASURES; i++)
-        add_row(table, comparison, &measures[i], NULL);
+        if (i != (has_peaks ? MAX_RAM : PEAK_RAM))
+            add_row(table, comparison, &measures[i], NULL);
     for (size_t i = 0; i < comparison->slots; i++)
         for (size_t j = 0; j < MEASURES; j++)
             add_row(table, comparison, &measures[j], rank[i].slot);

@@ -273,3 +273,29 @@ def test_text_has_our_own_columns_in_the_differences_alone(cli, sessions):
     text = cli("sub-track", "compare", *words).stdout
     assert "Combined Swap:" not in text and "combined_swap" in text
     assert compare(cli, *words)["overall_resource_usage"]["combined_swap"] == {"A": 7.0, "again": 7.0}
+
+
+def record(cli, name, megabytes):
+    """A job that holds so much for a moment, between two samples."""
+    burst = f"import time; time.sleep(0.2); held = b'x' * {megabytes * 1000000}; del held; time.sleep(0.2)"
+    done = cli("run", "--disable-logs", "--sleep-time=30", f"--tracking-file={name}", "--ram-unit=megabytes", "--", "/usr/bin/python3",
+               "-c", burst)
+    assert done.returncode == 0, done.stderr
+
+
+def test_peaks_that_no_sample_saw(cli, tmp_path):
+    record(cli, "before.sqlite", 100)
+    record(cli, "after.sqlite", 200)
+    words = ["-m", "before=before.sqlite", "-m", "after=after.sqlite"]
+    rows = summary_of(cli("sub-track", "compare", *words).stdout)
+    before, after, _ = map(float, rows["whole job", "Peak RAM (megabytes)"])
+    assert 100 < before < 130 and 200 < after < 230
+    assert ("whole job", "Max RAM (megabytes)") not in rows
+    compare(cli, *words, "--fail-if", "combined_ram_peak>+20%", status=3)
+    compare(cli, *words, "--fail-if", "combined_ram_peak>150MB", status=3)
+    compare(cli, *words, "--fail-if", "combined_ram_peak>300MB")
+    compare(cli, *words, "--fail-if", "combined_ram.max>100MB")
+    compare(cli, *words, "--fail-if", "duration<0.3s")
+    compare(cli, *words, "--fail-if", "duration>0.3s", status=3)
+    differences = {row["measurement"]: row for row in compare(cli, *words)["overall_differences"]}
+    assert differences["combined_ram_peak"]["difference"] == pytest.approx(after - before, abs=1)
