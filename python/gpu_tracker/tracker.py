@@ -202,7 +202,7 @@ class Tracker:
         price: Of a kWh, with or without a currency: 0.3, '0.30 EUR'.
         power_meter: A CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
         power_model: A file that says what the processors draw by their use, where nothing counts their energy.
-        cpu_tdp: Instead of such a file: watts of the processors with every core busy.
+        cpu_tdp: Instead of such a file: the thermal design power of the processors in watts.
 
     Raises:
         ValueError: An argument is wrong, or a GPU is not there.

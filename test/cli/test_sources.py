@@ -43,6 +43,19 @@ def test_every_estimated_figure_says_so(cli, machine):
     assert energy["conservation"]["cpu"].endswith("(estimated)")
 
 
+def test_a_model_may_be_json(cli, tmp_path):
+    model = tmp_path / "desk.json"
+    model.write_text('{"name": "a desk", "idle_watts": 10, "points": [[0.5, 20]], "max_watts": 30}')
+    energy = results(run(cli, "--power-model", str(model)))["energy"]
+    if energy["cpu"]["source"].startswith("RAPL"):
+        pytest.skip("a counter has the energy of the processors here: nothing is estimated")
+    assert energy["cpu"]["source"] == "estimated by use of the CPU: a desk"
+    assert 10 * 0.6 <= energy["cpu"]["total"] <= 30 * 3
+    model.write_text('{"idle_watts": 10, "max_wats": 30}')
+    done = cli("run", "--power-model", str(model), "--", "true")
+    assert done.returncode != 0 and '"max_wats" is not a setting' in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_nothing_is_estimated_unasked(cli):
     report = results(run(cli))
     assert not report["energy"]["cpu"]["source"] or "estimated" not in report["energy"]["cpu"]["source"]
@@ -53,6 +66,7 @@ def test_nothing_is_estimated_unasked(cli):
     (["--cpu-tdp", "-5"], "--cpu-tdp"),
     (["--cpu-tdp", "many"], "--cpu-tdp"),
     (["--power-model", "missing.model"], "missing.model: No such file"),
+    (["--power-model", "/dev/null"], "/dev/null: a power model needs idle_watts and max_watts"),
     (["--power-meter", "missing.csv"], "power meter missing.csv: No such file"),
     (["--power-meter", "/bin/sh"], "power meter /bin/sh: this is not a CSV file"),
 ])

@@ -158,15 +158,70 @@ static void a_model_is_a_curve(void **state)
                                         "idle_watts=1\nmax_watts=2\npoint=2 5\n",
                                         "idle_watts=1\nmax_watts=-2\n",
                                         "color = blue\n",
-                                        "idle_watts=1\nidle_watts=2\n"};
+                                        "idle_watts=1\nidle_watts=2\n",
+                                        "tdp_watts=0\n",
+                                        "tdp_watts=65\nidle_watts=2\n",
+                                        "tdp_watts=65\ndram_watts=1\ndram_watts=1\n",
+                                        "max_watts\n",
+                                        ""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         gpu_machine_file(machine, "model", "%s", texts[i]);
         assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, i ? NULL : &error), -EINVAL);
     }
     assert_non_null(strstr(error.text, "needs idle_watts and max_watts"));
-    assert_int_equal(gt_model_read(&model, NULL, 65, NULL), 0);
-    assert_float_equal(gt_model_watts(&model, 0.5), 32.5, 1e-9);
+}
+
+static void a_model_may_be_json(void **state)
+{
+    struct gpu_machine *machine = *state;
+    struct gt_model model;
+    gpu_machine_file(machine, "model", "%s",
+                     "\n{\"name\": \"a\\nlaptop\", \"idle_watts\": 10, \"points\": [[0.5, 40], [0.25, 30.5]],"
+                     " \"max_watts\": 60, \"dram_watts\": 2}\n");
+    assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, NULL), 0);
+    assert_string_equal(model.name, "a laptop");
+    assert_float_equal(gt_model_watts(&model, 0.25), 30.5, 1e-9);
+    assert_float_equal(gt_model_watts(&model, 0.75), 50, 1e-9);
+    assert_float_equal(model.dram_watts, 2, 1e-9);
+    static const struct {
+        const char *text, *why;
+    } bad[] = {
+        {"{", "model: line 1: "},
+        {"{\"idle_watts\": 1,\n \"idle_watts\": 2}", "model: line 2: duplicate object key"},
+        {"{\"idle_watts\": 10}", "needs idle_watts and max_watts, or tdp_watts"},
+        {"{\"color\": 3}", "\"color\" is not a setting"},
+        {"{\"max_watts\": \"60\"}", "\"max_watts\" is not a setting of a power model, or its value is wrong"},
+        {"{\"two\\nlines\": 1}", "\"two lines\" is not a setting"},
+        {"{\"max_watts\": -1}", "\"max_watts\""},
+        {"{\"name\": 1}", "\"name\""},
+        {"{\"points\": 1}", "\"points\""},
+        {"{\"points\": [[1]]}", "\"points\""},
+        {"{\"points\": [[1, null]]}", "\"points\""},
+        {"{\"points\": [[1, 2, 3]]}", "\"points\""},
+        {"{\"points\": [[1.1, 2]]}", "\"points\""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct gt_error error = {0};
+        gpu_machine_file(machine, "model", "%s", bad[i].text);
+        assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, &error), -EINVAL);
+        if (!strstr(error.text, bad[i].why) || strchr(error.text, '\n'))
+            fail_msg("%s: %s", bad[i].text, error.text);
+    }
+}
+
+static void a_tdp_is_a_published_curve(void **state)
+{
+    static const double expected[][2] = {{0, 12}, {0.05, 22}, {0.1, 32}, {0.3, 53.5}, {0.5, 75}, {1, 102}};
+    struct gpu_machine *machine = *state;
+    struct gt_model model;
+    assert_int_equal(gt_model_read(&model, NULL, 100, NULL), 0);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_float_equal(gt_model_watts(&model, expected[i][0]), expected[i][1], 1e-9);
+    gpu_machine_file(machine, "model", "tdp_watts = 200\ndram_watts = 3\n");
+    assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, NULL), 0);
+    assert_float_equal(gt_model_watts(&model, 0.5), 150, 1e-9);
     assert_int_equal(gt_model_read(&model, NULL, NAN, NULL), -EINVAL);
+    assert_int_equal(gt_model_read(&model, NULL, 0, NULL), -EINVAL);
 }
 
 static void nothing_is_estimated_unasked_or_where_a_counter_is(void **state)
@@ -184,7 +239,7 @@ static void nothing_is_estimated_unasked_or_where_a_counter_is(void **state)
     gt_values_clear(machine->frame.system);
     machine->frame.system[GT_CPU_TIME] = 2; /* of 4 cores for a second */
     assert_int_equal(gpu_machine_collect(machine, 1), 0);
-    assert_float_equal(machine->frame.system[GT_CPU_ENERGY], 40, 1e-6);
+    assert_float_equal(machine->frame.system[GT_CPU_ENERGY], 80 * 0.75, 1e-6);
     assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
 }
 
@@ -198,6 +253,8 @@ int main(void)
         TEST(nothing_is_made_up_where_the_meter_has_nothing),
         TEST(a_file_is_followed_while_it_grows),
         TEST(a_model_is_a_curve),
+        TEST(a_model_may_be_json),
+        TEST(a_tdp_is_a_published_curve),
         TEST(nothing_is_estimated_unasked_or_where_a_counter_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
