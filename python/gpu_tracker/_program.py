@@ -1,9 +1,15 @@
 """Where the gpu-tracker program of this installation is."""
+from __future__ import annotations
+
 import os
 import sys
 
+TYPE_CHECKING = False  # importing typing would take longer than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-def _candidates():
+
+def _candidates() -> Iterator[str]:
     package = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(package, "..", "..", "..", "..", "bin")  # PREFIX/lib/python3.x/site-packages/gpu_tracker
     yield os.path.join(package, "..", "bin")  # pip install --target
@@ -14,7 +20,7 @@ def _candidates():
     yield sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
 
 
-def find():
+def find() -> str:
     """Path of the program that was installed with the package."""
     for folder in _candidates():
         program = os.path.join(folder, "gpu-tracker")
@@ -23,7 +29,7 @@ def find():
     raise RuntimeError("the gpu-tracker program is not installed beside the gpu_tracker package: reinstall the package")
 
 
-def _is_ours(program):
+def _is_ours(program: str) -> bool:
     """A script of that name may be another package's."""
     try:
         with open(program, "rb") as file:

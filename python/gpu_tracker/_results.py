@@ -42,7 +42,8 @@ class _FromTree:
     def to_json(self) -> dict[str, Any]:
         """The results as `json` takes them. Numbers that are missing are None."""
         tree = self.__dict__.get("_report")
-        return _tree.with_null(tree if tree is not None else self._to_tree())
+        tree = self._to_tree() if tree is None else tree
+        return {key: _tree.with_null(value) for key, value in tree.items()}
 
     def __str__(self) -> str:
         """The results for people."""

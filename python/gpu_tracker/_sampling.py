@@ -1,9 +1,18 @@
 """Conversations with the sampler, which runs in a process of its own."""
+from __future__ import annotations
+
 import functools
 import os
 import time
 
 from . import _core, _program
+
+TYPE_CHECKING = False  # importing typing would take longer than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    _Window = tuple[float, float, tuple[float, float, float, float, float, float, float, bool]]
 
 _program_path = functools.cache(_program.find)
 
@@ -13,7 +22,8 @@ class Sampling:
 
     START_TIMEOUT = 60.0
 
-    def __init__(self, process_id, options, warn, backup=None):
+    def __init__(self, process_id: int, options: dict[str, Any], warn: Callable[[str], object],
+                 backup: str | None = None) -> None:
         self.owner = os.getpid()
         self._windows_asked = 0
         self._warn = warn
@@ -26,7 +36,7 @@ class Sampling:
         except EOFError:
             raise RuntimeError("the sampler ended before it was ready") from None
 
-    def _await(self, wanted, timeout):
+    def _await(self, wanted: str, timeout: float) -> Any:
         """The value of the next message of that kind; TimeoutError when it does not come in time."""
         deadline = time.monotonic() + timeout
         while (message := self._sampler.receive(deadline - time.monotonic())) is not None:
@@ -34,20 +44,20 @@ class Sampling:
             if kind == wanted:
                 return value
             if kind == "warning":
-                self._warn(value)
+                self._warn(str(value))
         raise TimeoutError(f"the sampler did not answer within {timeout} s")
 
-    def window(self, timeout=5.0):
+    def window(self, timeout: float = 5.0) -> _Window:
         """(GPU memory in bytes now, its peak and joules since the last call, as `Energy` has them); NaN: not known."""
         self._sampler.next_window()
         self._windows_asked += 1
         while True:  # past the answers that an interrupted call did not wait for
-            window = self._await("window", timeout)
+            window: _Window = self._await("window", timeout)
             self._windows_asked -= 1
             if self._windows_asked == 0:
                 return window
 
-    def finish(self, attempts, timeout):
+    def finish(self, attempts: int, timeout: float) -> tuple[str, str]:
         """The final report as (JSON text, text for people)."""
         try:
             self._sampler.stop()
@@ -61,6 +71,6 @@ class Sampling:
         self._sampler.kill()
         raise EOFError
 
-    def close(self):
+    def close(self) -> None:
         """Let it end by itself."""
         self._sampler.close()

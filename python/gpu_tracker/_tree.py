@@ -1,22 +1,30 @@
 """From the C reports' trees (JSON) to dataclasses and back."""
+from __future__ import annotations
+
 import dataclasses
 import math
 import sys
 
+TYPE_CHECKING = False  # importing typing would take longer than all of this
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
 
-def instance(cls, tree):
+    _Class = TypeVar("_Class")
+
+
+def instance(cls: type[_Class], tree: dict[str, Any]) -> _Class:
     """A dataclass from the section `tree`, which has more keys than the class has fields; missing numbers are NaN."""
-    values = {}
+    values: dict[str, Any] = {}
     classes = vars(sys.modules[cls.__module__])
-    for field in dataclasses.fields(cls):
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         value = tree[field.name]
         if isinstance(value, dict):
-            value = instance(classes[field.type], value)
+            value = instance(classes[str(field.type)], value)
         values[field.name] = math.nan if value is None else value
     return cls(**values)
 
 
-def with_null(value):
+def with_null(value: Any) -> Any:
     """NaN as JSON knows it."""
     if isinstance(value, dict):
         return {key: with_null(part) for key, part in value.items()}

@@ -1,29 +1,40 @@
 """Functions of any kind inside a context manager that is made anew for each call."""
+from __future__ import annotations
+
 import functools
 import inspect
 
+TYPE_CHECKING = False  # importing typing would take longer than all of this
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+    from contextlib import AbstractContextManager
+    from typing import Any, TypeVar
 
-def _generator(function, enter):
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
+    _Enter = Callable[[], AbstractContextManager[Any]]
+
+
+def _generator(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
     @functools.wraps(function)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         with enter():
             return (yield from function(*args, **kwargs))
 
     return wrapper
 
 
-def _coroutine(function, enter):
+def _coroutine(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
     @functools.wraps(function)
-    async def wrapper(*args, **kwargs):
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
         with enter():
             return await function(*args, **kwargs)
 
     return wrapper
 
 
-def _asynchronous_generator(function, enter):
+def _asynchronous_generator(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
     @functools.wraps(function)
-    async def wrapper(*args, **kwargs):
+    async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         with enter():
             inner = function(*args, **kwargs)
             try:
@@ -45,21 +56,18 @@ def _asynchronous_generator(function, enter):
     return wrapper
 
 
-def _plain(function, enter):
+def _plain(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
     @functools.wraps(function)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         with enter():
             return function(*args, **kwargs)
 
     return wrapper
 
 
-def wrap(function, enter):
+def wrap(function: _Function, enter: _Enter) -> _Function:
     """`function` with `with enter():` around each call; around a generator's life from its first step to its end."""
-    if inspect.isasyncgenfunction(function):
-        return _asynchronous_generator(function, enter)
-    if inspect.iscoroutinefunction(function):
-        return _coroutine(function, enter)
-    if inspect.isgeneratorfunction(function):
-        return _generator(function, enter)
-    return _plain(function, enter)
+    kinds = ((inspect.isasyncgenfunction, _asynchronous_generator), (inspect.iscoroutinefunction, _coroutine),
+             (inspect.isgeneratorfunction, _generator))
+    make = next((make for is_kind, make in kinds if is_kind(function)), _plain)
+    return make(function, enter)  # type: ignore[return-value]

@@ -172,7 +172,7 @@ class _Meter:
                 return gpu, peak, Energy(*energy)
         except (EOFError, TimeoutError):
             pass
-        return math.nan, math.nan, Energy(*[math.nan] * 5)
+        return math.nan, math.nan, Energy(math.nan, math.nan, math.nan, math.nan, math.nan)
 
     def _clean(self) -> None:
         if self._gc_collect:

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-_UNITS = {"B": 1, **{prefix.replace("K", "k") + "B": 1000**power for power, prefix in enumerate("KMGT", 1)},
-          **{prefix + "iB": 1024**power for power, prefix in enumerate("KMGT", 1)}}
+_UNITS: dict[str, int] = {
+    "B": 1, **{prefix.replace("K", "k") + "B": 1000**power for power, prefix in enumerate("KMGT", 1)},
+    **{prefix + "iB": 1024**power for power, prefix in enumerate("KMGT", 1)}}
 _MEASURES = {"max_ram": "RAM", "max_gpu_ram": "GPU RAM", "max_time": "time"}
 _RESULTS: pytest.StashKey[list[tuple[str, dict[str, float]]]] = pytest.StashKey()
 
