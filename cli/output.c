@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -163,8 +164,18 @@ int output_text(const struct output *output, const char *text, size_t length)
     return EXIT_TRACKER;
 }
 
-int output_report(const struct output *output, const struct gt_report *report)
+/* Columns of the terminal that the report goes to; 0: it goes elsewhere. */
+static size_t columns_of(const struct output *output)
 {
+    struct winsize size;
+    if (output->path || !isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
+        return 0;
+    return size.ws_col;
+}
+
+int output_report(const struct output *output, struct gt_report *report)
+{
+    gt_report_width(report, columns_of(output));
     struct gt_error error = {0};
     char *text = NULL;
     size_t length = 0;

@@ -13,7 +13,7 @@ struct output {
 /* From --output and --format. 0, or an exit status after saying why it could not be written. */
 int output_prepare(struct output *output, const struct options *options);
 /* Render and write. A file is written beside and renamed; when that fails the report goes to standard error. */
-int output_report(const struct output *output, const struct gt_report *report);
+int output_report(const struct output *output, struct gt_report *report);
 /* The same for what a call of the library gave, which is freed: a report, or a failure to say. */
 int output_result(const struct output *output, int status, struct gt_report *report, const struct gt_error *error);
 /* The same for text that is already rendered. */

@@ -215,6 +215,8 @@ int gt_schema_report(struct gt_report **ret, struct gt_error *error);
 
 /* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
+/* How many columns a terminal has: text breaks wide cells of tables to fit. 0, as at first: they are never broken. */
+void gt_report_width(struct gt_report *report, size_t columns);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. */
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);

@@ -8,6 +8,7 @@
 struct gt_report {
     char *type;
     enum gt_layout layout;
+    size_t width;
     bool failed;
     struct gt_node root;
 };
@@ -62,6 +63,16 @@ const char *gt_report_type(const struct gt_report *report)
 void gt_report_layout(struct gt_report *report, enum gt_layout layout)
 {
     report->layout = layout;
+}
+
+void gt_report_width(struct gt_report *report, size_t columns)
+{
+    report->width = columns;
+}
+
+size_t gt_report_width_of(const struct gt_report *report)
+{
+    return report->width;
 }
 
 enum gt_layout gt_report_layout_of(const struct gt_report *report)

@@ -91,6 +91,7 @@ int gt_series_band(struct gt_node *series, const char *title, double from,
 
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
+size_t gt_report_width_of(const struct gt_report *report); /* see gt_report_width; 0: any */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/format.h"
 #include "report/people.h"
+#include "report/wrap.h"
 
 struct text {
     const struct gt_report *report;
@@ -67,6 +69,71 @@ static void put_cell(struct text *text, const struct gt_grid *grid, size_t row, 
     put_spaces(text, left && !last ? space : 0);
 }
 
+/* Narrower columns, where the terminal is not wide enough. */
+static void fit(const struct text *text, const struct gt_grid *grid, int level, size_t *width)
+{
+    size_t available = gt_report_width_of(text->report), taken = (size_t)level * strlen(text->indent);
+    for (size_t column = 0; column < grid->columns; column++)
+        taken += gap_before(text, grid, column);
+    gt_wrap_fit(width, grid->is_text, grid->columns, available > taken ? available - taken : 0);
+}
+
+static size_t characters_in(const char *text, size_t length)
+{
+    size_t characters = 0;
+    for (size_t i = 0; i < length; i++)
+        characters += (text[i] & 0xc0) != 0x80;
+    return characters;
+}
+
+/* One line of a row: what fits of each cell, which then begins behind it. Whether anything is left. */
+static bool put_line(struct text *text, const struct gt_grid *grid, const char **cell, const size_t *width)
+{
+    bool is_more = false;
+    size_t pending = 0; /* spaces, which are not put at the end */
+    for (size_t column = 0; column < grid->columns; column++) {
+        const char *next;
+        size_t length = gt_wrap_piece(cell[column], grid->is_text[column] ? width[column] : SIZE_MAX, &next);
+        size_t characters = characters_in(cell[column], length), space = width[column] - characters;
+        pending += gap_before(text, grid, column) + (grid->is_text[column] ? 0 : space);
+        if (length) {
+            put_spaces(text, pending);
+            gt_buffer_append(text->out, cell[column], length);
+            pending = 0;
+        }
+        pending += grid->is_text[column] ? space : 0;
+        cell[column] = next;
+        is_more |= *next != '\0';
+    }
+    gt_buffer_char(text->out, '\n');
+    return is_more;
+}
+
+static int put_broken_rows(struct text *text, const struct gt_grid *grid, int level, size_t *width)
+{
+    const char **cell = calloc(grid->columns + 1, sizeof *cell);
+    fit(text, grid, level, width);
+    for (size_t row = 0; cell && row < grid->rows; row++) {
+        for (size_t column = 0; column < grid->columns; column++)
+            cell[column] = gt_grid_at(grid, row, column);
+        do
+            put_indent(text, level);
+        while (put_line(text, grid, cell, width));
+    }
+    free(cell);
+    return cell ? 0 : -ENOMEM;
+}
+
+static void put_rows(struct text *text, const struct gt_grid *grid, int level, const size_t *width)
+{
+    for (size_t row = 0; row < grid->rows; row++) {
+        put_indent(text, level);
+        for (size_t column = 0; column < grid->columns; column++)
+            put_cell(text, grid, row, column, width[column]);
+        gt_buffer_char(text->out, '\n');
+    }
+}
+
 static int put_grid(struct text *text, const struct gt_node *node, int level)
 {
     struct gt_grid grid;
@@ -76,15 +143,14 @@ static int put_grid(struct text *text, const struct gt_node *node, int level)
     size_t *width = calloc(grid.columns + 1, sizeof *width);
     for (size_t column = 0; width && column < grid.columns; column++)
         width[column] = column_width(text, &grid, column);
-    for (size_t row = 0; width && row < grid.rows; row++) {
-        put_indent(text, level);
-        for (size_t column = 0; column < grid.columns; column++)
-            put_cell(text, &grid, row, column, width[column]);
-        gt_buffer_char(text->out, '\n');
-    }
+    status = width ? 0 : -ENOMEM;
+    if (width && gt_report_width_of(text->report) && !text->pandas)
+        status = put_broken_rows(text, &grid, level, width);
+    else if (width)
+        put_rows(text, &grid, level, width);
     gt_grid_release(&grid);
     free(width);
-    return width ? 0 : -ENOMEM;
+    return status;
 }
 
 static int put_series(struct text *text, const struct gt_node *series, int level)

@@ -244,3 +244,10 @@ def test_progress_needs_a_terminal_and_the_option(terminal, cli, gpu_tracker):
     screen = terminal(gpu_tracker, "run", "--disable-logs", "--", "sleep", "0.7")
     assert screen.finish() == 0
     assert "CPU n" not in screen.text and "0:00:0" not in screen.text.split("Resource")[0]
+
+
+def test_tables_fit_the_terminal(terminal, cli, gpu_tracker):
+    screen = terminal(gpu_tracker, "doctor", columns=110)
+    assert screen.finish() == 0
+    assert max(map(len, lines_of(screen.text))) <= 110
+    assert max(map(len, cli("doctor").stdout.splitlines())) > 110, "and nothing else"

@@ -280,50 +280,6 @@ static void test_analysis_json(void **state)
     gt_report_free(report);
 }
 
-/* Four significant digits, whatever the size. */
-static void test_brief(void **state)
-{
-    (void)state;
-    struct gt_report *report = report_of("brief");
-    struct gt_node *root = gt_report_root(report);
-    gt_node_flags(gt_report_number(root, "price", "Price", 6.34795e-6, "EUR"), GT_BRIEF);
-    gt_report_number(root, "other", "Other", 6.34795e-6, NULL);
-    gt_node_flags(gt_report_number(root, "large", "Large", 123456.78, NULL), GT_BRIEF);
-    struct gt_node *table = gt_report_table(root, "table", "Table");
-    gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
-    gt_table_number(table, -0.0123456);
-    gt_table_number(table, 99.999);
-    gt_node_flags(table, GT_BRIEF);
-    assert_writes(report, "text",
-                  "Price: 6.348e-06 EUR\nOther: 0.0\nLarge: 123457.0\nTable:\n      Value\n   -0.01235\n      100.0\n");
-    assert_writes(report, "json",
-                  "{\n \"price\": 6.34795e-06,\n \"other\": 6.34795e-06,\n \"large\": 123456.78,\n \"table\": [\n  {\n"
-                  "   \"value\": -0.0123456\n  },\n  {\n   \"value\": 99.999\n  }\n ]\n}\n");
-    gt_report_free(report);
-}
-
-/* Each reader sees what is for him. */
-static void test_readers(void **state)
-{
-    (void)state;
-    struct gt_report *report = report_of("readers");
-    struct gt_node *root = gt_report_root(report);
-    static const struct {
-        const char *key;
-        unsigned flags;
-    } parts[] = {
-        {"data", GT_ONLY_DATA}, {"page", GT_ONLY_PAGE}, {"text", GT_ONLY_TEXT}, {"not_on_page", GT_NOT_ON_PAGE}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct gt_node *part = gt_report_section(root, parts[i].key, parts[i].key);
-        gt_report_integer(part, "n", "N", (int64_t)i, NULL);
-        gt_node_flags(part, parts[i].flags);
-    }
-    assert_writes(report, "text", "text:\n   N: 2\nnot_on_page:\n   N: 3\n");
-    assert_writes(report, "csv", "key,value,unit\ndata.n,0,\nnot_on_page.n,3,\n");
-    assert_writes(report, "markdown", "## page\n\n| | |\n| --- | ---: |\n| N | 1 |\n\n");
-    gt_report_free(report);
-}
-
 static void test_csv_of_one_table(void **state)
 {
     (void)state;
@@ -578,8 +534,6 @@ int main(void)
         cmocka_unit_test(test_analysis_markdown),
         cmocka_unit_test(test_analysis_json),
         cmocka_unit_test(test_csv_of_one_table),
-        cmocka_unit_test(test_brief),
-        cmocka_unit_test(test_readers),
         cmocka_unit_test(test_empty_columns_are_left_out),
         cmocka_unit_test(test_pickle),
         cmocka_unit_test(test_sections_alike_make_one_table),

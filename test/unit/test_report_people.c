@@ -1,0 +1,112 @@
+/* Reports as people see them: digits, lines that fit a terminal, parts that only some readers get. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "gpu_tracker.h"
+#include "report/report.h"
+
+static struct gt_report *report_of(const char *type)
+{
+    struct gt_report *report;
+    assert_int_equal(gt_report_new(&report, type, NULL), 0);
+    return report;
+}
+
+static void assert_writes(const struct gt_report *report, const char *format, const char *expected)
+{
+    struct gt_buffer out = {0};
+    struct gt_error error = {0};
+    if (gt_report_write(report, format, &out, &error) < 0)
+        fail_msg("%s", error.text);
+    assert_string_equal(out.data, expected);
+    gt_buffer_release(&out);
+}
+
+/* Four significant digits, whatever the size. */
+static void test_brief(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("brief");
+    struct gt_node *root = gt_report_root(report);
+    gt_node_flags(gt_report_number(root, "price", "Price", 6.34795e-6, "EUR"), GT_BRIEF);
+    gt_report_number(root, "other", "Other", 6.34795e-6, NULL);
+    gt_node_flags(gt_report_number(root, "large", "Large", 123456.78, NULL), GT_BRIEF);
+    struct gt_node *table = gt_report_table(root, "table", "Table");
+    gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
+    gt_table_number(table, -0.0123456);
+    gt_table_number(table, 99.999);
+    gt_node_flags(table, GT_BRIEF);
+    assert_writes(report, "text",
+                  "Price: 6.348e-06 EUR\nOther: 0.0\nLarge: 123457.0\nTable:\n      Value\n   -0.01235\n      100.0\n");
+    assert_writes(report, "json",
+                  "{\n \"price\": 6.34795e-06,\n \"other\": 6.34795e-06,\n \"large\": 123456.78,\n \"table\": [\n  {\n"
+                  "   \"value\": -0.0123456\n  },\n  {\n   \"value\": 99.999\n  }\n ]\n}\n");
+    gt_report_free(report);
+}
+
+/* On a terminal texts are broken between words, numbers and whole reports never. */
+static void test_width(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("wide");
+    struct gt_node *table = gt_report_table(gt_report_root(report), "sources", "Sources");
+    gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "refresh", "Refresh", GT_CELL_NUMBER, "s");
+    gt_table_column(table, "reason", "Reason", GT_CELL_TEXT, NULL);
+    gt_table_text(table, "nvml");
+    gt_table_number(table, 0.1);
+    gt_table_text(table, "Kühlschränke können keine GPUs kühlen");
+    gt_table_text(table, "a_name_of_more_than_sixteen_letters");
+    gt_table_number(table, 1000);
+    gt_table_text(table, "");
+    gt_report_width(report, 55);
+    assert_writes(report, "text",
+                  "Sources:\n"
+                  "   Name                Refresh (s)  Reason\n"
+                  "   nvml                        0.1  Kühlschränke können\n"
+                  "                                    keine GPUs kühlen\n"
+                  "   a_name_of_more_tha       1000.0\n"
+                  "   n_sixteen_letters\n");
+    gt_report_width(report, 0);
+    assert_writes(report, "text",
+                  "Sources:\n"
+                  "   Name                                 Refresh (s)  Reason\n"
+                  "   nvml                                         0.1  Kühlschränke können keine GPUs kühlen\n"
+                  "   a_name_of_more_than_sixteen_letters       1000.0  \n");
+    gt_report_free(report);
+}
+
+/* Each reader sees what is for him. */
+static void test_readers(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("readers");
+    struct gt_node *root = gt_report_root(report);
+    static const struct {
+        const char *key;
+        unsigned flags;
+    } parts[] = {
+        {"data", GT_ONLY_DATA}, {"page", GT_ONLY_PAGE}, {"text", GT_ONLY_TEXT}, {"not_on_page", GT_NOT_ON_PAGE}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct gt_node *part = gt_report_section(root, parts[i].key, parts[i].key);
+        gt_report_integer(part, "n", "N", (int64_t)i, NULL);
+        gt_node_flags(part, parts[i].flags);
+    }
+    assert_writes(report, "text", "text:\n   N: 2\nnot_on_page:\n   N: 3\n");
+    assert_writes(report, "csv", "key,value,unit\ndata.n,0,\nnot_on_page.n,3,\n");
+    assert_writes(report, "markdown", "## page\n\n| | |\n| --- | ---: |\n| N | 1 |\n\n");
+    gt_report_free(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_brief),
+        cmocka_unit_test(test_width),
+        cmocka_unit_test(test_readers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
