@@ -22,6 +22,8 @@ struct gt_process_files {
     clockid_t clock;
     bool has_clock;
     bool may_read_io;
+    double cpu_at_threads;               /* CPU clock before threads were last counted */
+    double cpu_when_slow, rss_when_slow; /* as read before the last slow reading; NaN before the first */
 };
 
 static void close_kept(int fd)
@@ -177,7 +179,14 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
     }
     *process = (struct gt_process){.pid = pid, .files = files};
     gt_values_clear(process->value);
-    *files = (struct gt_process_files){.root = root->fd, .directory = keep(directory), .may_read_io = true};
+    *files = (struct gt_process_files){
+        .root = root->fd,
+        .directory = keep(directory),
+        .may_read_io = true,
+        .cpu_at_threads = NAN,
+        .cpu_when_slow = NAN,
+        .rss_when_slow = NAN,
+    };
     keep_files(process);
     files->has_clock = root->is_machine && clock_getcpuclockid(pid, &files->clock) == 0;
     int status = gt_process_read_stat(process, root);
@@ -211,9 +220,13 @@ static void read_clock(struct gt_process *process)
         process->value[GT_CPU_TIME] = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* Only a process that runs begins threads or ends them. */
 static void read_threads(struct gt_process *process)
 {
     struct stat task;
+    if (process->value[GT_CPU_TIME] == process->files->cpu_at_threads)
+        return;
+    process->files->cpu_at_threads = process->files->has_clock ? process->value[GT_CPU_TIME] : NAN;
     int fd = process->files->task >= 0 ? process->files->task : open_file(process, "task", O_DIRECTORY);
     int status = fd < 0 ? fd : fstat(fd, &task);
     if (fd != process->files->task)
@@ -252,6 +265,12 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     if (root->is_machine)
         read_threads(process);
     return process->is_gone ? -ESRCH : 0;
+}
+
+bool gt_process_was_idle(const struct gt_process *process)
+{
+    return process->files->has_clock && process->value[GT_CPU_TIME] == process->files->cpu_when_slow &&
+           process->value[GT_RSS] == process->files->rss_when_slow;
 }
 
 static double status_number(const char *text, const char *key)
@@ -327,6 +346,8 @@ static void keep_growing(double *value, double before)
 
 int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root)
 {
+    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
+    process->files->rss_when_slow = process->value[GT_RSS];
     if (gt_process_read_stat(process, root) < 0)
         return -ESRCH;
     double voluntary = process->value[GT_VOLUNTARY_SWITCHES], involuntary = process->value[GT_INVOLUNTARY_SWITCHES];

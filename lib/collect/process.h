@@ -16,6 +16,10 @@ void gt_process_close(struct gt_process *process);
 
 /* The reading of every sample. 0, or -ESRCH with is_gone set. */
 int gt_process_read(struct gt_process *process, const struct gt_root *root);
+/* The process has used no CPU time, to the nanosecond, since before the last slow reading, and kept its resident set: so it
+ * has caused no faults, bytes or switches either, and what that reading said still holds. Its parent is the exception: it
+ * changes when that one ends. False where CPU time comes in clock ticks. */
+bool gt_process_was_idle(const struct gt_process *process);
 /* The reading of once a second. */
 int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root);
 /* Only stat: parent, faults, what waited-for children used. */

@@ -10,7 +10,8 @@ enum { SLOW_PERIOD_MS = 950 };
 
 struct state {
     const struct gt_root *root;
-    int64_t slow_ns; /* last time all files were read */
+    int64_t slow_ns;  /* last time all files were read */
+    uint64_t members; /* who was in the frame then */
 };
 
 static const enum gt_metric_id metrics[] = {
@@ -54,18 +55,35 @@ static int proc_open(void **ret, const struct gt_collect_options *options, struc
     return 0;
 }
 
+/* A number that changes when processes come or go. */
+static uint64_t who(const struct gt_frame *frame)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < frame->process_count; i++)
+        sum += ((uint64_t)frame->process[i]->pid << 40 ^ frame->process[i]->start) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum;
+}
+
+/* All files of every process are read at the end, and when one came or went: then another may have a new parent. Else those
+ * that slept are left out. */
 static int proc_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
 {
     struct state *state = opaque;
     (void)error;
     bool slowly = frame->is_last || !state->slow_ns ||
                   frame->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
-    if (slowly)
+    bool every = frame->is_last;
+    if (slowly) {
+        uint64_t members = who(frame);
+        every |= members != state->members;
         state->slow_ns = frame->monotonic_ns;
+        state->members = members;
+    }
     for (size_t i = 0; i < frame->process_count; i++) {
         struct gt_process *process = frame->process[i];
         bool is_new = isnan(process->value[GT_RSS]);
-        if (gt_process_read(process, state->root) == 0 && (slowly || is_new))
+        if (gt_process_read(process, state->root) == 0 && (slowly || is_new) &&
+            (every || !gt_process_was_idle(process)))
             gt_process_read_slowly(process, state->root);
     }
     return 0;

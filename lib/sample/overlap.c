@@ -67,6 +67,7 @@ static void take_over(struct gt_overlap *overlap, size_t at, const struct gt_pro
     record->is_main = process->is_main;
     record->rss = or_zero(process->value[GT_RSS]);
     record->file_bytes = or_zero(process->file_bytes);
+    record->faults = process->value[GT_MINOR_FAULTS] + process->value[GT_MAJOR_FAULTS];
 }
 
 int gt_overlap_follow(struct gt_overlap *overlap, const struct gt_frame *frame)
@@ -89,7 +90,9 @@ size_t gt_overlap_ask(struct gt_overlap *overlap, struct gt_memory_process *proc
         struct gt_overlap_record *record = &overlap->record[i];
         if (only_new && (record->has_walk || record->is_denied))
             continue;
+        record->asked_rss = record->rss;
         record->asked_file = record->file_bytes;
+        record->asked_faults = record->faults;
         process[count++] = (struct gt_memory_process){
             .pid = record->pid, .start = record->start, .is_main = record->is_main};
     }

@@ -17,6 +17,7 @@ enum {
 
 static const double CHANGE = 0.01;
 static const int64_t PERIOD_NS = GT_SECOND - GT_SECOND / 20; /* a sample once a second may come a little early */
+static const int64_t STILL_PERIOD_NS = 10 * GT_SECOND;
 
 /* What one thread hands to the other: the walking thread owns it while `is_asked`, which is under the lock. */
 struct task {
@@ -181,6 +182,7 @@ static void harvest(struct gt_walker *walker, int64_t patience_ns)
 struct outlook {
     bool has_new;     /* a process that was never walked, and may be */
     bool has_changed; /* what the last walk said is out of date */
+    bool has_stirred; /* it may be */
     int64_t allowed_ns;
 };
 
@@ -195,6 +197,7 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
             continue;
         outlook.has_new |= !record->has_walk && now >= record->allowed_ns;
         outlook.has_changed |= !record->has_walk || record->is_alone;
+        outlook.has_stirred |= record->rss != record->asked_rss || record->faults != record->asked_faults;
         change += fabs(record->rss - record->seen);
         whole += record->rss;
         if (record->allowed_ns > outlook.allowed_ns)
@@ -214,7 +217,9 @@ static enum due what_is_due(const struct gt_walker *walker, int64_t now)
     int64_t pause = (outlook.has_changed ? CHANGING_SHARE : QUIET_SHARE) * walker->last_cpu_ns;
     if (walker->walks && now < walker->ended_ns + pause)
         return NOTHING;
-    bool is_time = !walker->walks || outlook.has_changed || now >= walker->asked_ns + PERIOD_NS;
+    bool is_still = !outlook.has_stirred && gt_memory_method(walker->memory) == GT_MEMORY_UNIQUE;
+    int64_t period = is_still ? STILL_PERIOD_NS : PERIOD_NS;
+    bool is_time = !walker->walks || outlook.has_changed || now >= walker->asked_ns + period;
     if (is_time && now >= outlook.allowed_ns)
         return WHOLE;
     return outlook.has_new ? ONLY_NEW : NOTHING;

@@ -3,7 +3,9 @@
  *
  * Limits: after a walk each process is left alone for 100 times what its walk took, and all walks together use at most 1 % of a
  * core, 5 % while resident sets change. Within them there is a walk once a second; sooner, when resident sets have changed by a
- * hundredth or processes came or went. A new process is walked at once, alone if the others may not be. */
+ * hundredth or processes came or went. A new process is walked at once, alone if the others may not be. While no resident set
+ * has changed and no process had a page fault (as read once a second) there is nothing new to see in page frames, but how much
+ * of it strangers share: then there is a walk every 10 s. */
 #ifndef GT_SAMPLE_WALKER_H
 #define GT_SAMPLE_WALKER_H
 
