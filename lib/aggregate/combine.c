@@ -23,6 +23,7 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
         .detail = options->detail, .core_count = options->core_count, .system_utilization = NAN};
     combine->shortest_ns = (int64_t)(options->period * 0.1e9);
     gt_attribution_init(&combine->attribution, options->idle, options->core_count, options->start_ns);
+    gt_values_clear(combine->job);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         gt_values_clear(combine->peak[scope]);
 }
@@ -107,14 +108,11 @@ static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sam
 static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     const struct gt_frame *frame = &sampler->frame;
-    double job[GT_METRIC_COUNT];
-    gt_values_clear(job);
-    gt_account_totals(&sampler->account, &sampler->tree, job);
-    struct gt_cpu_use use = {frame->monotonic_ns, frame->system[GT_CPU_TIME], job[GT_CPU_TIME], 0};
+    struct gt_cpu_use use = {frame->monotonic_ns, frame->system[GT_CPU_TIME], combine->job[GT_CPU_TIME], 0};
     double memory = living(sampler) ? sampler->memory.scope[GT_SCOPE_COMBINED].ram : NAN;
     int status = 0;
     if (frame->package_count)
-        status = gt_attribute_packages(&combine->attribution, frame, &sampler->tree, job[GT_CPU_TIME]);
+        status = gt_attribute_packages(&combine->attribution, frame, &sampler->tree, combine->job[GT_CPU_TIME]);
     else
         gt_attribute_cpu(&combine->attribution, frame->system[GT_CPU_ENERGY], use);
     gt_attribute_memory(&combine->attribution, frame->system[GT_DRAM_ENERGY], memory, frame->system[GT_RAM]);
@@ -181,10 +179,7 @@ static void divide_package_energy(struct gt_combiner *combine, const struct gt_s
 /* The job's CPU energy by the CPU time of its processes. What those used that have ended since is nobody's here. */
 static void divide_cpu_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
-    double job[GT_METRIC_COUNT], sum = 0;
-    gt_values_clear(job);
-    gt_account_totals(&sampler->account, &sampler->tree, job);
-    double growth = job[GT_CPU_TIME] - combine->divided_seconds;
+    double sum = 0, growth = combine->job[GT_CPU_TIME] - combine->divided_seconds;
     combine->cpu_joules += combine->attribution.cpu_joules;
     if (!(growth > 0))
         return;
@@ -200,7 +195,7 @@ static void divide_cpu_energy(struct gt_combiner *combine, const struct gt_sampl
         rate->energy[GT_ENERGY_CPU] += combine->cpu_joules * used / fmax(growth, sum);
         rate->cpu_time += used;
     }
-    combine->divided_seconds = job[GT_CPU_TIME];
+    combine->divided_seconds = combine->job[GT_CPU_TIME];
     combine->cpu_joules = 0;
 }
 
@@ -235,6 +230,7 @@ static void keep_process_energy(struct gt_combiner *combine, const struct gt_sam
 
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
+    gt_account_totals(&sampler->account, &sampler->tree, combine->job);
     keep_peaks(combine, sampler);
     int status = keep_energy(combine, sampler);
     if (status >= 0 && combine->detail)
@@ -317,9 +313,7 @@ static double system_utilization(struct gt_combiner *combine, const struct gt_sa
 
 static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
 {
-    double job[GT_METRIC_COUNT];
-    gt_values_clear(job);
-    gt_account_totals(&sampler->account, &sampler->tree, job);
+    const double *job = combine->job;
     for (int k = 0; k < GT_ACCOUNTED; k++)
         row[GT_SCOPE_COMBINED].value[gt_accounted[k]] = job[gt_accounted[k]];
     double main = sampler->account.main_own_cpu;

@@ -10,6 +10,21 @@ void gt_outcome_release(struct gt_outcome *outcome)
     *outcome = (struct gt_outcome){0};
 }
 
+/* See gt_sampler_read_last. */
+static void final_laggards(const struct gt_sampler *sampler, struct gt_outcome *outcome)
+{
+    for (size_t i = 0; i < sampler->source_count; i++) {
+        const struct gt_sampler_source *source = &sampler->source[i];
+        for (size_t k = 0; source->state && source->type->lags && k < source->type->metric_count; k++) {
+            enum gt_metric_id id = source->type->metrics[k];
+            if (!isnan(sampler->frame.system[id]))
+                outcome->value[GT_SCOPE_SYSTEM][id] = sampler->frame.system[id];
+            if (!isnan(sampler->frame.job[id]))
+                outcome->value[GT_SCOPE_COMBINED][id] = sampler->frame.job[id];
+        }
+    }
+}
+
 /* Counters as they stand now: the last row was taken earlier, and children have been waited for since. */
 static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcome)
 {
@@ -28,6 +43,7 @@ static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcom
         if (!isnan(tracker->sampler.frame.system[whole[i]]))
             outcome->value[GT_SCOPE_SYSTEM][whole[i]] = tracker->sampler.frame.system[whole[i]];
     outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&tracker->sampler);
+    final_laggards(&tracker->sampler, outcome);
 }
 
 static void final_peaks(struct gt_tracker *tracker, struct gt_outcome *outcome)

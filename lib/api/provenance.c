@@ -40,13 +40,13 @@ static const struct origin origins[GT_METRIC_COUNT] = {
     [GT_WRITTEN_BYTES] = {GT_EXACT, "/proc/PID/io, wait4", ""},
     [GT_READ_CHARACTERS] = {GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
     [GT_WRITTEN_CHARACTERS] = {GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
-    [GT_NETWORK_RECEIVED] = {GT_EXACT, "/proc/PID/net/dev", "of the whole network namespace"},
-    [GT_NETWORK_SENT] = {GT_EXACT, "/proc/PID/net/dev", "of the whole network namespace"},
-    [GT_PRESSURE_CPU] = {GT_EXACT, "/proc/pressure/cpu", "of the whole machine"},
-    [GT_PRESSURE_MEMORY] = {GT_EXACT, "/proc/pressure/memory", "of the whole machine"},
-    [GT_PRESSURE_MEMORY_FULL] = {GT_EXACT, "/proc/pressure/memory", "of the whole machine"},
-    [GT_PRESSURE_IO] = {GT_EXACT, "/proc/pressure/io", "of the whole machine"},
-    [GT_PRESSURE_IO_FULL] = {GT_EXACT, "/proc/pressure/io", "of the whole machine"},
+    [GT_NETWORK_RECEIVED] = {GT_EXACT, "/proc/PID/net/dev", "of the whole network namespace; rows read it once a second"},
+    [GT_NETWORK_SENT] = {GT_EXACT, "/proc/PID/net/dev", "of the whole network namespace; rows read it once a second"},
+    [GT_PRESSURE_CPU] = {GT_EXACT, "/proc/pressure/cpu", "of the whole machine; rows read it once a second"},
+    [GT_PRESSURE_MEMORY] = {GT_EXACT, "/proc/pressure/memory", "of the whole machine; rows read it once a second"},
+    [GT_PRESSURE_MEMORY_FULL] = {GT_EXACT, "/proc/pressure/memory", "of the whole machine; rows read it once a second"},
+    [GT_PRESSURE_IO] = {GT_EXACT, "/proc/pressure/io", "of the whole machine; rows read it once a second"},
+    [GT_PRESSURE_IO_FULL] = {GT_EXACT, "/proc/pressure/io", "of the whole machine; rows read it once a second"},
 };
 
 /* What is known of a share in energy, besides the source of the device's counter. */

@@ -391,6 +391,7 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
     note_end(tracker);
     gt_follow_last(&tracker->sampler.follow, &tracker->sampler.tree, &tracker->sampler.account);
     gt_combine_keep(&tracker->combiner, &tracker->sampler);
+    gt_sampler_read_last(&tracker->sampler);
     int described = gt_tracker_outcome(tracker, &tracker->outcome, error);
     if (described < 0)
         return described;

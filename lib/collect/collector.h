@@ -135,6 +135,10 @@ struct gt_collect_options {
 /* The path given for library `name`, or NULL. */
 const char *gt_collect_library(const struct gt_collect_options *options, const char *name);
 
+/* How often counters of the whole machine are read that no sample needs at its moment. A sample once a second may come a
+ * little early. */
+#define GT_COLLECT_SLOW_NS (GT_SECOND - GT_SECOND / 20)
+
 struct gt_collector_type {
     const char *name;
     const char *help;
@@ -153,6 +157,7 @@ struct gt_collector_type {
     void (*explain)(const void *state, enum gt_metric_id metric, char *text, size_t size);
     bool is_estimate; /* its figures are no measurements */
     bool claims;      /* it gives only those of its metrics that it claimed */
+    bool lags;        /* its counters are read less often than samples: it is asked once more at the end */
 };
 
 extern const struct gt_collector_type *const gt_collector_types[];

@@ -12,9 +12,6 @@
 
 static const enum gt_metric_id metrics[] = {GT_NETWORK_RECEIVED, GT_NETWORK_SENT};
 
-/* Ten times a second is enough for a counter of everything, and keeps fast sampling cheap. */
-static const int64_t PERIOD_NS = GT_SECOND / 10 - GT_SECOND / 100;
-
 enum { NAME_BYTES = 16, TEXT_BYTES = 65536 };
 
 struct interface {
@@ -107,7 +104,7 @@ static int network_open(void **ret, const struct gt_collect_options *options, st
 {
     (void)frame;
     *ret = NULL;
-    *availability = (struct gt_availability){.source = "/proc/PID/net/dev", .refresh = 0.1};
+    *availability = (struct gt_availability){.source = "/proc/PID/net/dev", .refresh = 1};
     char path[64] = "proc/self/net/dev";
     if (options->pid)
         snprintf(path, sizeof path, "proc/%d/net/dev", (int)options->pid);
@@ -133,7 +130,7 @@ static int network_collect(void *opaque, struct gt_frame *frame, struct gt_error
     (void)error;
     struct state *state = opaque;
     int64_t now = gt_clock_monotonic(state->clock);
-    if (now - state->read_ns >= PERIOD_NS) {
+    if (frame->is_last || now - state->read_ns >= GT_COLLECT_SLOW_NS) {
         if (read_interfaces(state) < 0)
             return 0;
         state->read_ns = now;
@@ -151,4 +148,5 @@ const struct gt_collector_type gt_collector_network = {
     .open = network_open,
     .collect = network_collect,
     .close = network_close,
+    .lags = true,
 };

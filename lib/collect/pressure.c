@@ -18,9 +18,6 @@ static const struct resource {
     {"proc/pressure/io", GT_PRESSURE_IO, GT_PRESSURE_IO_FULL},
 };
 
-/* Ten times a second is enough for figures of the whole machine, and keeps fast sampling cheap. */
-static const int64_t PERIOD_NS = GT_SECOND / 10 - GT_SECOND / 100;
-
 enum { RESOURCES = sizeof resources / sizeof *resources };
 
 static const enum gt_metric_id metrics[] = {
@@ -84,7 +81,7 @@ static int pressure_open(void **ret, const struct gt_collect_options *options, s
 {
     (void)frame;
     *ret = NULL;
-    *availability = (struct gt_availability){.source = "/proc/pressure", .refresh = 0.1};
+    *availability = (struct gt_availability){.source = "/proc/pressure", .refresh = 1};
     struct state *state = malloc(sizeof *state);
     if (!state)
         return gt_error_system(error, ENOMEM, "pressure collector");
@@ -107,7 +104,7 @@ static int pressure_collect(void *opaque, struct gt_frame *frame, struct gt_erro
     (void)error;
     struct state *state = opaque;
     int64_t now = gt_clock_monotonic(state->clock);
-    if (now - state->read_ns >= PERIOD_NS) {
+    if (frame->is_last || now - state->read_ns >= GT_COLLECT_SLOW_NS) {
         gt_values_clear(state->latest);
         read_totals(state, state->latest);
         state->read_ns = now;
@@ -125,4 +122,5 @@ const struct gt_collector_type gt_collector_pressure = {
     .open = pressure_open,
     .collect = pressure_collect,
     .close = pressure_close,
+    .lags = true,
 };

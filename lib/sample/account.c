@@ -227,10 +227,11 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, pid_t p
 
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT])
 {
-    for (int k = 0; k < GT_ACCOUNTED; k++) {
-        double total = account->ended[k];
-        for (size_t i = 0; i < tree->count; i++)
-            total += legacy(tree->process[i], k) - tree->process[i]->ledger.base[k];
-        values[gt_accounted[k]] = account->measured[k] ? total : NAN;
-    }
+    double total[GT_ACCOUNTED];
+    memcpy(total, account->ended, sizeof total);
+    for (size_t i = 0; i < tree->count; i++)
+        for (int k = 0; k < GT_ACCOUNTED; k++)
+            total[k] += legacy(tree->process[i], k) - tree->process[i]->ledger.base[k];
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        values[gt_accounted[k]] = account->measured[k] ? total[k] : NAN;
 }

@@ -211,6 +211,16 @@ int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_e
     return status < 0 ? gt_error_system(error, -status, "memory of the processes") : 0;
 }
 
+void gt_sampler_read_last(struct gt_sampler *sampler)
+{
+    sampler->frame.is_last = true;
+    for (size_t i = 0; i < sampler->source_count; i++) {
+        struct gt_sampler_source *source = &sampler->source[i];
+        if (source->state && source->type->lags)
+            source->type->collect(source->state, &sampler->frame, NULL);
+    }
+}
+
 int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_everyone *everyone, struct gt_error *error)
 {
     int status = 0;

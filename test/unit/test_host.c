@@ -117,10 +117,14 @@ static void pressure_counts_from_the_start(void **state)
     assert_float_equal(system_value(machine, GT_PRESSURE_MEMORY_FULL), 0.125, 1e-9);
     assert_true(isnan(system_value(machine, GT_PRESSURE_IO)));
     write_pressure(machine, "cpu", 2500000, 0);
-    gpu_machine_collect(machine, 0.001); /* read ten times a second at most */
+    gpu_machine_collect(machine, 0.9); /* read once a second at most */
     assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 0.5, 1e-9);
     gpu_machine_collect(machine, 0.1);
     assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 1.5, 1e-9);
+    write_pressure(machine, "cpu", 2600000, 0);
+    machine->frame.is_last = true; /* and at the end */
+    gpu_machine_collect(machine, 0.001);
+    assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 1.6, 1e-9);
 }
 
 /* ---- network ---- */
@@ -154,6 +158,12 @@ static void network_counts_without_loopback(void **state)
     gpu_machine_collect(machine, 1);
     assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 650, 0);
     assert_float_equal(machine->frame.job[GT_NETWORK_SENT], 1010, 0);
+    write_network(machine, 60, 10, false); /* read once a second at most, and at the end */
+    gpu_machine_collect(machine, 0.1);
+    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 650, 0);
+    machine->frame.is_last = true;
+    gpu_machine_collect(machine, 0.1);
+    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 660, 0);
 }
 
 static void the_namespace_outlives_its_process(void **state)
