@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static const int64_t LOST_PAUSE_NS = 2 * GT_SECOND;
+
 enum { THOROUGH_PERIOD_MS = 950, LONG_QUEUE = 50000, LAST_EVENTS_MS = 10 };
 
 int gt_follow_open(struct gt_follow *follow, const struct gt_root *root, struct gt_error *error)
@@ -77,6 +79,10 @@ static int seed(struct gt_follow *follow, const struct gt_tree *tree, struct gt_
 
 static int add_members(struct gt_follow *follow, struct gt_tree *tree)
 {
+    uint64_t started = gt_membership_counts(follow->membership).started;
+    if (started == follow->added)
+        return 0;
+    follow->added = started;
     size_t count = gt_membership_pids(follow->membership, NULL, 0);
     int status = make_room(follow, count);
     if (status < 0)
@@ -121,7 +127,8 @@ int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_acc
                    struct gt_error *error)
 {
     bool first = !follow->thorough_ns;
-    bool thorough = first || now_ns - follow->thorough_ns >= THOROUGH_PERIOD_MS * (GT_SECOND / 1000);
+    bool thorough = first || follow->has_lost ||
+                    now_ns - follow->thorough_ns >= THOROUGH_PERIOD_MS * (GT_SECOND / 1000);
     int lost = 0, tasks = 0;
     const struct gt_slurm_taker taker = {knows_task, take_task, tree};
     if (follow->slurm && (tasks = gt_slurm_tasks(follow->slurm, now_ns, &taker)) < 0)
@@ -130,6 +137,10 @@ int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_acc
         return lost;
     if (thorough)
         follow->thorough_ns = now_ns;
+    if (lost || follow->has_lost)
+        follow->lost_ns = now_ns;
+    follow->has_lost = false;
+    tree->hears_forks = follow->events && (!follow->lost_ns || now_ns - follow->lost_ns > LOST_PAUSE_NS);
     if (thorough || lost || tasks || !follow->events) {
         int status = gt_tree_discover(tree, thorough || lost || tasks, now_ns);
         if (status < 0)
@@ -150,8 +161,7 @@ int gt_follow_drain(struct gt_follow *follow, struct gt_tree *tree, struct gt_ac
     if (!follow->events || !follow->thorough_ns)
         return 0;
     int status = look_at_events(follow, tree, account, error);
-    if (status == 1)
-        follow->thorough_ns = 1; /* search the tree at the next look */
+    follow->has_lost |= status == 1; /* search the tree at the next look */
     return status < 0 ? status : 0;
 }
 

@@ -16,7 +16,10 @@ struct gt_follow {
     struct gt_membership_counts counts; /* as of the last look; zeros without events */
     pid_t *pid;                         /* scratch */
     size_t capacity;
+    uint64_t added;      /* counts.started when the tree last took over all members */
     int64_t thorough_ns; /* last search through every thread of every process */
+    bool has_lost;       /* events, since the last look */
+    int64_t lost_ns;     /* when events were last lost; 0: never */
 };
 
 /* Before the tree is opened, so that no fork is missed. */

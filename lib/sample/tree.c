@@ -10,6 +10,8 @@
 #include "collect/placement.h"
 #include "collect/process.h"
 
+static const int64_t CHECK_PAUSE_NS = 10 * GT_SECOND;
+
 static size_t slot_of(const struct gt_tree *tree, pid_t pid)
 {
     size_t slot = ((size_t)pid * 2654435761u) & (tree->slots - 1);
@@ -159,7 +161,8 @@ static int search_once(struct gt_tree *tree)
 static int search(struct gt_tree *tree, int64_t now_ns)
 {
     int added;
-    if (tree->searched_ns && now_ns - tree->searched_ns < GT_SECOND)
+    int64_t pause = tree->hears_forks && tree->has_children_files ? CHECK_PAUSE_NS : GT_SECOND;
+    if (tree->searched_ns && now_ns - tree->searched_ns < pause)
         return 0;
     tree->searched_ns = now_ns;
     do
