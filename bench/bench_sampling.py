@@ -1,8 +1,8 @@
 """CPU seconds for one sample of a tree of sleeping processes, and the memory of the tracker itself.
 
 Each contestant is attached to the same tree, one after the other. Its CPU time is read from outside, by its processes'
-CPU clocks at the ends of a window that leaves its start out; samples are counted by what it writes. Of the rounds the cheapest
-counts: what is above it is other work on the machine.
+CPU clocks at the ends of a window that leaves its start out; samples are counted by what it writes. Of the rounds, in which
+all take their turns, the cheapest counts: what is above it is other work on the machine.
 """
 import argparse
 import csv
@@ -16,17 +16,12 @@ import time
 
 from measure import BUILD, GPU_TRACKER, ORIGINAL, Tree, cpu_seconds, descendants, machine, status_bytes, table
 
-PERIOD = 0.1
 HERE = pathlib.Path(__file__).parent
 
 
 class Contestant:
     def __init__(self, name, command, moments, settle=1.0):
         self.name, self.command, self.moments, self.settle = name, command, moments, settle
-
-    def cheapest(self, pid, seconds, rounds):
-        results = [self.measure(pid, seconds) for _ in range(rounds)]
-        return min((result for result in results if result), default=None)
 
     def measure(self, pid, seconds):
         """(CPU seconds for a sample, samples a second, RSS) or None when nothing was counted."""
@@ -57,44 +52,54 @@ def recorded(file, _output):
 
 
 def printed(_file, output):
-    shift = time.time() - time.monotonic()
-    return [float(line) + shift for line in output if re.fullmatch(r"\d+\.\d+\n", line)]
+    return [float(line) for line in output if re.fullmatch(r"\d+\.\d+\n", line)]
 
 
-def contestants():
-    ours = [str(GPU_TRACKER), "attach", "--sleep-time", str(PERIOD), "--tracking-file"]
+def contestants(period):
+    ours = [str(GPU_TRACKER), "attach", "--sleep-time", str(period), "--tracking-file"]
     yield Contestant("gpu-tracker", lambda pid, file: [*ours, str(file), str(pid)], recorded)
     yield Contestant("gpu-tracker, --memory rss", lambda pid, file: [*ours, str(file), "--memory", "rss", str(pid)],
                      recorded)
+    floor = str(BUILD / "bench/bench_floor")
+    yield Contestant("C loop, processes", lambda pid, file: [floor, str(pid), str(period), "processes"], printed)
+    yield Contestant("C loop, and machine", lambda pid, file: [floor, str(pid), str(period), "machine"], printed)
     reader = [sys.executable, str(HERE / "psutil_reader.py")]
-    yield Contestant("psutil, RSS", lambda pid, file: [*reader, str(pid), str(PERIOD), "rss"], printed)
-    yield Contestant("psutil, PSS", lambda pid, file: [*reader, str(pid), str(PERIOD), "pss"], printed)
+    yield Contestant("psutil, RSS", lambda pid, file: [*reader, str(pid), str(period), "rss"], printed)
+    yield Contestant("psutil, PSS", lambda pid, file: [*reader, str(pid), str(period), "pss"], printed)
     if (ORIGINAL / "python").exists():
         original = [str(ORIGINAL / "python"), str(HERE / "original_attach.py")]
-        yield Contestant("gpu_tracker 5.0.1", lambda pid, file: [*original, str(pid), str(PERIOD), str(file)], recorded,
+        yield Contestant("gpu_tracker 5.0.1", lambda pid, file: [*original, str(pid), str(period), str(file)], recorded,
                          settle=4.0)
+
+
+def rows_of(pid, count, arguments):
+    everyone = list(contestants(arguments.period))
+    results = {contestant.name: [] for contestant in everyone}
+    for _ in range(arguments.rounds):
+        for contestant in everyone:
+            results[contestant.name].append(contestant.measure(pid, arguments.seconds))
+    cheapest = {name: min(filter(None, taken), default=None) for name, taken in results.items()}
+    baseline = cheapest[everyone[0].name]
+    for name, result in cheapest.items():
+        if not result or not baseline:
+            yield [count, name, "no sample", "", "", ""]
+            continue
+        cost, rate, memory = result
+        yield [count, name, f"{cost * 1e6:,.0f}", f"{cost / baseline[0]:.1f}", f"{rate:.1f}", f"{memory / 1e6:.1f}"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 10, 100, 500])
+    parser.add_argument("--period", type=float, default=0.1)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    print(f"Sampling every {PERIOD} s. {machine()}\n")
+    print(f"Sampling every {arguments.period} s. {machine()}\n")
     rows = []
     for count in arguments.processes:
         with Tree(count) as pid:
-            baseline = None
-            for contestant in contestants():
-                result = contestant.cheapest(pid, arguments.seconds, arguments.rounds)
-                if not result:
-                    rows.append([count, contestant.name, "no sample", "", "", ""])
-                    continue
-                cost, rate, memory = result
-                baseline = baseline or cost
-                rows.append([count, contestant.name, f"{cost * 1e6:,.0f}", f"{cost / baseline:.1f}", f"{rate:.1f}",
-                             f"{memory / 1e6:.1f}"])
+            rows += rows_of(pid, count, arguments)
     table(["processes", "tracker", "CPU us per sample", "ratio", "samples per s", "RSS MB"], rows)
     if not (ORIGINAL / "python").exists():
         print(f"\ngpu_tracker 5.0.1 was left out: python3 -m venv {BUILD.name}/original && "

@@ -22,7 +22,7 @@ def main():
     known, due = {}, time.monotonic()
     while True:
         sample(root, known, memory)
-        print(time.monotonic(), flush=True)
+        print(time.time(), flush=True)
         due = max(due + period, time.monotonic())
         time.sleep(due - time.monotonic() if due > time.monotonic() else 0)
 

@@ -28,10 +28,10 @@ struct gt_overlap_record {
     bool has_walk;
     bool is_alone; /* walked alone, since it is new: what it shares is taken for part of the rest */
     bool is_denied;
-    double rss, file_bytes; /* now */
-    double faults;          /* minor and major, as last read; NaN unknown */
+    double rss, file_bytes;                     /* now */
+    double faults;                              /* minor and major, as last read; NaN unknown */
     double asked_rss, asked_file, asked_faults; /* when its walk was asked for */
-    double seen, seen_file; /* at its walk */
+    double seen, seen_file;                     /* at its walk */
     double walked_private, walked_shared;
     double private_bytes, shared_bytes; /* now; NaN without a walk */
     int64_t allowed_ns;                 /* not walked again before */

@@ -281,6 +281,28 @@ static void walks_keep_their_pauses(void **state)
     end_live(&live);
 }
 
+/* What strangers share with the job may change all the same, and PSS with it. */
+static void still_page_frames_are_walked_less_often(void **state)
+{
+    (void)state;
+    struct live live;
+    assert_true(begin_live(&live, COPY_ON_WRITE, MEGABYTES, NULL));
+    bool has_frames = !strcmp(gt_walker_method(live.walker), "unique page frames");
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, 1);
+    live.now += 9 * GT_SECOND;
+    uint64_t walks = has_frames ? 1 : 2;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, walks);
+    live.process[2]->value[GT_MINOR_FAULTS]++;
+    live.now += GT_SECOND;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, ++walks);
+    live.now += 9 * GT_SECOND;
+    live.process[2]->value[GT_RSS] += 4096;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, ++walks);
+    live.now += 11 * GT_SECOND;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, ++walks);
+    end_live(&live);
+}
+
 static void a_new_process_is_walked_alone_at_once(void **state)
 {
     (void)state;
@@ -352,6 +374,7 @@ int main(void)
         cmocka_unit_test(reused_number_starts_anew),
         cmocka_unit_test(the_default_is_right),
         cmocka_unit_test(walks_keep_their_pauses),
+        cmocka_unit_test(still_page_frames_are_walked_less_often),
         cmocka_unit_test(a_new_process_is_walked_alone_at_once),
         cmocka_unit_test(no_patience_no_delay),
         cmocka_unit_test(sums_of_resident_sets_need_no_walk),

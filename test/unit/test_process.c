@@ -1,0 +1,133 @@
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/process.h"
+
+/* A child that sleeps, and at each byte writes memory and begins a thread that stays. */
+struct sleeper {
+    pid_t pid;
+    int ask, answer;
+};
+
+enum { BYTES = 4 << 20, FAULTS = BYTES / 65536 }; /* whatever the size of a page */
+
+static void *stay(void *nothing)
+{
+    pause();
+    return nothing;
+}
+
+static void serve(int asked, int answer)
+{
+    char byte;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (read(asked, &byte, 1) == 1) {
+        pthread_t thread;
+        char *memory = malloc(BYTES);
+        if (!memory || pthread_create(&thread, NULL, stay, NULL))
+            _exit(1);
+        memset(memory, 1, BYTES);
+        if (write(answer, memory, 1) != 1)
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static int begin(void **state)
+{
+    static struct sleeper sleeper;
+    int asks[2], answers[2];
+    if (pipe(asks) || pipe(answers) || (sleeper.pid = fork()) < 0)
+        return -1;
+    if (!sleeper.pid)
+        serve(asks[0], answers[1]);
+    close(asks[0]);
+    close(answers[1]);
+    sleeper.ask = asks[1];
+    sleeper.answer = answers[0];
+    *state = &sleeper;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct sleeper *sleeper = *state;
+    kill(sleeper->pid, SIGKILL);
+    waitpid(sleeper->pid, NULL, 0);
+    close(sleeper->ask);
+    close(sleeper->answer);
+    return 0;
+}
+
+/* It blocks soon after its last instruction for us: from then on it is idle. */
+static bool falls_asleep(struct gt_process *process, const struct gt_root *root)
+{
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(gt_process_read_slowly(process, root), 0);
+        usleep(10000);
+        assert_int_equal(gt_process_read(process, root), 0);
+        if (gt_process_was_idle(process))
+            return true;
+    }
+    return false;
+}
+
+static void what_sleeps_is_idle_until_it_runs(void **state)
+{
+    struct sleeper *sleeper = *state;
+    struct gt_root root;
+    struct gt_process *process;
+    char byte = 0;
+    assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
+    assert_int_equal(gt_process_open(&process, &root, sleeper->pid), 0);
+    assert_false(gt_process_was_idle(process));
+    assert_int_equal(gt_process_read(process, &root), 0);
+    assert_true(falls_asleep(process, &root));
+    double faults = process->value[GT_MINOR_FAULTS], threads = process->value[GT_THREADS];
+    assert_float_equal(threads, 1, 0);
+
+    assert_int_equal(write(sleeper->ask, &byte, 1), 1);
+    assert_int_equal(read(sleeper->answer, &byte, 1), 1);
+    assert_int_equal(gt_process_read(process, &root), 0);
+    assert_false(gt_process_was_idle(process));
+    assert_float_equal(process->value[GT_THREADS], 2, 0);
+    assert_true(falls_asleep(process, &root));
+    assert_true(process->value[GT_MINOR_FAULTS] >= faults + FAULTS);
+    assert_float_equal(process->value[GT_THREADS], 2, 0);
+    gt_process_close(process);
+    gt_root_close(&root);
+}
+
+/* What another takes away does not need the process to run. */
+static void a_resident_set_that_shrinks_is_no_idleness(void **state)
+{
+    struct sleeper *sleeper = *state;
+    struct gt_root root;
+    struct gt_process *process;
+    assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
+    assert_int_equal(gt_process_open(&process, &root, sleeper->pid), 0);
+    assert_int_equal(gt_process_read(process, &root), 0);
+    assert_true(falls_asleep(process, &root));
+    process->value[GT_RSS] -= 4096;
+    assert_false(gt_process_was_idle(process));
+    gt_process_close(process);
+    gt_root_close(&root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_sleeps_is_idle_until_it_runs, begin, end),
+        cmocka_unit_test_setup_teardown(a_resident_set_that_shrinks_is_no_idleness, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
