@@ -12,8 +12,9 @@
 
 /* No finer than this, in time and in energy: docs/energy-relay.md says why. */
 static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;
-/* Counters are refreshed every millisecond. */
+/* Most counters are refreshed every millisecond, some much later. */
 static const long MOVES_NS = 30000000;
+enum { FIRST_LOOKS = 20 };
 
 extern const struct gt_collector_type gt_collector_relay;
 
@@ -80,6 +81,25 @@ static void read_all(struct gt_energy_relay *relay)
         relay->source[i].type->collect(relay->source[i].state, &relay->frame, NULL);
 }
 
+/* Whether every figure that a source claimed is there. */
+static bool has_all(const struct gt_energy_relay *relay)
+{
+    bool all = true;
+    for (int k = 0; k < GT_RELAY_FIGURES; k++)
+        all &= !relay->frame.owner[gt_relay_metrics[k]] || relay->frame.system[gt_relay_metrics[k]] >= 0;
+    return all;
+}
+
+/* A counter has a figure once it was seen to move; the first client is to find one. */
+static void wait_for_figures(struct gt_energy_relay *relay)
+{
+    read_all(relay);
+    for (int look = 0; look < FIRST_LOOKS && !has_all(relay); look++) {
+        nanosleep(&(struct timespec){.tv_nsec = MOVES_NS}, NULL);
+        read_all(relay);
+    }
+}
+
 int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error)
 {
     struct gt_energy_relay *relay = calloc(1, sizeof *relay);
@@ -90,11 +110,8 @@ int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root,
     int status = gt_root_open(&relay->root, machine_root, error);
     if (status >= 0)
         status = open_sources(relay, error);
-    if (status >= 0) { /* a counter has a figure once it was seen to move; the first client is to find one */
-        read_all(relay);
-        nanosleep(&(struct timespec){.tv_nsec = MOVES_NS}, NULL);
-        read_all(relay);
-    }
+    if (status >= 0)
+        wait_for_figures(relay);
     relay->answer = (struct gt_relay_answer){.period = PERIOD_S, .quantum = QUANTUM_J};
     if (status >= 0 && getrandom(&relay->answer.instance, sizeof relay->answer.instance, 0) < 0)
         status = gt_error_system(error, errno, "energy relay");

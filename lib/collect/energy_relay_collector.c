@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/availability.h"
@@ -19,6 +20,9 @@ extern const struct gt_collector_type gt_collector_relay;
 /* A relay that does not answer holds up a sample so long, and is left alone afterwards. */
 enum { PATIENCE_MS = 50 };
 static const int64_t AGAIN_NS = GT_SECOND;
+/* One that was just started may have no figure yet: a counter has one once it was seen to move. It has new ones each period. */
+enum { FIRST_LOOKS = 4 };
+static const double LONGEST_WAIT = 0.25;
 
 struct state {
     struct sockaddr_un address;
@@ -57,6 +61,26 @@ static int ask(int fd, struct gt_relay_answer *ret)
     return (size_t)length > sizeof text ? -EMSGSIZE : gt_relay_parse(text, (size_t)length, ret);
 }
 
+static bool has_any(const struct gt_relay_answer *answer)
+{
+    bool any = false;
+    for (int k = 0; k < GT_RELAY_FIGURES; k++)
+        any |= answer->has[k];
+    return any;
+}
+
+/* The first answer with a figure in it. -ENODATA: none had one. */
+static int ask_first(int fd, struct gt_relay_answer *ret)
+{
+    for (int look = 0; look < FIRST_LOOKS; look++) {
+        int status = ask(fd, ret);
+        if (status < 0 || has_any(ret))
+            return status;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(fmin(ret->period, LONGEST_WAIT) * 1e9)}, NULL);
+    }
+    return -ENODATA;
+}
+
 static void disconnect(struct state *state)
 {
     if (state->fd >= 0)
@@ -82,6 +106,9 @@ static int explain(struct gt_availability *availability, const char *path, int s
     case EACCES:
     case EPERM: return gt_unavailable(availability, GT_DENIED, remedy, "this user may not connect to %.100s", path);
     case ECONNREFUSED: return gt_unavailable(availability, GT_BROKEN, NULL, "nobody answers at %.100s", path);
+    case ENODATA:
+        return gt_unavailable(availability, GT_BROKEN, NULL,
+                              "the relay at %.80s has no figures: its counters stand still", path);
     case EPROTONOSUPPORT:
         return gt_unavailable(availability, GT_BROKEN, NULL, "the relay at %.80s is of another version", path);
     default: return gt_unavailable(availability, GT_BROKEN, NULL, "%.80s: %s", path, strerror(-status));
@@ -118,7 +145,7 @@ static int relay_open(void **ret, const struct gt_collect_options *options, stru
     int status = strlen(path) < sizeof state->address.sun_path ? connect_to(&state->address) : -ENAMETOOLONG;
     state->fd = status;
     if (status >= 0)
-        status = ask(state->fd, &state->last);
+        status = ask_first(state->fd, &state->last);
     if (status < 0) {
         relay_close(state);
         return explain(availability, path, status);

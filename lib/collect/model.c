@@ -167,8 +167,10 @@ static int parse_json(struct gt_model *model, const char *path, const char *text
     const char *key;
     json_t *value, *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
     int status = 0;
-    if (!object)
+    if (!object) {
+        clean(problem.text); /* it repeats a piece of the file */
         return gt_error_set(error, EINVAL, "%s: line %d: %s", path, problem.line, problem.text);
+    }
     json_object_foreach (object, key, value) {
         if (status == 0 && !take_member(model, key, value))
             status = refuse_setting(path, key, error);

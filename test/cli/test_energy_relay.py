@@ -247,14 +247,13 @@ def test_a_greedy_client_waits_and_the_relay_stays_quiet(relay):
     assert (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") < 0.5
 
 
-@pytest.mark.parametrize("reply", [b"", b"\xff" * 300, b"energy 1 1 0.1 0.1 cpu_energy=99999999999999999999999\n",
-                                   b"x" * 100000, None])
-def test_a_bad_relay_neither_stops_nor_delays_a_run(gpu_tracker, place, reply):
-    path = place / "bad.sock"
+@contextlib.contextmanager
+def answering(path, answer):
+    """A relay at `path` that says what `answer` returns each time; None: nothing."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     server.bind(str(path))
     server.listen(16)
-    server.settimeout(0.2)
+    server.settimeout(0.02)
     stop = threading.Event()
 
     def serve():
@@ -265,20 +264,72 @@ def test_a_bad_relay_neither_stops_nor_delays_a_run(gpu_tracker, place, reply):
                 clients[-1].setblocking(False)
             for client in clients:
                 with contextlib.suppress(OSError):
-                    if client.recv(100) and reply is not None:
+                    reply = answer() if client.recv(100) else None
+                    if reply is not None:
                         client.send(reply)
 
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        done = subprocess.run([gpu_tracker, "run", "--st", "0.1", "--library", f"energy-relay={path}", "--format",
-                               "json", "--", "sleep", "1"], capture_output=True, text=True, check=False, timeout=30)
-        told = subprocess.run([gpu_tracker, "doctor", "--format", "json", "--library", f"energy-relay={path}"],
-                              stdout=subprocess.PIPE, text=True, check=True, timeout=30)
+        yield
     finally:
         stop.set()
         thread.join()
         server.close()
+
+
+def run_beside(gpu_tracker, path, seconds="1"):
+    return subprocess.run([gpu_tracker, "run", "--st", "0.05", "--library", f"energy-relay={path}", "--format", "json",
+                           "--", "sleep", seconds], capture_output=True, text=True, check=True, timeout=30).stdout
+
+
+def test_a_relay_without_figures_yet_is_waited_for(gpu_tracker, place):
+    asked = []
+
+    def answer():
+        asked.append(time.monotonic())
+        if len(asked) < 3:
+            return b"energy 1 7 0.1 0.1\n"
+        return b"energy 1 7 0.1 0.1 cpu_energy=%d\n" % (1000 + (len(asked) - 3) // 6 * 5)  # stands for some samples
+
+    with answering(place / "slow.sock", answer):
+        report = json.loads(run_beside(gpu_tracker, place / "slow.sock"))
+    assert report["energy"]["cpu"]["source"].startswith("energy relay")
+    assert report["energy"]["cpu"]["total"] == pytest.approx((len(asked) - 4) // 6 * 0.5, abs=0.5)
+    assert report["energy"]["cpu"]["total"] > 0
+
+
+def test_a_relay_whose_counters_stand_still_is_not_used(gpu_tracker, place, cli):
+    with answering(place / "dead.sock", lambda: b"energy 1 7 0.1 0.1\n"):
+        report = json.loads(run_beside(gpu_tracker, place / "dead.sock", "0.2"))
+        rows = json.loads(cli("doctor", "-f", "json", "--library", f"energy-relay={place}/dead.sock").stdout)["sources"]
+    assert report["energy"]["cpu"]["total"] is None
+    [row] = [row for row in rows if row["source"] == "relay"]
+    assert row["state"] == "broken" and "its counters stand still" in row["reason"]
+
+
+def test_a_relay_without_an_answer_at_times_goes_on(gpu_tracker, place):
+    asked = []
+
+    def answer():
+        asked.append(time.monotonic())
+        figure = b"" if len(asked) % 4 == 2 else b" cpu_energy=%d" % (1000 + 10 * len(asked))
+        return b"energy 1 7 0.1 0.1" + figure + b"\n"
+
+    with answering(place / "patchy.sock", answer):
+        report = json.loads(run_beside(gpu_tracker, place / "patchy.sock"))
+    assert report["energy"]["cpu"]["total"] == pytest.approx(len(asked), abs=4)
+
+
+@pytest.mark.parametrize("reply", [b"", b"\xff" * 300, b"energy 1 1 0.1 0.1 cpu_energy=99999999999999999999999\n",
+                                   b"x" * 100000, None])
+def test_a_bad_relay_neither_stops_nor_delays_a_run(gpu_tracker, place, reply):
+    path = place / "bad.sock"
+    with answering(path, lambda: reply):
+        done = subprocess.run([gpu_tracker, "run", "--st", "0.1", "--library", f"energy-relay={path}", "--format",
+                               "json", "--", "sleep", "1"], capture_output=True, text=True, check=False, timeout=30)
+        told = subprocess.run([gpu_tracker, "doctor", "--format", "json", "--library", f"energy-relay={path}"],
+                              stdout=subprocess.PIPE, text=True, check=True, timeout=30)
     assert done.returncode == 0
     [row] = [row for row in json.loads(told.stdout)["sources"] if row["source"] == "relay"]
     assert row["state"] == "broken" and row["reason"]

@@ -1,9 +1,11 @@
 /* What relay and client say to each other: written and read back, and everything else refused. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -94,6 +96,20 @@ static void put_counter(struct gpu_machine *machine, const char *microjoules)
     gpu_machine_file(machine, "sys/class/powercap/intel-rapl:0/energy_uj", "%s\n", microjoules);
 }
 
+static void *count_on(void *machine)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 15000000}, NULL);
+    char path[128];
+    snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:0/energy_uj",
+             ((const struct gpu_machine *)machine)->path);
+    FILE *file = fopen(path, "r+");
+    if (!file)
+        abort();
+    fputs("1150000", file);
+    fclose(file);
+    return NULL;
+}
+
 static void the_relay_is_coarse_in_time_and_energy(void **state)
 {
     (void)state;
@@ -104,8 +120,10 @@ static void the_relay_is_coarse_in_time_and_energy(void **state)
     struct gt_relay_answer first, second;
     gpu_machine_begin(&machine);
     put_counter(&machine, "1000000");
+    pthread_t counter; /* one that stood still would be none */
+    assert_int_equal(pthread_create(&counter, NULL, count_on, &machine), 0);
     assert_int_equal(gt_energy_relay_open(&relay, machine.path, NULL), 0);
-    put_counter(&machine, "1150000"); /* it moves */
+    assert_int_equal(pthread_join(counter, NULL), 0);
     assert_int_equal(gt_energy_relay_answer(relay, "read 1\n", 7, &text, &length), 0);
     assert_int_equal(gt_relay_parse(text, length, &first), 0);
     assert_true(first.has[0] && !first.has[3]);
@@ -121,6 +139,49 @@ static void the_relay_is_coarse_in_time_and_energy(void **state)
     static const char *const wrong[] = {"read 2\n", "read 1", "read 1\n\n", "", "write 1\n"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(gt_energy_relay_answer(relay, wrong[i], strlen(wrong[i]), &text, &length), -EINVAL);
+    gt_energy_relay_close(relay);
+    gpu_machine_end(&machine);
+}
+
+static void put_sensor(const struct gpu_machine *machine, const char *microjoules)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/sys/class/hwmon/hwmon0/energy1_input", machine->path);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        abort();
+    fputs(microjoules, file);
+    fclose(file);
+}
+
+static void *move_later(void *machine)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 150000000}, NULL);
+    put_sensor(machine, "7000000\n");
+    return NULL;
+}
+
+/* So that the first client does not take it for one without figures. */
+static void the_relay_waits_for_slow_counters(void **state)
+{
+    (void)state;
+    static struct gpu_machine machine;
+    struct gt_energy_relay *relay;
+    struct gt_relay_answer answer;
+    const char *text;
+    size_t length;
+    pthread_t later;
+    gpu_machine_begin(&machine);
+    gpu_machine_file(&machine, "sys/class/hwmon/hwmon0/name", "amd_energy\n");
+    gpu_machine_file(&machine, "sys/class/hwmon/hwmon0/energy1_label", "Esocket0\n");
+    gpu_machine_file(&machine, "sys/class/hwmon/hwmon0/energy1_input", "5000000\n");
+    assert_int_equal(pthread_create(&later, NULL, move_later, &machine), 0);
+    assert_int_equal(gt_energy_relay_open(&relay, machine.path, NULL), 0);
+    assert_int_equal(gt_energy_relay_answer(relay, "read 1\n", 7, &text, &length), 0);
+    assert_int_equal(gt_relay_parse(text, length, &answer), 0);
+    assert_int_equal(pthread_join(later, NULL), 0);
+    assert_true(answer.has[0]);
+    assert_int_equal(answer.count[0], 20);
     gt_energy_relay_close(relay);
     gpu_machine_end(&machine);
 }
@@ -145,6 +206,7 @@ int main(void)
         cmocka_unit_test(the_longest_answer_fits),
         cmocka_unit_test(other_messages_are_refused),
         cmocka_unit_test(the_relay_is_coarse_in_time_and_energy),
+        cmocka_unit_test(the_relay_waits_for_slow_counters),
         cmocka_unit_test(without_counters_there_is_no_relay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

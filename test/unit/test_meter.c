@@ -191,6 +191,7 @@ static void a_model_may_be_json(void **state)
         {"{\"idle_watts\": 10}", "needs idle_watts and max_watts, or tdp_watts"},
         {"{\"color\": 3}", "\"color\" is not a setting"},
         {"{\"max_watts\": \"60\"}", "\"max_watts\" is not a setting of a power model, or its value is wrong"},
+        {"{\n\"two\nlines\": 1}", "model: line 2: "},
         {"{\"two\\nlines\": 1}", "\"two lines\" is not a setting"},
         {"{\"max_watts\": -1}", "\"max_watts\""},
         {"{\"name\": 1}", "\"name\""},
