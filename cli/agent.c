@@ -219,17 +219,27 @@ static int step(struct agent *agent)
     return GOES_ON;
 }
 
-static int serve(struct agent *agent, pid_t pid, const struct options *options)
+/* The first of the processes is the tracker's main one. */
+static int open_tracker(struct agent *agent, const pid_t *pids, int count, const struct options *options,
+                        struct gt_error *error)
 {
-    struct gt_error error = {0};
     struct gt_tracker_options settings = settings_tracker(options);
     settings.warn = warn;
     settings.context = agent;
+    int status = gt_tracker_open(&agent->tracker, pids[0], &settings, error);
+    for (int i = 1; i < count && status >= 0; i++)
+        status = gt_tracker_add(agent->tracker, pids[i], error);
+    return status;
+}
+
+static int serve(struct agent *agent, const pid_t *pids, int count, const struct options *options)
+{
+    struct gt_error error = {0};
     agent->backup = (struct output){.format = "pickle", .path = options->output};
     agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     if (agent->timer < 0 || signals_take_ending(&agent->signals) < 0)
         return tell_error(agent, -errno, "the sampler cannot wait for its caller");
-    int status = gt_tracker_open(&agent->tracker, pid, &settings, &error);
+    int status = open_tracker(agent, pids, count, options, &error);
     if (status < 0)
         return tell_error(agent, status, error.text);
     note(agent, gt_tracker_tick(agent->tracker, &error), &error);
@@ -246,12 +256,25 @@ static int fail_words(const struct agent *agent)
     return tell_error(agent, -EINVAL, "the gpu-tracker program and the Python package are of different versions");
 }
 
+/* How many, or -EINVAL; free *ret with free(). */
+static int read_pids(char *const *words, int count, pid_t **ret)
+{
+    *ret = count > 0 ? calloc((size_t)count, sizeof **ret) : NULL;
+    for (int i = 0; *ret && i < count; i++) {
+        int64_t pid;
+        if (gt_number_i64(words[i], &pid) < 0 || pid < 1 || pid > INT_MAX)
+            return -EINVAL;
+        (*ret)[i] = (pid_t)pid;
+    }
+    return *ret ? count : -EINVAL;
+}
+
 int agent_main(int count, char **words)
 {
     struct agent agent = {.control = STDIN_FILENO, .timer = -1, .gpu_ram_peak = NAN};
     struct options options = {0};
     int operands;
-    int64_t pid;
+    pid_t *pids = NULL;
     agent.signals.fd = -1;
     agent.caller = (int)syscall(SYS_pidfd_open, getppid(), 0);
     /* Processes forked by a caller that is gone may keep the socket open and never read it. */
@@ -264,10 +287,11 @@ int agent_main(int count, char **words)
     if (count && strcmp(words[0], "experiment") == 0)
         return experiment_agent(agent.control, agent.caller, count - 1, words + 1);
     int status = options_parse(&options, &command_attach, count, words, &operands);
-    if (status || operands != 1 || gt_number_i64(words[0], &pid) < 0 || pid < 1 || pid > INT_MAX)
+    if (status || read_pids(words, operands, &pids) < 0)
         status = fail_words(&agent);
     else
-        status = serve(&agent, (pid_t)pid, &options);
+        status = serve(&agent, pids, operands, &options);
+    free(pids);
     gt_tracker_close(agent.tracker);
     options_release(&options);
     return status;

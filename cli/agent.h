@@ -1,4 +1,4 @@
-/* The sampler of the Python package: started as `gpu-tracker agent [options of attach] PID` with a stream socket to its
+/* The sampler of the Python package: started as `gpu-tracker agent [options of attach] PID...` with a stream socket to its
  * caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
  * when told to, when the caller closes the socket, or when the caller ends in whatever way.
  *

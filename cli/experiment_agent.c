@@ -15,7 +15,8 @@
 #include "message.h"
 #include "signals.h"
 
-enum { FOLDER, DESCRIPTION, PERIOD, MEASUREMENT_PERIOD, FIRST_PID };
+/* An empty FOLDER: records go to the caller. An empty ROOT: this machine. */
+enum { FOLDER, DESCRIPTION, PERIOD, MEASUREMENT_PERIOD, ROOT, FIRST_PID };
 
 static void tell(int control, enum agent_kind kind, const void *data, size_t length)
 {
@@ -32,6 +33,12 @@ static int tell_error(int control, int status, const char *sentence)
     memcpy(data + sizeof(int32_t), sentence, length);
     tell(control, AGENT_ERROR, data, sizeof(int32_t) + length);
     return EXIT_TRACKER;
+}
+
+static int hand_over(void *context, const char *metrics)
+{
+    tell(*(const int *)context, AGENT_JSON, metrics, strlen(metrics));
+    return 0;
 }
 
 /* Until asked to stop, or the caller or the processes have ended. */
@@ -86,8 +93,13 @@ int experiment_agent(int control, int caller, int count, char **words)
         int64_t pid;
         pids[options.pid_count++] = gt_number_i64(words[i], &pid) < 0 || pid < 1 || pid > INT_MAX ? -1 : (pid_t)pid;
     }
-    options.folder = words[FOLDER];
+    options.folder = *words[FOLDER] ? words[FOLDER] : NULL;
     options.description = words[DESCRIPTION];
+    options.machine_root = *words[ROOT] ? words[ROOT] : NULL;
+    if (!options.folder) {
+        options.record = hand_over;
+        options.context = &control;
+    }
     options.pids = pids;
     int status = serve(control, caller, &options);
     free(pids);

@@ -134,6 +134,9 @@ void gt_group_close(struct gt_group *group);
 int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
                     struct gt_error *error);
 
+/* Before the first sample: another process that counts as the job's, and all below it. -ESRCH: no such process. */
+int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error);
+
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */
 int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error);
 /* CLOCK_MONOTONIC time, ns, at which gt_tracker_tick is due next: a sample of the schedule, or a look between two

@@ -217,14 +217,15 @@ static int add_type(PyObject *module, PyType_Spec *spec)
 
 static int fill(PyObject *module)
 {
-    static PyType_Spec *const types[] = {&core_sampler_spec,    &core_sub_tracker_spec, &core_table_spec,
-                                         &core_experiment_spec, &core_profile_spec,     &core_trace_report_spec};
+    static PyType_Spec *const types[] = {&core_sampler_spec,      &core_sub_tracker_spec, &core_table_spec,
+                                         &core_experiment_spec,   &core_profile_spec,     &core_trace_report_spec,
+                                         &core_energy_sample_spec};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (add_type(module, types[i]) < 0)
             return -1;
     if (PyModule_AddFunctions(module, core_memory_methods) < 0 || PyModule_AddFunctions(module, core_trace_methods) < 0)
         return -1;
-    if (PyModule_AddFunctions(module, core_power_methods) < 0)
+    if (PyModule_AddFunctions(module, core_power_methods) < 0 || PyModule_AddFunctions(module, core_curve_methods) < 0)
         return -1;
     return PyModule_AddFunctions(module, core_report_methods);
 }

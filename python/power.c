@@ -15,20 +15,84 @@ static struct gt_experiment *experiment_of(PyObject *self)
     return ((struct recording *)self)->experiment;
 }
 
-static PyObject *recording_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+static int open_path(PyObject *argument, struct gt_experiment **ret)
 {
     PyObject *path = NULL;
     struct gt_error error = {0};
-    struct gt_experiment *experiment = NULL;
     int status;
-    if (keywords && PyDict_Size(keywords))
-        return PyErr_Format(PyExc_TypeError, "Experiment takes no keywords");
-    if (!PyArg_ParseTuple(arguments, "O&:Experiment", PyUnicode_FSConverter, &path))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS status = gt_experiment_open(&experiment, PyBytes_AsString(path), &error);
+    if (!PyUnicode_FSConverter(argument, &path))
+        return -1;
+    Py_BEGIN_ALLOW_THREADS status = gt_experiment_open(ret, PyBytes_AsString(path), &error);
     Py_END_ALLOW_THREADS Py_DECREF(path);
     if (status < 0)
-        return core_raise(status == -ENODATA ? -EINVAL : status, &error);
+        core_raise(status == -ENODATA ? -EINVAL : status, &error);
+    return status;
+}
+
+/* ---- put together from curves ---- */
+
+static int put_segment(struct gt_experiment *experiment, const struct gt_experiment_curve *curve, size_t segment,
+                       PyObject *list)
+{
+    struct gt_experiment_point *points;
+    struct gt_error error = {0};
+    Py_ssize_t count = core_points(list, &points);
+    int status = count < 0 ? -1 : 0;
+    for (Py_ssize_t i = 0; i < count && status == 0; i++)
+        if ((status = gt_experiment_put(experiment, curve, segment, &points[i], NAN, &error)) < 0)
+            core_raise(status, &error);
+    if (count >= 0)
+        free(points);
+    return status;
+}
+
+static int put_curve(struct gt_experiment *experiment, PyObject *item)
+{
+    struct gt_experiment_curve curve;
+    PyObject *segments;
+    int status = 0;
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a curve is (group, name, device, segments)");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "sszO:curve", &curve.group, &curve.name, &curve.device, &segments))
+        return -1;
+    Py_ssize_t count = PySequence_Size(segments);
+    for (Py_ssize_t i = 0; i < count && status == 0; i++) {
+        PyObject *segment = PySequence_GetItem(segments, i);
+        status = segment ? put_segment(experiment, &curve, (size_t)i, segment) : -1;
+        Py_XDECREF(segment);
+    }
+    return count < 0 ? -1 : status;
+}
+
+static int put_together(PyObject *list, struct gt_experiment **ret)
+{
+    struct gt_error error = {0};
+    int status = gt_experiment_new(ret, &error);
+    if (status < 0) {
+        core_raise(status, &error);
+        return status;
+    }
+    for (Py_ssize_t i = 0; i < PyList_Size(list) && status == 0; i++)
+        status = put_curve(*ret, PyList_GetItem(list, i));
+    if (status == 0 && (status = gt_experiment_complete(*ret, "the driver", &error)) < 0)
+        core_raise(status == -ENODATA ? -EINVAL : status, &error);
+    if (status < 0)
+        gt_experiment_free(*ret);
+    return status;
+}
+
+static PyObject *recording_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *from;
+    struct gt_experiment *experiment = NULL;
+    if (keywords && PyDict_Size(keywords))
+        return PyErr_Format(PyExc_TypeError, "Experiment takes no keywords");
+    if (!PyArg_ParseTuple(arguments, "O:Experiment", &from))
+        return NULL;
+    if ((PyList_Check(from) ? put_together(from, &experiment) : open_path(from, &experiment)) < 0)
+        return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     PyObject *self = allocate(type, 0);
     if (self)
@@ -65,13 +129,7 @@ static PyObject *segment_of(PyObject *self, size_t curve, size_t segment)
 {
     const struct gt_experiment_point *point = NULL;
     size_t count = gt_experiment_points(experiment_of(self), curve, segment, &point);
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *item = Py_BuildValue("{s:d,s:d}", "date", point[i].date, "value", point[i].value);
-        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
-            Py_CLEAR(list);
-    }
-    return list;
+    return core_point_list(point, count);
 }
 
 static PyObject *points(PyObject *self, PyObject *arguments)
@@ -90,13 +148,6 @@ static PyObject *points(PyObject *self, PyObject *arguments)
     return list;
 }
 
-/* None stands for no bound. */
-static int bound(PyObject *object, void *place)
-{
-    *(double *)place = object == Py_None ? NAN : PyFloat_AsDouble(object);
-    return !PyErr_Occurred();
-}
-
 static PyObject *tuple_of(const struct gt_experiment_figures *figures)
 {
     return Py_BuildValue("(dddddd)", figures->duration, figures->start, figures->end, figures->total, figures->average,
@@ -109,7 +160,7 @@ static PyObject *figures(PyObject *self, PyObject *arguments)
     struct gt_experiment_figures figures;
     Py_ssize_t index;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "nO&O&:figures", &index, bound, &start, bound, &end) ||
+    if (!PyArg_ParseTuple(arguments, "nO&O&:figures", &index, core_number, &start, core_number, &end) ||
         curve_of(self, index, &curve) < 0)
         return NULL;
     gt_experiment_figures(experiment_of(self), (size_t)index, start, end, &figures);
@@ -120,7 +171,7 @@ static PyObject *span(PyObject *self, PyObject *arguments)
 {
     struct gt_experiment_figures figures;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "O&O&:span", bound, &start, bound, &end))
+    if (!PyArg_ParseTuple(arguments, "O&O&:span", core_number, &start, core_number, &end))
         return NULL;
     gt_experiment_span(experiment_of(self), start, end, &figures);
     return tuple_of(&figures);
@@ -167,7 +218,7 @@ static PyObject *summary(PyObject *self, PyObject *arguments)
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "O&O&:summary", bound, &start, bound, &end))
+    if (!PyArg_ParseTuple(arguments, "O&O&:summary", core_number, &start, core_number, &end))
         return NULL;
     int status = gt_experiment_summary(experiment_of(self), start, end, &report, &error);
     if (status < 0)
@@ -178,6 +229,39 @@ static PyObject *summary(PyObject *self, PyObject *arguments)
         return Py_BuildValue("(NN)", json, text);
     Py_XDECREF(json);
     return NULL;
+}
+
+static PyObject *total_power(PyObject *self, PyObject *arguments)
+{
+    double start, end;
+    if (!PyArg_ParseTuple(arguments, "O&O&:total_power", core_number, &start, core_number, &end))
+        return NULL;
+    return PyFloat_FromDouble(gt_experiment_total_power(experiment_of(self), start, end));
+}
+
+static PyObject *listing(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct gt_error error = {0};
+    char *text;
+    int status = gt_experiment_listing(experiment_of(self), &text, &error);
+    if (status < 0)
+        return core_raise(status, &error);
+    PyObject *ret = PyUnicode_FromString(text);
+    free(text);
+    return ret;
+}
+
+static PyObject *set_model(PyObject *self, PyObject *arguments)
+{
+    struct gt_error error = {0};
+    const char *json;
+    if (!PyArg_ParseTuple(arguments, "s:set_model", &json))
+        return NULL;
+    int status = gt_experiment_set_model(experiment_of(self), json, &error);
+    if (status < 0)
+        return core_raise(status, &error);
+    Py_RETURN_NONE;
 }
 
 static void recording_free(PyObject *self)
@@ -197,12 +281,16 @@ static PyMethodDef recording_methods[] = {
     {"span", span, METH_VARARGS, "span($self, start, end, /)\n--\n\nThe same of the whole; the first three alone."},
     {"interpolate", interpolate, METH_VARARGS,
      "interpolate($self, curve, times, cumulative, /)\n--\n\nValues, or totals, at times."},
+    {"total_power", total_power, METH_VARARGS,
+     "total_power($self, start, end, /)\n--\n\nJoules of processors and GPUs."},
+    {"listing", listing, METH_NOARGS, "listing($self, /)\n--\n\nThe names of the curves by group."},
+    {"set_model", set_model, METH_VARARGS, "set_model($self, json, /)\n--\n\nThe model's part of the summary."},
     {"summary", summary, METH_VARARGS, "summary($self, start, end, /)\n--\n\n(JSON, text)"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot recording_slots[] = {
-    {Py_tp_doc, (void *)"Experiment(path, /)\n--\n\nA recording of power: a folder, or a tracking file."},
+    {Py_tp_doc, (void *)"Experiment(source, /)\n--\n\nA recording of power: a folder, a tracking file, or curves."},
     {Py_tp_new, (void *)recording_new},
     {Py_tp_dealloc, (void *)recording_free},
     {Py_tp_methods, recording_methods},
@@ -264,7 +352,8 @@ static PyObject *measure_power(PyObject *module, PyObject *arguments)
     pid_t pids[MOST_PIDS];
     PyObject *list;
     double seconds;
-    if (!PyArg_ParseTuple(arguments, "O!d:measure_power", &PyList_Type, &list, &seconds))
+    if (!PyArg_ParseTuple(arguments, "O!dzp:measure_power", &PyList_Type, &list, &seconds, &options.machine_root,
+                          &options.everyone))
         return NULL;
     int count = pids_of(list, pids);
     if (count < 0)
@@ -286,7 +375,7 @@ static PyObject *power_source(PyObject *module, PyObject *arguments)
     struct gt_error error = {0};
     const char *device;
     char *text = NULL;
-    if (!PyArg_ParseTuple(arguments, "s:power_source", &device))
+    if (!PyArg_ParseTuple(arguments, "sz:power_source", &device, &options.machine_root))
         return NULL;
     int status = gt_experiment_source(device, &options, &text, &error);
     if (status < 0)
@@ -296,10 +385,27 @@ static PyObject *power_source(PyObject *module, PyObject *arguments)
     return ret;
 }
 
+static PyObject *save_experiment(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    struct gt_error error = {0};
+    PyObject *folder = NULL;
+    const char *kind, *json;
+    if (!PyArg_ParseTuple(arguments, "O&sz:save_experiment", PyUnicode_FSConverter, &folder, &kind, &json))
+        return NULL;
+    int status = gt_experiment_save(PyBytes_AsString(folder), kind, json, &error);
+    Py_DECREF(folder);
+    if (status < 0)
+        return core_raise(status, &error);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef core_power_methods[] = {
     {"measure_power", measure_power, METH_VARARGS,
-     "measure_power(pids, seconds, /)\n--\n\nThe metrics of a record over so many seconds from now, as JSON."},
+     "measure_power(pids, seconds, machine_root, everyone, /)\n--\n\nThe metrics of a record over so many seconds from now, as JSON."},
     {"power_source", power_source, METH_VARARGS,
-     "power_source(device, /)\n--\n\nWhether power of the \"cpu\" or the \"gpu\" can be measured, and a sentence."},
+     "power_source(device, machine_root, /)\n--\n\nWhether power of the \"cpu\" or the \"gpu\" can be measured, and a sentence."},
+    {"save_experiment", save_experiment, METH_VARARGS,
+     "save_experiment(folder, kind, json, /)\n--\n\nAdd \"power\", \"results\", \"end\" or \"model\" to a folder."},
     {NULL, NULL, 0, NULL},
 };

@@ -12,10 +12,14 @@ struct gt_experiment_options {
     const char *description; /* for metadata.json of a new folder; may be NULL */
     const pid_t *pids;       /* these processes, and all below them */
     size_t pid_count;
+    int everyone;              /* on GPUs, all who use them count as the experiment's */
     double period;             /* seconds between two readings; 0: 1.0 */
     double measurement_period; /* seconds that a record tells of, at least; 0: 2.0 */
     const char *machine_root;
     const char *const *libraries; /* as of trackers */
+    /* May be NULL: called with the "metrics" of each record, JSON text; negative errno when it cannot be taken. */
+    int (*record)(void *context, const char *metrics);
+    void *context;
 };
 
 /* Record: begin, tick when it is due (CLOCK_MONOTONIC, ns), end. Records tell of windows of time that touch each other. */
@@ -36,10 +40,25 @@ void gt_experiment_close(struct gt_experiment_recorder *recorder);
 int gt_experiment_source(const char *device, const struct gt_experiment_options *options, char **ret,
                          struct gt_error *error);
 
-/* Read: a folder, ours or AIPowerMeter's, or a tracking file. */
-struct gt_experiment;
-int gt_experiment_open(struct gt_experiment **ret, const char *path, struct gt_error *error);
-void gt_experiment_free(struct gt_experiment *experiment);
+/* The processors' energy counters as they are now, by zone. -EACCES, -ENODEV: why there are none. */
+struct gt_energy_sample;
+int gt_energy_sample_take(struct gt_energy_sample **ret, const char *machine_root, struct gt_error *error);
+/* What they counted between two samples, their wraps taken into account: itself a sample. */
+int gt_energy_sample_between(struct gt_energy_sample **ret, const struct gt_energy_sample *earlier,
+                             const struct gt_energy_sample *later, struct gt_error *error);
+void gt_energy_sample_free(struct gt_energy_sample *sample);
+struct gt_energy_zone {
+    const char *
+        name; /* "package-0", "package-0/dram", "psys"; zones contain each other, so their joules are not to be added */
+    double joules; /* as the counter stands, or between the two samples; NaN: it could not be read */
+};
+/* Zone number `index`; 0 or -ENOENT. */
+int gt_energy_sample_zone(const struct gt_energy_sample *sample, size_t index, struct gt_energy_zone *ret);
+/* Seconds since the epoch, and in *ret_seconds those between the two samples, NaN for one. */
+double gt_energy_sample_time(const struct gt_energy_sample *sample, double *ret_seconds);
+/* Of a difference: "intel_power" (all packages), "psys_power", "cpu_power" (their cores), "dram_power", "uncore_power" in watts; NaN
+ * without such a zone. */
+double gt_energy_sample_watts(const struct gt_energy_sample *sample, const char *name);
 
 struct gt_experiment_curve {
     const char *group;  /* "CPU", "GPU", "Experiment", "wattmeter" */
@@ -51,6 +70,21 @@ struct gt_experiment_point {
     double date; /* seconds since the epoch */
     double value;
 };
+
+/* Read: a folder, ours or AIPowerMeter's, or a tracking file. */
+struct gt_experiment;
+int gt_experiment_open(struct gt_experiment **ret, const char *path, struct gt_error *error);
+void gt_experiment_free(struct gt_experiment *experiment);
+/* Or put together from curves read elsewhere: new, put for each point, by segments from 0 up, then complete, which offers figures
+ * under the names of other versions, too, or says -ENODATA. `window`: seconds before the date that the value is the mean of; NaN:
+ * straight between points. -EINVAL: no such group. */
+int gt_experiment_new(struct gt_experiment **ret, struct gt_error *error);
+int gt_experiment_put(struct gt_experiment *experiment, const struct gt_experiment_curve *curve, size_t segment,
+                      const struct gt_experiment_point *point, double window, struct gt_error *error);
+int gt_experiment_complete(struct gt_experiment *experiment, const char *name, struct gt_error *error);
+/* The summary of a model, a JSON object as model_summary.json has it, for the summary of the experiment. */
+int gt_experiment_set_model(struct gt_experiment *experiment, const char *json, struct gt_error *error);
+
 /* What was measured over a stretch of time: seconds, and the figures of a curve in it, NaN where there are none. */
 struct gt_experiment_figures {
     double duration, start, end;
@@ -73,8 +107,27 @@ void gt_experiment_span(const struct gt_experiment *experiment, double start, do
  * NaN before the first and after the last; a total stays as it is between segments, and other figures are NaN there. */
 void gt_experiment_interpolate(const struct gt_experiment *experiment, size_t curve, int cumulative,
                                const double *times, size_t count, double *values);
+/* Joules of the machine's processors and GPUs, those that were measured; NaN without any. */
+double gt_experiment_total_power(const struct gt_experiment *experiment, double start, double end);
+/* What was measured, by group, for people (free with free()). */
+int gt_experiment_listing(const struct gt_experiment *experiment, char **ret, struct gt_error *error);
 /* Duration, totals and averages. */
 int gt_experiment_summary(const struct gt_experiment *experiment, double start, double end, struct gt_report **ret,
                           struct gt_error *error);
+
+/* Of points read elsewhere, by time; straight between them. The integral from the first point between `start` and `end` to each of
+ * them: how many there are, and their sums, NaN for one next to a value that is NaN, which adds nothing. */
+size_t gt_points_integrate(const struct gt_experiment_point *points, size_t count, double start, double end,
+                           double *sums);
+/* Values at times in ascending order; before the first point and after the last, theirs. */
+void gt_points_interpolate(const struct gt_experiment_point *points, size_t count, const double *times,
+                           size_t time_count, double *values);
+/* "4.6GiB" of 4.6 * 2^30 and "B". -ENAMETOOLONG: cut off. */
+int gt_bytes_text(double bytes, const char *suffix, char *text, size_t size);
+
+/* Append to a folder laid out as AIPowerMeter's, which is made where it is not there, as whole lines: "power": the "metrics" of a record
+ * of now; "results": figures of the program's own, as of now; "end": the end of a segment, `json` being NULL. "model": the summary of
+ * a model, in place of the last. -EINVAL: it is no JSON. */
+int gt_experiment_save(const char *folder, const char *kind, const char *json, struct gt_error *error);
 
 #endif

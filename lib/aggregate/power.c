@@ -121,7 +121,7 @@ static int read_users(struct gt_power *power)
         struct gt_power_user *user = user_of(power, parent < 0 ? share->device : parent, share->pid);
         if (!user)
             return -ENOMEM;
-        user->is_ours |= gt_tree_find(&power->sampler.tree, share->pid) != NULL;
+        user->is_ours |= power->everyone || gt_tree_find(&power->sampler.tree, share->pid) != NULL;
         add_mean(share->value[GT_GPU_RAM], &user->memory, &user->memory_count);
         add_mean(share->value[GT_GPU_UTILIZATION], &user->use, &user->use_count);
     }
@@ -170,7 +170,7 @@ static double ratio_by_use(const struct gt_power *power, size_t device)
 double gt_power_gpu_job_watts(const struct gt_power *power, size_t device)
 {
     const struct gt_power_gpu *gpu = &power->gpu[device];
-    if (isnan(gpu->joules))
+    if (isnan(gpu->joules) || power->everyone)
         return gt_power_gpu_watts(power, device) * ratio_by_use(power, device);
     return gpu->job_joules / power->seconds;
 }
@@ -230,7 +230,7 @@ static int open_sampler(struct gt_power *power, const struct gt_power_settings *
 
 int gt_power_begin(struct gt_power *power, const struct gt_power_settings *settings, struct gt_error *error)
 {
-    *power = (struct gt_power){.first = settings->pids[0]};
+    *power = (struct gt_power){.first = settings->pids[0], .everyone = settings->everyone};
     int status = open_sampler(power, settings, error);
     if (status < 0)
         return status;
@@ -288,6 +288,7 @@ void gt_power_conclude(struct gt_power *power)
             power->heir = power->first;
     power->late = fmax(0, power->job_cpu - seen);
     conclude_gpus(power);
+    power->temperature_count = gt_temperatures_read(&power->sampler.root, power->temperature, GT_POWER_TEMPERATURES);
 }
 
 double gt_power_watts(const struct gt_power *power, enum gt_metric_id energy)

@@ -7,6 +7,7 @@
 #define GT_AGGREGATE_POWER_H
 
 #include "aggregate/attribute.h"
+#include "collect/temperature.h"
 #include "sample/sampler.h"
 
 struct gt_power_process {
@@ -35,9 +36,12 @@ struct gt_power_gpu {
     unsigned watt_count, use_count, memory_count;
 };
 
+enum { GT_POWER_TEMPERATURES = 128 };
+
 struct gt_power {
     struct gt_sampler sampler;
     struct gt_attribution attribution;
+    bool everyone;
     pid_t first; /* the first process asked for */
     pid_t heir;  /* whom CPU time that was seen late is charged to: the first, or the oldest that is left */
     int64_t begin_ns, begin_real_ns, end_real_ns;
@@ -50,11 +54,14 @@ struct gt_power {
     struct gt_power_gpu *gpu; /* one for each device of the frame */
     struct gt_power_user *user;
     size_t user_count, user_capacity;
+    struct gt_temperature temperature[GT_POWER_TEMPERATURES]; /* when the window ended */
+    size_t temperature_count;
 };
 
 struct gt_power_settings {
     const pid_t *pids;
     size_t count;
+    bool everyone; /* all processes on GPUs count as those asked for */
     double period; /* seconds between readings */
     const char *machine_root;
     const struct gt_clock *clock;

@@ -22,6 +22,7 @@ static const struct {
     {"mem_use_percent", GT_EXPERIMENT_STATE},
     {"mem_use_uss", GT_EXPERIMENT_STATE},
     {"total_mem_use", GT_EXPERIMENT_STATE},
+    {"temperature", GT_EXPERIMENT_STATE},
 };
 
 /* Names of the same figure in different versions, newer first: where a recording has one, the other is offered, too. */
@@ -33,6 +34,11 @@ static const struct {
     {"per_process_mem_use_abs", "mem_use_abs"},         {"per_process_mem_use_percent", "mem_use_percent"},
     {"per_process_mem_use_uss", "mem_use_uss"},         {"per_process_cpu_uses", "cpu_uses"},
 };
+
+const char *gt_experiment_group_name(enum gt_experiment_group group)
+{
+    return group_names[group];
+}
 
 static enum gt_experiment_kind kind_of(enum gt_experiment_group group, const char *name)
 {
@@ -212,20 +218,49 @@ static int read_folder(struct gt_experiment *experiment, const char *path, struc
     return 0;
 }
 
+int gt_experiment_new(struct gt_experiment **ret, struct gt_error *error)
+{
+    struct gt_experiment *experiment = calloc(1, sizeof *experiment);
+    if (!experiment)
+        return gt_error_system(error, ENOMEM, "experiment");
+    *ret = experiment;
+    return 0;
+}
+
+int gt_experiment_put(struct gt_experiment *experiment, const struct gt_experiment_curve *curve, size_t segment,
+                      const struct gt_experiment_point *point, double window, struct gt_error *error)
+{
+    enum gt_experiment_group group = 0;
+    while (group < GT_EXPERIMENT_GROUPS && strcmp(group_names[group], curve->group) != 0)
+        group++;
+    if (group == GT_EXPERIMENT_GROUPS)
+        return gt_error_set(error, EINVAL, "\"%s\" is no group of curves", curve->group);
+    experiment->segment = (uint32_t)segment;
+    if (gt_experiment_add(experiment, group, curve->name, curve->device, *point, window) < 0)
+        return gt_error_system(error, ENOMEM, "experiment");
+    return 0;
+}
+
+int gt_experiment_complete(struct gt_experiment *experiment, const char *name, struct gt_error *error)
+{
+    if (experiment->count == 0)
+        return gt_error_set(error, ENODATA, "%s: there is no recording of power in it", name);
+    return offer_aliases(experiment) < 0 ? gt_error_system(error, ENOMEM, "%s", name) : 0;
+}
+
 int gt_experiment_open(struct gt_experiment **ret, const char *path, struct gt_error *error)
 {
     struct stat file;
+    struct gt_experiment *experiment;
     if (stat(path, &file) < 0)
         return gt_error_system(error, errno, "%s", path);
-    struct gt_experiment *experiment = calloc(1, sizeof *experiment);
-    if (!experiment)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    int status = S_ISDIR(file.st_mode) ? read_folder(experiment, path, error)
-                                       : gt_experiment_read_recording(experiment, path, error);
-    if (status >= 0 && experiment->count == 0)
-        status = gt_error_set(error, ENODATA, "%s: there is no recording of power in it", path);
-    if (status >= 0 && offer_aliases(experiment) < 0)
-        status = gt_error_system(error, ENOMEM, "%s", path);
+    int status = gt_experiment_new(&experiment, error);
+    if (status < 0)
+        return status;
+    status = S_ISDIR(file.st_mode) ? read_folder(experiment, path, error)
+                                   : gt_experiment_read_recording(experiment, path, error);
+    if (status >= 0)
+        status = gt_experiment_complete(experiment, path, error);
     if (status < 0) {
         gt_experiment_free(experiment);
         return status;
@@ -243,8 +278,10 @@ void gt_experiment_free(struct gt_experiment *experiment)
         free(experiment->line[i].window);
         free(experiment->line[i].segment);
     }
-    if (experiment)
+    if (experiment) {
         free(experiment->line);
+        free(experiment->model);
+    }
     free(experiment);
 }
 

@@ -43,12 +43,14 @@ struct gt_experiment {
     size_t count, capacity;
     uint32_t segment;  /* the one that points are added to */
     uint64_t bad_rows; /* that could not be understood */
+    char *model;       /* JSON; NULL: none */
 };
 
 /* Add a point to the curve of this name, which is made where it is not there yet. A value or date that is NaN is left out.
  * 0 or -ENOMEM. */
 int gt_experiment_add(struct gt_experiment *experiment, enum gt_experiment_group group, const char *name,
                       const char *device, struct gt_experiment_point point, double window);
+const char *gt_experiment_group_name(enum gt_experiment_group group);
 /* NULL when there is none. */
 const struct gt_experiment_line *gt_experiment_find(const struct gt_experiment *experiment, const char *name,
                                                     const char *device);

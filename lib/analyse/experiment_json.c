@@ -108,6 +108,28 @@ static int take_cpu(const struct record *record, const json_t *metrics)
     return status;
 }
 
+/* {chip: [[label, current, ...], ...]}: a curve for each sensor. */
+static int take_temperatures(const struct record *record, const json_t *chips)
+{
+    const char *chip;
+    json_t *sensors, *sensor;
+    size_t number;
+    int status = 0;
+    json_object_foreach ((json_t *)chips, chip, sensors) {
+        json_array_foreach (sensors, number, sensor) {
+            const char *label = json_string_value(json_array_get(sensor, 0));
+            char device[128];
+            if (label && *label)
+                snprintf(device, sizeof device, "%s: %s", chip, label);
+            else
+                snprintf(device, sizeof device, "%s: %zu", chip, number + 1);
+            if (status == 0)
+                status = keep(record, GT_EXPERIMENT_CPU, "temperature", device, number_of(json_array_get(sensor, 1)));
+        }
+    }
+    return status;
+}
+
 static int take_gpu(const struct record *record, const json_t *metrics)
 {
     const char *name, *card;
@@ -138,6 +160,8 @@ static int take_record(struct gt_experiment *experiment, const json_t *value)
         return 0;
     }
     int status = take_cpu(&record, json_object_get(metrics, "cpu"));
+    if (status == 0)
+        status = take_temperatures(&record, json_object_get(metrics, "temperature"));
     return status < 0 ? status : take_gpu(&record, json_object_get(metrics, "gpu"));
 }
 

@@ -1,10 +1,14 @@
 /* The summary of an experiment, under AIPowerMeter's names: joules for power, means and maxima for the rest. */
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/experiment.h"
+#include "base/buffer.h"
 #include "report/report.h"
+#include "store/experiment_record.h"
 
 enum figure { TOTAL, AVERAGE, MAXIMUM };
 
@@ -96,6 +100,100 @@ static void add_meter(struct gt_node *root, const struct gt_experiment *experime
     }
 }
 
+/* ---- the model --------------------------------------------------------------------------------------------------- */
+
+int gt_experiment_set_model(struct gt_experiment *experiment, const char *json, struct gt_error *error)
+{
+    json_error_t trouble;
+    json_t *model = json_loads(json, JSON_ALLOW_NUL, &trouble);
+    if (!json_is_object(model)) {
+        json_decref(model);
+        return gt_error_set(error, EINVAL, "the model's summary is no JSON object: %s", trouble.text);
+    }
+    char *text = json_dumps(model, JSON_COMPACT);
+    json_decref(model);
+    if (!text)
+        return gt_error_system(error, ENOMEM, "the model's summary");
+    free(experiment->model);
+    experiment->model = text;
+    return 0;
+}
+
+static void add_model(struct gt_node *root, const struct gt_experiment *experiment)
+{
+    static const struct {
+        const char *key, *title, *unit;
+    } counts[] = {
+        {"total_params", "Parameters", ""},
+        {"trainable_params", "Trainable parameters", ""},
+        {"total_mult_adds", "Multiplications and additions of a forward pass", ""},
+    };
+    json_t *model = experiment->model ? json_loads(experiment->model, JSON_ALLOW_NUL, NULL) : NULL;
+    struct gt_node *section = NULL;
+    for (size_t i = 0; model && i < sizeof counts / sizeof *counts; i++) {
+        const json_t *count = json_object_get(model, counts[i].key);
+        if (!json_is_number(count))
+            continue;
+        section = section ? section : gt_report_section(root, "model", "Model");
+        gt_report_count(section, counts[i].key, counts[i].title, json_number_value(count), counts[i].unit);
+    }
+    json_decref(model);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* Local time, as AIPowerMeter tells it, with the zone. */
+static void add_date(struct gt_node *root, const char *key, const char *title, double date)
+{
+    char text[64];
+    gt_experiment_date_text(text, sizeof text, isnan(date) ? 0 : (int64_t)nearbyint(date * 1e6) * 1000, true);
+    gt_report_text(root, key, title, isnan(date) ? NULL : text);
+}
+
+double gt_experiment_total_power(const struct gt_experiment *experiment, double start, double end)
+{
+    static const char *const names[] = {"intel_power", "nvidia_power"};
+    struct gt_experiment_figures figures;
+    double sum = NAN;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct gt_experiment_line *line = gt_experiment_find(experiment, names[i], NULL);
+        if (!line)
+            continue;
+        gt_experiment_figures(experiment, (size_t)(line - experiment->line), start, end, &figures);
+        if (!isnan(figures.total))
+            sum = (isnan(sum) ? 0 : sum) + figures.total;
+    }
+    return sum;
+}
+
+static bool is_listed(const struct gt_experiment *experiment, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (!strcmp(experiment->line[i].name, experiment->line[index].name))
+            return true;
+    return false;
+}
+
+int gt_experiment_listing(const struct gt_experiment *experiment, char **ret, struct gt_error *error)
+{
+    struct gt_buffer text = {0};
+    struct gt_experiment_curve curve;
+    for (enum gt_experiment_group group = 0; group < GT_EXPERIMENT_GROUPS; group++) {
+        size_t count = 0;
+        gt_buffer_printf(&text, "%s\n", gt_experiment_group_name(group));
+        for (size_t i = 0; gt_experiment_curve(experiment, i, &curve) == 0; i++)
+            if (experiment->line[i].group == group && !is_listed(experiment, i))
+                gt_buffer_printf(&text, "%s%s", count++ ? ", " : "  ", curve.name);
+        gt_buffer_text(&text, count ? "\n" : "  not available\n");
+    }
+    if (text.failed) {
+        gt_buffer_release(&text);
+        return gt_error_system(error, ENOMEM, "experiment");
+    }
+    *ret = text.data;
+    return 0;
+}
+
 int gt_experiment_summary(const struct gt_experiment *experiment, double start, double end, struct gt_report **ret,
                           struct gt_error *error)
 {
@@ -107,8 +205,9 @@ int gt_experiment_summary(const struct gt_experiment *experiment, double start, 
     gt_experiment_span(experiment, start, end, &span);
     struct gt_node *root = gt_report_section(gt_report_root(report), "experiment", "Experiment");
     gt_report_number(root, "duration", "Duration", span.duration, "seconds");
-    gt_report_number(root, "start", "Start", span.start, "seconds since 1970");
-    gt_report_number(root, "end", "End", span.end, "seconds since 1970");
+    add_date(root, "start", "Start", span.start);
+    add_date(root, "end", "End", span.end);
+    add_model(root, experiment);
     add_group(root, experiment, GT_EXPERIMENT_CPU, start, end);
     add_group(root, experiment, GT_EXPERIMENT_GPU, start, end);
     add_meter(root, experiment, start, end);

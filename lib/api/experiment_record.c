@@ -13,6 +13,8 @@ struct gt_experiment_recorder {
     int64_t period_ns, record_ns;
     int64_t begin_ns, due_ns;
     bool has_ended;
+    int (*record)(void *context, const char *metrics);
+    void *context;
 };
 
 static int check(const struct gt_experiment_options *options, struct gt_error *error)
@@ -37,6 +39,7 @@ int gt_experiment_begin(struct gt_experiment_recorder **ret, const struct gt_exp
     const struct gt_power_settings settings = {
         .pids = options->pids,
         .count = options->pid_count,
+        .everyone = options->everyone != 0,
         .period = period,
         .machine_root = options->machine_root,
         .libraries = options->libraries,
@@ -48,6 +51,8 @@ int gt_experiment_begin(struct gt_experiment_recorder **ret, const struct gt_exp
     if (!recorder)
         return gt_error_system(error, ENOMEM, "experiment");
     recorder->folder.fd = -1;
+    recorder->record = options->record;
+    recorder->context = options->context;
     recorder->period_ns = (int64_t)(period * 1e9);
     recorder->record_ns = (int64_t)(record * 1e9);
     status = gt_power_begin(&recorder->power, &settings, error);
@@ -68,10 +73,41 @@ int64_t gt_experiment_due(const struct gt_experiment_recorder *recorder)
     return recorder->due_ns;
 }
 
+static bool is_recording(const struct gt_experiment_recorder *recorder)
+{
+    return recorder->folder.fd >= 0 || recorder->record;
+}
+
+static int metrics_text(const struct gt_power *power, struct gt_buffer *text, struct gt_error *error)
+{
+    struct gt_json json;
+    gt_json_init(&json, text, 0);
+    gt_experiment_write_metrics(&json, power);
+    if (!text->failed)
+        return 0;
+    gt_buffer_release(text);
+    return gt_error_system(error, ENOMEM, "experiment");
+}
+
+static int hand_over(const struct gt_experiment_recorder *recorder, struct gt_error *error)
+{
+    struct gt_buffer text = {0};
+    int status = metrics_text(&recorder->power, &text, error);
+    if (status < 0)
+        return status;
+    status = recorder->record(recorder->context, text.data);
+    gt_buffer_release(&text);
+    return status < 0 ? gt_error_system(error, -status, "a record was not taken") : 0;
+}
+
 static int write_record(struct gt_experiment_recorder *recorder, struct gt_error *error)
 {
+    int status = 0;
     gt_power_conclude(&recorder->power);
-    int status = gt_experiment_folder_write(&recorder->folder, &recorder->power, error);
+    if (recorder->folder.fd >= 0)
+        status = gt_experiment_folder_write(&recorder->folder, &recorder->power, error);
+    if (status >= 0 && recorder->record)
+        status = hand_over(recorder, error);
     if (status >= 0)
         gt_power_next(&recorder->power); /* else the next record tells of this time, too */
     return status;
@@ -90,7 +126,7 @@ int gt_experiment_tick(struct gt_experiment_recorder *recorder, struct gt_error 
     recorder->has_ended = lives == 0;
     /* A reading that comes a little early would double the window. */
     bool is_full = now - recorder->power.begin_ns >= recorder->record_ns - recorder->period_ns / 8;
-    if (recorder->folder.fd < 0 || !(is_full || recorder->has_ended))
+    if (!is_recording(recorder) || !(is_full || recorder->has_ended))
         return lives;
     int status = write_record(recorder, error);
     return status < 0 ? status : lives;
@@ -99,7 +135,7 @@ int gt_experiment_tick(struct gt_experiment_recorder *recorder, struct gt_error 
 int gt_experiment_end(struct gt_experiment_recorder *recorder, struct gt_error *error)
 {
     int status = 0;
-    if (!recorder->has_ended && recorder->folder.fd >= 0) {
+    if (!recorder->has_ended && is_recording(recorder)) {
         status = gt_power_read(&recorder->power, error);
         if (status >= 0 && recorder->power.sampler.frame.monotonic_ns > recorder->power.begin_ns)
             status = write_record(recorder, error);
@@ -112,17 +148,13 @@ int gt_experiment_end(struct gt_experiment_recorder *recorder, struct gt_error *
 int gt_experiment_metrics(struct gt_experiment_recorder *recorder, char **ret, struct gt_error *error)
 {
     struct gt_buffer text = {0};
-    struct gt_json json;
     int status = gt_power_read(&recorder->power, error);
     if (status < 0)
         return status;
     gt_power_conclude(&recorder->power);
-    gt_json_init(&json, &text, 0);
-    gt_experiment_write_metrics(&json, &recorder->power);
-    if (text.failed) {
-        gt_buffer_release(&text);
-        return gt_error_system(error, ENOMEM, "experiment");
-    }
+    status = metrics_text(&recorder->power, &text, error);
+    if (status < 0)
+        return status;
     gt_power_next(&recorder->power);
     *ret = text.data;
     return 0;

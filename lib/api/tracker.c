@@ -151,6 +151,16 @@ int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_
     return 0;
 }
 
+int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error)
+{
+    int status = gt_tree_add(&tracker->sampler.tree, pid);
+    if (status < 0)
+        return gt_error_system(error, -status, "process %d", (int)pid);
+    if (status == 0 && !gt_tree_find(&tracker->sampler.tree, pid))
+        return gt_error_set(error, ESRCH, "process %d does not exist", (int)pid);
+    return 0;
+}
+
 void gt_tracker_close(struct gt_tracker *tracker)
 {
     if (!tracker)

@@ -1,17 +1,19 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "gpu_tracker.h"
 #include "store/experiment_record.h"
 
 #define SEGMENT_END "\"END OF RECORDING SEGMENT\"\n"
 
-/* "2026-03-04 05:06:07.123456+01:00": local time, and which that is. */
-static void write_date(char *text, size_t size, int64_t real_ns, bool has_zone)
+void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_zone)
 {
     time_t seconds = (time_t)(real_ns / GT_SECOND);
     struct tm local;
@@ -59,7 +61,7 @@ static int write_metadata(const char *folder, const char *description, struct gt
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return errno == EEXIST ? 0 : gt_error_system(error, errno, "%s", path);
-    write_date(date, sizeof date, gt_clock_real(&gt_clock_system), false);
+    gt_experiment_date_text(date, sizeof date, gt_clock_real(&gt_clock_system), false);
     gt_json_init(&json, &text, 0);
     gt_json_object_begin(&json);
     gt_json_key(&json, "description");
@@ -120,7 +122,7 @@ int gt_experiment_folder_write(struct gt_experiment_folder *folder, const struct
     char date[64];
     struct gt_buffer line = {0};
     struct gt_json json;
-    write_date(date, sizeof date, power->end_real_ns, true);
+    gt_experiment_date_text(date, sizeof date, power->end_real_ns, true);
     gt_json_init(&json, &line, 0);
     gt_json_object_begin(&json);
     gt_json_key(&json, "date");
@@ -150,4 +152,66 @@ int gt_experiment_folder_close(struct gt_experiment_folder *folder, struct gt_er
     close(folder->fd);
     folder->fd = -1;
     return status < 0 ? gt_error_system(error, -status, "%s", folder->path) : 0;
+}
+
+/* ---- written by the program itself ------------------------------------------------------------------------------- */
+
+static const struct kind {
+    const char *name, *file;
+    bool has_date;    /* {"date": now, "metrics": what was given} */
+    bool is_replaced; /* a file with one value */
+} kinds[] = {
+    {"power", "power_metrics.json", true, false},
+    {"end", "power_metrics.json", false, false},
+    {"results", "results_exp.json", true, false},
+    {"model", "model_summary.json", false, true},
+};
+
+static const struct kind *find_kind(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i].name, name))
+            return &kinds[i];
+    return NULL;
+}
+
+/* The values as one line, which must be JSON. */
+static int compose(struct gt_buffer *line, const struct kind *kind, const char *json, struct gt_error *error)
+{
+    json_error_t trouble;
+    json_t *value = json ? json_loads(json, JSON_DECODE_ANY | JSON_ALLOW_NUL, &trouble) : NULL;
+    char date[64], *compact = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    json_decref(value);
+    if (json && !compact)
+        return gt_error_set(error, EINVAL, "what is to be saved is no JSON: %s", trouble.text);
+    gt_experiment_date_text(date, sizeof date, gt_clock_real(&gt_clock_system), true);
+    if (kind->has_date)
+        gt_buffer_printf(line, "{\"date\":\"%s\",\"metrics\":%s}\n", date, compact ? compact : "{}");
+    else
+        gt_buffer_printf(line, "%s%s", compact ? compact : SEGMENT_END, compact ? "\n" : "");
+    free(compact);
+    return line->failed ? gt_error_system(error, ENOMEM, "%s", kind->file) : 0;
+}
+
+int gt_experiment_save(const char *folder, const char *name, const char *json, struct gt_error *error)
+{
+    char path[4200];
+    struct gt_buffer line = {0};
+    const struct kind *kind = find_kind(name);
+    if (!kind)
+        return gt_error_set(error, EINVAL, "\"%s\" is nothing that folders have", name);
+    snprintf(path, sizeof path, "%.4096s/%s", folder, kind->file);
+    int status = compose(&line, kind, json, error);
+    if (status >= 0 && (status = make_folders(folder)) < 0)
+        gt_error_system(error, -status, "%s", folder);
+    if (status >= 0) {
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (kind->is_replaced ? O_TRUNC : O_APPEND), 0666);
+        status = fd < 0 ? -errno : write_all(fd, line.data, line.length);
+        if (fd >= 0)
+            close(fd);
+        if (status < 0)
+            gt_error_system(error, -status, "%s", path);
+    }
+    gt_buffer_release(&line);
+    return status;
 }

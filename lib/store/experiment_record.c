@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void number(struct gt_json *json, const char *key, double value)
 {
@@ -246,9 +247,38 @@ static void gpu(struct gt_json *json, const struct gt_power *power)
     gt_json_object_end(json);
 }
 
+/* {chip: [[label, current, high, critical], ...]} */
+static void temperatures(struct gt_json *json, const struct gt_power *power)
+{
+    begin(json, "temperature");
+    for (size_t i = 0; i < power->temperature_count; i++) {
+        const struct gt_temperature *sensor = &power->temperature[i];
+        size_t first = 0;
+        while (strcmp(power->temperature[first].chip, sensor->chip) != 0)
+            first++;
+        if (first < i)
+            continue; /* written with the first of its kind */
+        gt_json_key(json, sensor->chip);
+        gt_json_array_begin(json);
+        for (size_t k = i; k < power->temperature_count; k++) {
+            if (strcmp(power->temperature[k].chip, sensor->chip) != 0)
+                continue;
+            gt_json_array_begin(json);
+            gt_json_text(json, power->temperature[k].label);
+            gt_json_double(json, power->temperature[k].current);
+            gt_json_double(json, power->temperature[k].high);
+            gt_json_double(json, power->temperature[k].critical);
+            gt_json_array_end(json);
+        }
+        gt_json_array_end(json);
+    }
+    gt_json_object_end(json);
+}
+
 void gt_experiment_write_metrics(struct gt_json *json, const struct gt_power *power)
 {
     gt_json_object_begin(json);
+    temperatures(json, power);
     cpu(json, power);
     if (power->sampler.frame.device_count)
         gpu(json, power);

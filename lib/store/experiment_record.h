@@ -5,8 +5,11 @@
 #include "aggregate/power.h"
 #include "base/json_write.h"
 
-/* {"cpu": {...}, "gpu": {...}} of the window. What was not measured is left out. */
+/* {"temperature": {...}, "cpu": {...}, "gpu": {...}} of the window. What was not measured is left out. */
 void gt_experiment_write_metrics(struct gt_json *json, const struct gt_power *power);
+
+/* "2026-03-04 05:06:07.123456+01:00": local time, and which that is. */
+void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_zone);
 
 /* power_metrics.json in a folder, open for appending. */
 struct gt_experiment_folder {

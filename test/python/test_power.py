@@ -62,11 +62,11 @@ def test_what_stands_for_missing_is_missing(folder):
 
 def test_every_card_has_its_figures_under_both_names(folder):
     results = experiment.ExpResults(folder(record(0, 10, [20, 40]), record(2, 10, [20, 60])))
-    assert results.total_("per_gpu_power_draw") == {"0": pytest.approx(40), "1": pytest.approx(100)}
-    assert results.average_("per_gpu_nvidia_power") == {"0": pytest.approx(20), "1": pytest.approx(50)}
+    assert results.total_("per_gpu_power_draw") == {0: pytest.approx(40), 1: pytest.approx(100)}
+    assert results.average_("per_gpu_nvidia_power") == {0: pytest.approx(20), 1: pytest.approx(50)}
     assert results.total_("nvidia_power") == results.total_("nvidia_draw_absolute") == pytest.approx(140)
     assert results.total_("nvidia_attributable_power") == pytest.approx(70)
-    assert results.max_("nvidia_mem_use") == {"0": 100, "1": 101}
+    assert results.max_("nvidia_mem_use") == {0: 100, 1: 101}
     assert results.total_power_draw() == pytest.approx(20 + 140)
     assert results.get_summary()["gpu"]["per_gpu_attributable_power"]["1"] == pytest.approx(50)
 
@@ -107,7 +107,7 @@ def burn(seconds):
         pass
 
 
-def test_this_process_is_recorded_until_the_stop_message(tmp_path):
+def test_this_process_is_recorded_until_the_stop_message(tmp_path, capsys):
     driver = parsers.JsonParser(tmp_path / "out", meta_data="burning")
     for cont in (False, True):
         process, queue = experiment.Experiment(driver, cont=cont).measure_yourself(0.1, 0.2)
@@ -121,7 +121,8 @@ def test_this_process_is_recorded_until_the_stop_message(tmp_path):
     lines = (tmp_path / "out" / "power_metrics.json").read_text().splitlines(keepends=True)
     assert lines.count(END) == 2 and lines[-1] == END
     assert json.loads((tmp_path / "out" / "metadata.json").read_text())["description"] == "burning"
-    assert "CPU time" in str(results)
+    results.print()
+    assert "CPU time" in capsys.readouterr().out
 
 
 def test_a_wrong_process_is_named(tmp_path):

@@ -1,145 +1,183 @@
 """Recording an experiment, and reading what was recorded."""
+import datetime
 import json
 import logging
 import math
 import os
-import subprocess
 import time
+from collections.abc import Iterable
 from typing import Any
 
-from .. import _core, _program
-from . import gpu_power, parsers, prometheus_client, rapl_power
+from .. import _core
+from . import _curves, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
+from ._recording import STOP_MESSAGE, Recording, Server
 
-STOP_MESSAGE = "Stop"
+__all__ = ["STOP_MESSAGE", "EXP_DONE", "Experiment", "ExpResults", "integrate", "total", "interpolate", "cumsum",
+           "humanize_bytes", "joules_to_wh", "joules_to_kwh", "time_to_sec"]
 
-_READY_SECONDS = 60.0
+EXP_DONE = "Done"
+
 _logger = logging.getLogger("gpu_tracker")
 
-Segments = list[list[dict[str, float]]]
+Points = list[dict[str, float]]
 
 
-class Recording:
-    """The process that records, and its queue: ``put(STOP_MESSAGE)`` ends it and returns when all is written."""
+def integrate(metric: Points, start: float | None = None, end: float | None = None, allow_None: bool = False) -> Any:
+    """The integral over time up to each point of a segment, joules of watts; the last is that of the whole.
 
-    def __init__(self, words: list[str]) -> None:
-        self._owner = os.getpid()
-        self._sampler: _core.Sampler | None = _core.Sampler(_program.find(), ["experiment", *words])
-        message = self._receive(_READY_SECONDS)
-        if message is None or message[0] != "ready":
-            raise RuntimeError("the recorder did not start")
-        self.pid = message[1]
+    Args:
+        metric: Points ``{"date": seconds, "value": v}``, straight between them.
+        start: Points before it are left out.
+        end: Points after it are left out.
+        allow_None: Tell None where a value is None, and go on, instead of returning None for the whole.
 
-    def _receive(self, seconds: float) -> Any:
-        """The next message that is no warning; None when there is none in time."""
-        end = time.monotonic() + seconds
-        while self._sampler and (message := self._sampler.receive(max(0.0, end - time.monotonic()))):
-            if message[0] != "warning":
-                return message
-            _logger.warning("%s", message[1])
+    Raises:
+        ValueError: No point lies between the bounds.
+    """
+    sums = _core.integrate(metric, start, end)
+    if not sums and metric:
+        raise ValueError(f"no point lies between {start} and {end}: "
+                         f"they go from {metric[0]['date']} to {metric[-1]['date']}")
+    return None if None in sums and not allow_None else sums or [0.0]
+
+
+def total(metric: Any, start: float | None = None, end: float | None = None) -> Any:
+    """The integral over time of segments, or by card of such, as `ExpResults.get_curve` returns them; None when there is nothing."""
+    if isinstance(metric, dict):
+        return _curves.Cards((device, total(segments, start, end)) for device, segments in metric.items())
+    if not metric or not any(metric):
         return None
-
-    def put(self, message: object) -> None:
-        """End the recording when told so."""
-        if message != STOP_MESSAGE or self._sampler is None or os.getpid() != self._owner:
-            return
-        try:
-            self._sampler.stop()
-        except EOFError:
-            pass  # all processes had ended: it has said how that went
-        self.join()
-
-    def join(self, timeout: float = 60.0) -> None:
-        """Wait until it has ended."""
-        if self._receive(timeout) is not None and self._sampler:
-            self._sampler.close()
-            self._sampler = None
-
-    def is_alive(self) -> bool:
-        """Whether it still records."""
-        return self._sampler is not None and self._receive(0.0) is None
+    return _known(_core.Experiment([("CPU", "", None, metric)]).figures(0, start, end)[3])
 
 
-class _Server:
-    """``gpu-tracker serve`` in the place of a recorder."""
+def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
+    """Both curves at the dates of both. Outside its own dates a curve stays as it was first or last.
 
-    def __init__(self, address: str, pids: list[int]) -> None:
-        words = [_program.find(), "serve", "--compat=aipowermeter", f"--listen={address}"]
-        self._process = subprocess.Popen([*words, *(f"--pid={pid}" for pid in pids)], stderr=subprocess.PIPE, text=True)
-        self.pid = self._process.pid
-        time.sleep(0.3)
-        if self._process.poll() is not None:
-            _, trouble = self._process.communicate()
-            raise RuntimeError(trouble.strip())
+    `ExpResults.interpolate` has the values of a recorded curve, or its totals, at any moments.
+    """
+    return _core.align(metric1, metric2)
 
-    def put(self, message: object) -> None:
-        """End it when told so."""
-        if message == STOP_MESSAGE:
-            self._process.terminate()
-            self.join()
 
-    def join(self, timeout: float = 60.0) -> None:
-        """Wait until it has ended."""
-        self._process.communicate(timeout=timeout)
+def cumsum(metric: Points) -> list[float]:
+    """Sums of the values up to each point."""
+    return _core.running_sums(metric)
 
-    def is_alive(self) -> bool:
-        """Whether it still answers."""
-        return self._process.poll() is None
+
+def humanize_bytes(num: float, suffix: str = "B") -> str:
+    """Bytes for people, "4.6GiB"."""
+    return _core.bytes_text(num, suffix)
+
+
+def joules_to_wh(n: Any) -> Any:
+    """Watt-hours of joules, or of each of several."""
+    return _core.scaled(n, 1, 3600)
+
+
+def joules_to_kwh(n: Any) -> Any:
+    """Kilowatt-hours of joules, or of each of several."""
+    return _core.scaled(n, 1, 3.6e6)
+
+
+def time_to_sec(t: datetime.datetime) -> float:
+    """Seconds since the epoch."""
+    return _curves.seconds_of(t)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _is_overridden(driver: Any, method: str) -> bool:
+    return getattr(type(driver), method) is not getattr(parsers.JsonParser, method)
+
+
+def _has_meter(driver: Any) -> bool:
+    program = getattr(driver, "wattemeter_exec", None)
+    return program is not None and os.path.isfile(program)
 
 
 class Experiment:
     """Record what processes draw. A process of gpu-tracker's own does the measuring.
 
     Args:
-        driver: Where to: a `parsers.JsonParser` or a `prometheus_client.PrometheusClient`.
+        driver: Where to: a `parsers.JsonParser`, a `parsers.TrackingFile`, a `prometheus_client.PrometheusClient`, or anything with a
+            method ``save_power_metrics(metrics)``, which gets each record. It may have ``erase()``, called first; ``close_driver()``,
+            called last; and what `ExpResults` reads.
         model: A PyTorch model whose summary is kept, by torchinfo.
         input_size: What goes into the model, the batch included.
-        cont: Add to the recordings there are; they are removed otherwise.
+        cont: Add to the recordings there are; they are removed otherwise. A tracking file holds one recording.
+        root: A folder that holds ``proc`` and ``sys``, in the place of /: where a container sees its host's.
     """
 
-    def __init__(self, driver: Any, model: Any = None, input_size: Any = None, cont: bool = False) -> None:
-        if not isinstance(driver, (parsers.JsonParser, prometheus_client.PrometheusClient)):
-            raise TypeError("recordings go to a JsonParser or a PrometheusClient")
+    def __init__(self, driver: Any, model: Any = None, input_size: Any = None, cont: bool = False,
+                 root: str | os.PathLike[str] | None = None) -> None:
+        if not isinstance(driver, (parsers.TrackingFile, prometheus_client.PrometheusClient)) and not callable(
+                getattr(driver, "save_power_metrics", None)):
+            raise TypeError(f"nothing is recorded to a {type(driver).__name__}: it has no method save_power_metrics(metrics)")
         if model is not None and input_size is None:
             raise ValueError("a model was given, and no input_size, without which there is no summary of it")
         self.db_driver = driver
-        if not cont:
+        self._root = None if root is None else os.fspath(root)
+        if not cont and hasattr(driver, "erase"):
             driver.erase()
-        if model is not None and isinstance(driver, parsers.JsonParser):
-            driver.save_model_card(_summary_of(model, input_size))
-        self.rapl_available, rapl = rapl_power.is_rapl_compatible()
+        if model is not None:
+            self.save_model_card(model, input_size, next((part.device for part in model.parameters()), None))
+        self.rapl_available, rapl = rapl_power.is_rapl_compatible(self._root)
         self.nvidia_available, nvidia = gpu_power.is_nvidia_compatible()
+        self.wattmeter_available = _has_meter(driver)
         for available, device, sentence in ((self.rapl_available, "processors", rapl),
                                             (self.nvidia_available, "GPUs", nvidia)):
             if not available:
                 _logger.warning("power of the %s will not be measured: %s", device, sentence)
 
-    def _record(self, pids: list[int], period: float, measurement_period: float) -> tuple[Any, Any]:
+    def save_model_card(self, model: Any, input_size: Any, device: Any = None) -> None:
+        """Keep the summary of a PyTorch model with the recording, where its driver keeps such."""
+        if model is None or input_size is None:
+            raise ValueError("the summary of a model needs the model and its input_size")
+        if hasattr(self.db_driver, "save_model_card"):
+            self.db_driver.save_model_card(model_complexity.get_summary(model, input_size, device))
+
+    def _recorder(self, pids: list[int], period: float, measurement_period: float) -> Recording:
         driver = self.db_driver
-        if isinstance(driver, prometheus_client.PrometheusClient):
-            server = _Server(driver.address, pids)
+        words = [str(pid) for pid in pids]
+        if isinstance(driver, parsers.TrackingFile):
+            options = {"sleep_time": float(period), "tracking_file": driver.folder}
+            root = [] if self._root is None else [f"--root={self._root}"]
+            return Recording([*_core.command_line(options), *root, *words], _logger.warning)
+        is_folder = isinstance(driver, parsers.JsonParser) and not _is_overridden(driver, "save_power_metrics")
+        meta_data = getattr(driver, "meta_data", None) or ""
+        description = meta_data if isinstance(meta_data, str) else json.dumps(meta_data)
+        return Recording(["experiment", driver.folder if is_folder else "", description, repr(float(period)),
+                          repr(float(measurement_period)), self._root or "", *words], _logger.warning,
+                         None if is_folder else driver)
+
+    def _record(self, pids: Iterable[int], period: float, measurement_period: float) -> tuple[Any, Any]:
+        numbers = [int(pid) for pid in pids]
+        if isinstance(self.db_driver, prometheus_client.PrometheusClient):
+            server = Server(self.db_driver.address, numbers, self._root)
             return server, server
-        description = driver.meta_data if isinstance(driver.meta_data, str) else json.dumps(driver.meta_data or "")
-        recording = Recording([driver.folder, description, repr(float(period)), repr(float(measurement_period)),
-                               *map(str, pids)])
+        recording = self._recorder(numbers, period, measurement_period)
+        if self.wattmeter_available:
+            recording.keep(self.db_driver.save_wattmeter_metrics())
         return recording, recording
 
     def measure_yourself(self, period: float = 1, measurement_period: float = 2) -> tuple[Any, Any]:
         """Record this process and all below it: the process that does it, and the queue that ends it.
 
         Args:
-            period: Seconds between readings.
-            measurement_period: Seconds between records.
+            period: Seconds between readings. A tracking file has them all.
+            measurement_period: Seconds between records, which tell of the readings since the last one.
         """
         return self._record([os.getpid()], period, measurement_period)
 
-    def measure_from_pid_list(self, pid_list: list[int], period: float = 1,
+    def measure_from_pid_list(self, pid_list: Iterable[int], period: float = 1,
                               measurement_period: float = 2) -> tuple[Any, Any]:
         """The same for these processes and all below them."""
-        return self._record([int(pid) for pid in pid_list], period, measurement_period)
+        return self._record(pid_list, period, measurement_period)
 
-    def monitor_machine(self, pid_args: list[int] | None = None, parent_pid: int = 1, period: float = 1) -> None:
-        """Record until interrupted: these processes, or all below ``parent_pid``. Does not return before that."""
-        process, queue = self._record(pid_args or [parent_pid], period, period)
+    def monitor_machine(self, pid_args: Iterable[int] | None = None, parent_pid: int = 1, period: float = 1) -> None:
+        """Record until interrupted, or until they end: these processes, or all below ``parent_pid``."""
+        process, queue = self._record([parent_pid] if pid_args is None else pid_args, period, period)
         try:
             while process.is_alive():
                 time.sleep(0.5)
@@ -149,19 +187,12 @@ class Experiment:
             queue.put(STOP_MESSAGE)
 
 
-def _summary_of(model: Any, input_size: Any) -> dict[str, Any]:
-    import torchinfo
-
-    summary = torchinfo.summary(model, input_size=input_size, verbose=0)
-    return {"total_params": summary.total_params, "trainable_params": summary.trainable_params,
-            "total_mult_adds": summary.total_mult_adds}
-
-
 class ExpResults:
     """What was recorded.
 
     Args:
-        db_driver: A `parsers.JsonParser` or `parsers.TrackingFile`.
+        db_driver: A `parsers.JsonParser` or `parsers.TrackingFile`, or anything with a method ``load_metrics()`` that returns what theirs
+            does; it may have ``get_segments()`` and ``get_model_card()``.
 
     Raises:
         ValueError: There is no recording.
@@ -169,23 +200,44 @@ class ExpResults:
 
     def __init__(self, db_driver: Any) -> None:
         self.db_driver = db_driver
-        self._experiment: _core.Experiment = db_driver.load()
+        is_ours = isinstance(db_driver, parsers.TrackingFile) or (
+            isinstance(db_driver, parsers.JsonParser) and not _is_overridden(db_driver, "load_metrics"))
+        self._experiment = db_driver.load() if is_ours else _curves.of_driver(db_driver)
         self._curves = self._experiment.curves()
-        self.model_card = db_driver.get_model_card()
+        self.model_card = db_driver.get_model_card() if hasattr(db_driver, "get_model_card") else None
+        if self.model_card is not None:
+            self._experiment.set_model(_curves.text_of(self.model_card))
+
+    @property
+    def cpu_metrics(self) -> dict[str, Any] | None:
+        """The curves of the processors, as drivers load them; None without any."""
+        return _curves.as_metrics(self._experiment, "CPU")
+
+    @property
+    def gpu_metrics(self) -> dict[str, Any] | None:
+        """The same of the GPUs."""
+        return _curves.as_metrics(self._experiment, "GPU")
+
+    @property
+    def exp_metrics(self) -> dict[str, Any] | None:
+        """The same of what the program wrote down itself."""
+        return _curves.as_metrics(self._experiment, "Experiment")
+
+    @property
+    def wattmeter_metrics(self) -> dict[str, Any] | None:
+        """The same of an external power meter."""
+        return _curves.as_metrics(self._experiment, "wattmeter")
 
     def _by_device(self, name: str, figure: Any) -> Any:
         """figure(curve), or {device: figure(curve)}; None for a curve there is not."""
-        found = {device: figure(i) for i, (_, curve, device) in enumerate(self._curves) if curve == name}
+        found = _curves.Cards((_curves.card(device), figure(i)) for i, (_, curve, device) in enumerate(self._curves)
+                              if curve == name)
         if not found:
             return None
         return found[None] if None in found else found
 
     def _figure(self, name: str, number: int, start: float | None, end: float | None) -> Any:
-        def figure(curve: int) -> float | None:
-            value = self._experiment.figures(curve, start, end)[number]
-            return None if math.isnan(value) else value
-
-        return self._by_device(name, figure)
+        return self._by_device(name, lambda curve: _known(self._experiment.figures(curve, start, end)[number]))
 
     def list_metrics(self) -> dict[str, list[str]]:
         """The names of the curves by group: CPU, GPU, Experiment, wattmeter."""
@@ -197,9 +249,7 @@ class ExpResults:
 
     def print_metrics(self) -> None:
         """Print the names of the curves."""
-        for group, names in self.list_metrics().items():
-            print(group)
-            print(names or "      NOT AVAILABLE")
+        print(self._experiment.listing(), end="")
 
     def get_curve(self, name: str) -> Any:
         """Segments, each a list of ``{"date": s, "value": v}``; by card for figures of GPUs; None for what was not recorded."""
@@ -217,10 +267,9 @@ class ExpResults:
         """The largest value."""
         return self._figure(metric_name, 5, start, end)
 
-    def total_power_draw(self) -> float | None:
+    def total_power_draw(self, start: float | None = None, end: float | None = None) -> float | None:
         """Joules of the processors and the GPUs of the machine, those that were measured; None without any."""
-        measured = [total for name in ("intel_power", "nvidia_power") if (total := self.total_(name)) is not None]
-        return math.fsum(measured) if measured else None
+        return _known(self._experiment.total_power(start, end))
 
     def get_duration_metric(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """(seconds, start, end) of a curve; by card for figures of GPUs."""
@@ -245,23 +294,18 @@ class ExpResults:
         return self._by_device(metric_name, lambda curve: self._experiment.interpolate(curve, moments, cumulative))
 
     def get_summary(self, start: float | None = None, end: float | None = None) -> dict[str, Any]:
-        """Totals, averages and maxima under AIPowerMeter's names; None for what was not measured."""
-        summary: dict[str, Any] = json.loads(self._experiment.summary(start, end)[0])["experiment"]
+        """Totals, averages and maxima under AIPowerMeter's names; None for what was not measured. Start and end are dates as text."""
+        summary: dict[str, Any] = _curves.keyed(self._experiment.summary(start, end)[0])["experiment"]
         return summary
 
     def __str__(self) -> str:
-        return self._experiment.summary(None, None)[1].rstrip("\n")
+        return f"Available metrics:\n{self._experiment.listing()}\nprint() tells what was consumed."
 
     def print(self) -> None:
         """Print the summary."""
-        if self.model_card:
-            print(f"Model: {self.model_card.get('total_params')} parameters, "
-                  f"{self.model_card.get('total_mult_adds')} multiplications and additions")
-        print(self)
+        print(self._experiment.summary(None, None)[1], end="")
 
     def _plot(self, axes: Any, name: str, **style: Any) -> None:
-        import datetime
-
         curve = self.get_curve(name)
         if curve is None:
             raise ValueError(f"{name} was not recorded")

@@ -1,14 +1,67 @@
 """Where experiments are recorded, and read from."""
+import datetime
 import json
 import os
+import subprocess
 from typing import Any
 
 from .. import _core
+from . import _curves
+
+__all__ = ["SEGMENT_END", "JsonParser", "TrackingFile"]
+
+SEGMENT_END = "END OF RECORDING SEGMENT"
 
 _FILES = ("power_metrics.json", "results_exp.json", "model_summary.json", "metadata.json", "omegawatt.csv")
 
+Metrics = dict[str, Any] | None
 
-class JsonParser:
+
+class _Recorded:
+    """What is read of a recording, in the forms of AIPowerMeter's drivers. None stands for what was not recorded."""
+
+    folder: str
+
+    def load(self) -> _core.Experiment:
+        """The recording as curves."""
+        return _core.Experiment(self.folder)
+
+    def _exists(self) -> bool:
+        return os.path.exists(self.folder)
+
+    def _load(self, group: str) -> Metrics:
+        return _curves.as_metrics(self.load(), group) if self._exists() else None
+
+    def load_cpu_metrics(self) -> Metrics:
+        """Figures of the processors: ``{name: {"dates": [...], "values": [...]}}``, summed over processes."""
+        return self._load("CPU")
+
+    def load_gpu_metrics(self) -> Metrics:
+        """Figures of the GPUs, by card where they are of one: ``{name: {0: {"dates": [...], "values": [...]}}}``."""
+        return self._load("GPU")
+
+    def load_exp_metrics(self) -> Metrics:
+        """Figures that the program wrote down itself: accuracy, loss."""
+        return self._load("Experiment")
+
+    def load_wattmeter_metrics(self) -> Metrics:
+        """Channels of an external power meter; their dates are seconds since the epoch."""
+        return self._load("wattmeter")
+
+    def load_metrics(self) -> tuple[Metrics, Metrics, Metrics, Metrics]:
+        """Those of the processors, the GPUs, the program and the power meter."""
+        if not self._exists():
+            return None, None, None, None
+        cpu, gpu, results, meter = (_curves.as_metrics(recording, group)
+                                    for recording in [self.load()] for group in _curves.GROUPS)
+        return cpu, gpu, results, meter
+
+    def get_segments(self) -> list[datetime.datetime]:
+        """When recordings ended that were gone on with later."""
+        return _curves.segment_ends(self.load()) if self._exists() else []
+
+
+class JsonParser(_Recorded):
     """A folder laid out as AIPowerMeter's, whose recordings load.
 
     Args:
@@ -19,6 +72,15 @@ class JsonParser:
     def __init__(self, location: str, meta_data: Any = None) -> None:
         self.folder = os.fspath(location)
         self.meta_data = meta_data
+        #: A program that prints what an OmegaWatt meter measures; where it exists, it runs while an experiment records.
+        self.wattemeter_exec: str | None = None
+        self.power_metric_filename = os.path.join(self.folder, "power_metrics.json")
+        self.exp_metric_filename = os.path.join(self.folder, "results_exp.json")
+        self.model_card_file = os.path.join(self.folder, "model_summary.json")
+        self.wattmeter_logfile = os.path.join(self.folder, "omegawatt.csv")
+
+    def _exists(self) -> bool:
+        return any(map(os.path.exists, (self.power_metric_filename, self.exp_metric_filename, self.wattmeter_logfile)))
 
     def erase(self) -> None:
         """Remove the recording. Other files in the folder stay."""
@@ -26,39 +88,55 @@ class JsonParser:
             if os.path.exists(path := os.path.join(self.folder, name)):
                 os.unlink(path)
 
-    def load(self) -> _core.Experiment:
-        """The recording as curves."""
-        return _core.Experiment(self.folder)
+    def save_power_metrics(self, metrics: dict[str, Any]) -> None:
+        """Append a record of now: ``{"cpu": {...}, "gpu": {...}}``. `experiment.Experiment` does without being told."""
+        _core.save_experiment(self.folder, "power", _curves.text_of(metrics))
+
+    def close_driver(self) -> None:
+        """End the segment of recording."""
+        _core.save_experiment(self.folder, "end", None)
+
+    def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
+        """Append figures of the program's own, such as ``{"accuracy": 0.9}``, as of now; they become curves."""
+        _core.save_experiment(self.folder, "results", _curves.text_of(metrics))
 
     def save_model_card(self, model_card: dict[str, Any]) -> None:
         """Keep a model's summary."""
-        os.makedirs(self.folder, exist_ok=True)
-        with open(os.path.join(self.folder, "model_summary.json"), "w", encoding="utf-8") as file:
-            json.dump(model_card, file)
+        _core.save_experiment(self.folder, "model", _curves.text_of(model_card))
 
     def get_model_card(self) -> dict[str, Any] | None:
         """A model's summary as it was kept; None without."""
         try:
-            with open(os.path.join(self.folder, "model_summary.json"), encoding="utf-8") as file:
+            with open(self.model_card_file, encoding="utf-8") as file:
                 card: dict[str, Any] = json.load(file)
         except FileNotFoundError:
             return None
         return card
 
+    def save_wattmeter_metrics(self) -> subprocess.Popen[bytes]:
+        """Start ``wattemeter_exec``, which writes omegawatt.csv until it is terminated."""
+        if self.wattemeter_exec is None:
+            raise ValueError("wattemeter_exec names no program")
+        os.makedirs(self.folder, exist_ok=True)
+        with open(self.wattmeter_logfile, "wb") as file:
+            return subprocess.Popen([self.wattemeter_exec, "--tty=/dev/ttyUSB0", "--nb=6"], stdout=file,
+                                    stderr=subprocess.STDOUT)
 
-class TrackingFile:
-    """A recording of ``gpu-tracker run --tracking-file`` or `gpu_tracker.Tracker`, for reading.
+
+class TrackingFile(_Recorded):
+    """A tracking file, as ``gpu-tracker run --tracking-file`` and `gpu_tracker.Tracker` write it: one recording.
 
     Args:
-        location: The .csv or .sqlite file.
+        location: The file, in the form that its name ends in: .csv or .sqlite.
     """
 
     def __init__(self, location: str) -> None:
         self.folder = os.fspath(location)
 
-    def load(self) -> _core.Experiment:
-        """The recording as curves."""
-        return _core.Experiment(self.folder)
+    def erase(self) -> None:
+        """Remove the file."""
+        if self._exists():
+            os.unlink(self.folder)
 
     def get_model_card(self) -> None:
         """Tracking files have none."""

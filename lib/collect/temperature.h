@@ -1,0 +1,21 @@
+/* Temperatures of the machine's sensors, as the kernel's hwmon drivers show them.
+ *
+ * Source: Documentation/hwmon/sysfs-interface.rst in the kernel's sources: tempN_input, _max, _crit in thousandths of a degree. */
+#ifndef GT_COLLECT_TEMPERATURE_H
+#define GT_COLLECT_TEMPERATURE_H
+
+#include <stddef.h>
+
+#include "base/root.h"
+
+struct gt_temperature {
+    char chip[32];         /* "coretemp" */
+    char label[48];        /* "Package id 0", empty without */
+    double current;        /* degrees Celsius */
+    double high, critical; /* NaN: not told */
+};
+
+/* Up to `most` sensors that can be read now, by device and number. */
+size_t gt_temperatures_read(const struct gt_root *root, struct gt_temperature *list, size_t most);
+
+#endif

@@ -1,0 +1,158 @@
+/* Samples of the processors' energy counters. */
+#include <math.h>
+#include <string.h>
+
+#include "core.h"
+
+struct sample {
+    PyObject_HEAD struct gt_energy_sample *sample;
+};
+
+static struct gt_energy_sample *sample_of(PyObject *self)
+{
+    return ((struct sample *)self)->sample;
+}
+
+static PyObject *wrapped(PyTypeObject *type, struct gt_energy_sample *sample)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *self = allocate(type, 0);
+    if (self)
+        ((struct sample *)self)->sample = sample;
+    else
+        gt_energy_sample_free(sample);
+    return self;
+}
+
+static PyObject *sample_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    struct gt_error error = {0};
+    struct gt_energy_sample *sample;
+    const char *root;
+    if (keywords && PyDict_Size(keywords))
+        return PyErr_Format(PyExc_TypeError, "EnergySample takes no keywords");
+    if (!PyArg_ParseTuple(arguments, "z:EnergySample", &root))
+        return NULL;
+    int status = gt_energy_sample_take(&sample, root, &error);
+    return status < 0 ? core_raise(status, &error) : wrapped(type, sample);
+}
+
+static PyObject *since(PyObject *self, PyObject *earlier)
+{
+    struct gt_error error = {0};
+    struct gt_energy_sample *difference;
+    if (Py_TYPE(earlier) != Py_TYPE(self))
+        return PyErr_Format(PyExc_TypeError, "only samples have a difference");
+    int status = gt_energy_sample_between(&difference, sample_of(earlier), sample_of(self), &error);
+    return status < 0 ? core_raise(status, &error) : wrapped(Py_TYPE(self), difference);
+}
+
+static PyObject *zones(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct gt_energy_zone zone;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && gt_energy_sample_zone(sample_of(self), i, &zone) == 0; i++) {
+        PyObject *name = PyUnicode_FromString(zone.name);
+        if (!name || PyList_Append(list, name) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+/* AIPowerMeter's numbers of units. */
+static int joules_per(int unit, double *ret)
+{
+    static const double factors[] = {1e-6, 1, 3600}; /* microjoules, joules, watt-hours */
+    if (unit < 1 || unit > 3) {
+        PyErr_SetString(PyExc_ValueError, "the unit must be UJOULES, JOULES or WATT_HOURS");
+        return -1;
+    }
+    *ret = factors[unit - 1];
+    return 0;
+}
+
+/* Joules of the zone that the arguments name, in the unit they name; -1 with an exception. */
+static int energy_of(PyObject *self, PyObject *arguments, double *ret)
+{
+    struct gt_energy_zone zone;
+    const char *name;
+    double unit;
+    int number;
+    if (!PyArg_ParseTuple(arguments, "si:energy", &name, &number) || joules_per(number, &unit) < 0)
+        return -1;
+    for (size_t i = 0; gt_energy_sample_zone(sample_of(self), i, &zone) == 0; i++)
+        if (!strcmp(zone.name, name)) {
+            *ret = zone.joules / unit;
+            return 0;
+        }
+    PyErr_Format(PyExc_KeyError, "%s", name);
+    return -1;
+}
+
+static PyObject *energy(PyObject *self, PyObject *arguments)
+{
+    double value;
+    return energy_of(self, arguments, &value) < 0 ? NULL : PyFloat_FromDouble(value);
+}
+
+static PyObject *average_power(PyObject *self, PyObject *arguments)
+{
+    double value, seconds;
+    gt_energy_sample_time(sample_of(self), &seconds);
+    return energy_of(self, arguments, &value) < 0 ? NULL : PyFloat_FromDouble(value / seconds);
+}
+
+static PyObject *watts(PyObject *self, PyObject *name)
+{
+    PyObject *bytes = PyUnicode_AsUTF8String(name);
+    if (!bytes)
+        return NULL;
+    double value = gt_energy_sample_watts(sample_of(self), PyBytes_AsString(bytes));
+    Py_DECREF(bytes);
+    return PyFloat_FromDouble(value);
+}
+
+static PyObject *times(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    double seconds, time = gt_energy_sample_time(sample_of(self), &seconds);
+    return Py_BuildValue("(dd)", time, seconds);
+}
+
+static void sample_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    gt_energy_sample_free(sample_of(self));
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef sample_methods[] = {
+    {"since", since, METH_O, "since($self, earlier, /)\n--\n\nWhat was counted since an earlier sample."},
+    {"zones", zones, METH_NOARGS, "zones($self, /)\n--\n\nNames: package-0, package-0/dram, psys."},
+    {"energy", energy, METH_VARARGS, "energy($self, zone, unit, /)\n--\n\nOf a zone; NaN when it could not be read."},
+    {"average_power", average_power, METH_VARARGS,
+     "average_power($self, zone, unit, /)\n--\n\nThe same for each second of a difference."},
+    {"watts", watts, METH_O, "watts($self, name, /)\n--\n\nOf intel_power, psys_power, ..., in a difference."},
+    {"times", times, METH_NOARGS,
+     "times($self, /)\n--\n\n(seconds since the epoch, seconds between two samples or NaN)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot sample_slots[] = {
+    {Py_tp_doc, (void *)"EnergySample(machine_root, /)\n--\n\nThe processors' energy counters as they are now."},
+    {Py_tp_new, (void *)sample_new},
+    {Py_tp_dealloc, (void *)sample_free},
+    {Py_tp_methods, sample_methods},
+    {0, NULL},
+};
+
+PyType_Spec core_energy_sample_spec = {
+    .name = "gpu_tracker._core.EnergySample",
+    .basicsize = sizeof(struct sample),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = sample_slots,
+};

@@ -1,0 +1,95 @@
+"""Curves between the library and the forms in which AIPowerMeter's drivers have them."""
+import datetime
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+
+GROUPS = ("CPU", "GPU", "Experiment", "wattmeter")
+
+Segments = list[list[dict[str, float]]]
+
+
+class Cards(dict[Any, Any]):
+    """Figures by the number of the card. ``cards["0"]`` is ``cards[0]``, as in programs that read JSON."""
+
+    def __missing__(self, key: Any) -> Any:
+        if isinstance(key, str) and key.isdigit() and int(key) in self:
+            return self[int(key)]
+        raise KeyError(key)
+
+
+def card(device: str | None) -> Any:
+    """The number of a card; other names as they are."""
+    return int(device) if device is not None and device.isdigit() else device
+
+
+def keyed(text: str) -> Any:
+    """JSON whose keys that are numbers, of processes and cards, are made numbers."""
+    return json.loads(text, object_hook=lambda found: Cards((card(key), value) for key, value in found.items()))
+
+
+def text_of(value: Any) -> str:
+    """JSON of whatever a program has for figures: arrays of one number as numbers, no number as null."""
+    return json.dumps(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (str, bool, int)) or value is None:
+        return value
+    number = float(value)
+    return number if number - number == 0 else None  # neither NaN nor infinite
+
+
+def as_metrics(recording: _core.Experiment, wanted: str) -> dict[str, Any] | None:
+    """The curves of a group as ``{name: {"dates": [...], "values": [...]}}``, by card for figures of cards; None without any."""
+    metrics: dict[str, Any] = {}
+    for index, (group, name, device) in enumerate(recording.curves()):
+        if group != wanted:
+            continue
+        points = [point for segment in recording.points(index) for point in segment]
+        dates: list[Any] = [point["date"] for point in points]
+        if group != "wattmeter":
+            dates = [datetime.datetime.fromtimestamp(date) for date in dates]
+        curve = {"dates": dates, "values": [point["value"] for point in points]}
+        if device is None:
+            metrics[name] = curve
+        else:
+            metrics.setdefault(name, Cards())[card(device)] = curve
+    return metrics or None
+
+
+def segment_ends(recording: _core.Experiment) -> list[datetime.datetime]:
+    """The last dates of all segments but the last."""
+    curves = (recording.points(index) for index, (group, _, _) in enumerate(recording.curves()) if group in GROUPS[:2])
+    longest: Segments = max(curves, key=len, default=[])
+    return [datetime.datetime.fromtimestamp(points[-1]["date"]) for points in longest[:-1]]
+
+
+def seconds_of(date: Any) -> float:
+    """Seconds since the epoch of a datetime, or of a number that is that already."""
+    return float(date.timestamp() if hasattr(date, "timestamp") else date)
+
+
+def of_driver(driver: Any) -> _core.Experiment:
+    """What a driver of the user's own loads, as a recording."""
+    ends = [seconds_of(date) for date in driver.get_segments()] if hasattr(driver, "get_segments") else []
+    curves: list[tuple[str, str, str | None, Segments]] = []
+
+    def take(group: str, name: str, device: str | None, metric: dict[str, Sequence[Any]]) -> None:
+        dates = [seconds_of(date) for date in metric["dates"]]
+        curves.append((group, name, device, _core.split(dates, list(metric["values"]), ends)))
+
+    for group, metrics in zip(GROUPS, driver.load_metrics()):
+        for name, metric in (metrics or {}).items():
+            if "dates" in metric:
+                take(group, name, None, metric)
+            else:
+                for device, of_device in metric.items():
+                    take(group, name, str(device), of_device)
+    return _core.Experiment(curves)

@@ -1,0 +1,129 @@
+"""The processes that record or serve, which a program holds by what AIPowerMeter calls a process and a queue."""
+import os
+import subprocess
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core, _program
+from . import _curves
+
+STOP_MESSAGE = "Stop"
+
+_READY_SECONDS = 60.0
+
+
+class Recording:
+    """The process that records, and its queue: ``put(STOP_MESSAGE)`` ends it and returns when all is written."""
+
+    def __init__(self, words: list[str], warn: Callable[[str], None], driver: Any = None) -> None:
+        """``driver``: takes the records, which the recorder does not write itself then."""
+        self._owner = os.getpid()
+        self._warn = warn
+        self._driver = driver
+        self._meter: Any = None
+        self._trouble: Exception | None = None
+        self._sampler = _core.Sampler(_program.find(), words)
+        message = self._receive(_READY_SECONDS)
+        if message is None or message[0] != "ready":
+            raise RuntimeError("the recorder did not start")
+        self.pid = message[1]
+        self._thread = threading.Thread(target=self._listen, name="gpu_tracker.power", daemon=True)
+        self._thread.start()
+
+    def _receive(self, seconds: float) -> Any:
+        """The next message that is no warning; None when there is none in time."""
+        end = time.monotonic() + seconds
+        while (message := self._sampler.receive(max(0.0, end - time.monotonic()))):
+            if message[0] != "warning":
+                return message
+            self._warn(message[1])
+        return None
+
+    def keep(self, meter: Any) -> None:
+        """Let the process that reads a power meter end with the recording."""
+        self._meter = meter
+
+    def _listen(self) -> None:
+        """Hand records over to the driver until the last message has come."""
+        try:
+            while (message := self._receive(1e9)) is None or message[0] != "text":
+                if message and self._driver is not None and message[0] == "json":
+                    self._driver.save_power_metrics(_curves.keyed(message[1]))
+            if hasattr(self._driver, "close_driver"):
+                self._driver.close_driver()
+        except Exception as error:  # what a driver raises is told to who ends the recording
+            self._trouble = error
+        finally:
+            self._sampler.close()
+            if self._meter is not None:
+                self._meter.terminate()
+                self._meter.wait()
+
+    def put(self, message: object) -> None:
+        """End the recording when told so."""
+        if message != STOP_MESSAGE or os.getpid() != self._owner:
+            return
+        try:
+            self._sampler.stop()
+        except EOFError:
+            pass  # all processes had ended: it has said how that went
+        self.join()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> tuple[None, None]:
+        """Wait until it has ended, as programs do that end one recording before the next."""
+        self.join(timeout if block else 0.0)
+        return None, None
+
+    def join(self, timeout: float | None = 60.0) -> None:
+        """Wait until it has ended. Raises what a driver of your own raised."""
+        self._thread.join(timeout)
+        trouble, self._trouble = self._trouble, None
+        if trouble is not None:
+            raise trouble
+
+    def is_alive(self) -> bool:
+        """Whether it still records."""
+        return self._thread.is_alive()
+
+
+class Server:
+    """``gpu-tracker serve`` in the place of a recorder."""
+
+    def __init__(self, address: str, pids: list[int], root: str | None) -> None:
+        words = [_program.find(), "serve", "--compat=aipowermeter", f"--listen={address}", *(f"--pid={pid}" for pid in pids)]
+        if root is not None:
+            words.append(f"--root={root}")
+        with tempfile.TemporaryFile("w+") as complaints:
+            self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=complaints, text=True)
+            assert self._process.stdout
+            self.address = self._process.stdout.readline().strip()  # it tells where it answers when it does
+            self._process.stdout.close()
+            if not self.address:
+                self._process.wait()
+                complaints.seek(0)
+                raise RuntimeError(complaints.read().strip())
+        self.pid = self._process.pid
+        weakref.finalize(self, self._process.terminate)
+
+    def put(self, message: object) -> None:
+        """End it when told so."""
+        if message == STOP_MESSAGE:
+            self._process.terminate()
+            self.join()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> tuple[None, None]:
+        """Wait until it has ended."""
+        self.join(timeout if block else 0.0)
+        return None, None
+
+    def join(self, timeout: float | None = 60.0) -> None:
+        """Wait until it has ended."""
+        self._process.wait(timeout)
+
+    def is_alive(self) -> bool:
+        """Whether it still answers."""
+        return self._process.poll() is None

@@ -1,0 +1,29 @@
+"""Summaries of models, by torchinfo."""
+from typing import Any
+
+from .. import _core
+
+__all__ = ["get_summary", "to_bytes"]
+
+
+def to_bytes(num: int) -> float:
+    """Megabytes of so many parameters of 4 bytes."""
+    megabytes: float = _core.scaled(num, 4, 1e6)
+    return megabytes
+
+
+def get_summary(model: Any, input_size: Any, device: Any = None) -> dict[str, Any]:
+    """Numbers of parameters, and of multiplications and additions in a forward pass, of a PyTorch model.
+
+    Args:
+        model: The model.
+        input_size: What goes into it, the batch included.
+        device: Where it is computed; torchinfo chooses when None.
+    """
+    try:
+        import torchinfo
+    except ImportError:
+        raise ImportError("the summary of a model needs torchinfo: pip install torchinfo") from None
+    found = torchinfo.summary(model, input_size=input_size, device=device, verbose=0)
+    return {"input_size": input_size, "total_input": found.total_input, "total_params": found.total_params,
+            "trainable_params": found.trainable_params, "total_mult_adds": found.total_mult_adds}
