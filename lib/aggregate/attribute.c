@@ -24,7 +24,8 @@ const char *gt_energy_method(enum gt_energy_device device, bool by_package)
         [GT_ENERGY_GPU] = "each GPU: all when only the job uses it, else by share of SM time",
     };
     if (device == GT_ENERGY_CPU && by_package)
-        return "each package: energy x CPU time of the job on it / busy CPU time of the package";
+        return "each package: energy x CPU time of the job on it / busy CPU time of the package; CPU time counts where "
+               "threads may run, else where they last ran";
     return methods[device];
 }
 

@@ -55,7 +55,7 @@ struct gt_energy {
 struct gt_cpu_use {
     int64_t at_ns;
     double busy, job; /* CPU seconds of the machine, or of a package, and of the job on it */
-    double bound;     /* those of the job's that are known to be on the package */
+    double firm;      /* those of the job's that count as known to be on the package */
 };
 
 /* CPUs that share a counter: a package, or the machine. */
@@ -72,8 +72,11 @@ struct gt_cpu_share {
 struct gt_package_share {
     int number; /* physical_package_id */
     struct gt_cpu_share cpu;
-    double job, bound; /* CPU seconds of the job on it since tracking began, and those that are known to be there */
+    double job;                  /* CPU seconds of the job on it since tracking began */
+    double bound;                /* those that cannot have been elsewhere */
+    double firm;                 /* those that count as known: see gt_attribution.moved */
     double recent, recent_bound; /* of them, since the last reading */
+    double recent_loose;         /* used since then by living threads that may also run elsewhere */
 };
 
 struct gt_gpu_use; /* of one GPU; private */
@@ -88,10 +91,14 @@ struct gt_attribution {
     size_t package_count;
     int64_t placed_ns;                                    /* of the last reading that was placed */
     double left_on[GT_PACKAGES], left_bound[GT_PACKAGES]; /* of the tree, at the last reading */
-    double placement_error;                               /* joules; NaN: no packages */
-    double cpu_joules, memory_joules;                     /* the job's, in the last window */
-    double joules_per_cpu_second;                         /* of the job, in the last window */
-    double memory_ratio;                                  /* at the last reading, NaN before */
+    /* CPU seconds of threads that may run on several packages, and the part that was used while one was seen to move. As often
+     * as that happens between two looks the rest is taken to have moved unseen, there and back. */
+    double unbound, moved;
+    /* Joules: off by so much if what moved, seen or not, was all where it costs most or least. NaN: no packages. */
+    double placement_error;
+    double cpu_joules, memory_joules; /* the job's, in the last window */
+    double joules_per_cpu_second;     /* of the job, in the last window */
+    double memory_ratio;              /* at the last reading, NaN before */
     struct gt_gpu_use *gpu;
     size_t gpu_count;
     double *share_joules; /* of each of the frame's shares, in the last window */
@@ -112,6 +119,10 @@ int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame 
 
 /* Of one GPU of the frame; NULL before its first reading. */
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);
+
+/* Of one package, with what the frame has of it. */
+void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
+                                 struct gt_package_figures *ret);
 
 /* Write the figures into the values of the system's and the job's row. */
 void gt_attribution_show(const struct gt_attribution *attribution, double *system, double *job);

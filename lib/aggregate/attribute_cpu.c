@@ -44,7 +44,7 @@ struct gt_cpu_stretch gt_cpu_share_stretch(const struct gt_cpu_share *share, con
         return stretch;
     stretch.busy = fmax(0, use->busy - since->busy);
     stretch.job = fmax(0, use->job - since->job);
-    stretch.bound = fmin(stretch.job, fmax(0, use->bound - since->bound));
+    stretch.firm = fmin(stretch.job, fmax(0, use->firm - since->firm));
     return stretch;
 }
 

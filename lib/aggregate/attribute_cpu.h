@@ -19,7 +19,7 @@ void gt_cpu_share_init(struct gt_cpu_share *share, int64_t now_ns);
 struct gt_cpu_stretch {
     double seconds;   /* of the stretch that the ratio is taken over */
     double busy, job; /* CPU seconds in it; NaN: not known */
-    double bound;     /* at most `job` */
+    double firm;      /* at most `job` */
 };
 
 /* Up to a reading. */

@@ -25,20 +25,43 @@ static int begin(struct gt_attribution *attribution, const struct gt_frame *fram
 
 /* ---- the job's CPU time ------------------------------------------------------------------------------------------ */
 
-static void add(struct gt_package_share *package, double seconds, double bound)
+static void add(struct gt_package_share *package, double seconds, double bound, double firm)
 {
     package->recent += seconds;
     package->recent_bound += bound;
     package->job += seconds;
     package->bound += bound;
+    package->firm += firm;
+}
+
+/* Of CPU time of threads that were not seen to move, the part that is taken to have been where it seems. */
+static double stayed(const struct gt_attribution *attribution)
+{
+    return attribution->unbound > 0 ? 1 - attribution->moved / attribution->unbound : 1;
+}
+
+static void note_moves(struct gt_attribution *attribution, const struct gt_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct gt_placement *placement = tree->process[i]->placement;
+        for (size_t k = 0; placement && k < attribution->package_count; k++) {
+            attribution->unbound += placement->recent[k] - placement->recent_bound[k];
+            attribution->moved += placement->recent_moved[k];
+        }
+    }
 }
 
 static void place_processes(struct gt_attribution *attribution, const struct gt_tree *tree)
 {
+    note_moves(attribution, tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct gt_placement *placement = tree->process[i]->placement;
-        for (size_t k = 0; placement && k < attribution->package_count; k++)
-            add(&attribution->package[k], placement->recent[k], placement->recent_bound[k]);
+        for (size_t k = 0; placement && k < attribution->package_count; k++) {
+            double bound = placement->recent_bound[k], unbound = placement->recent[k] - bound;
+            double firm = bound + (unbound - placement->recent_moved[k]) * stayed(attribution);
+            add(&attribution->package[k], placement->recent[k], bound, firm);
+            attribution->package[k].recent_loose += unbound;
+        }
     }
 }
 
@@ -75,11 +98,15 @@ static void place_rest(struct gt_attribution *attribution, const struct gt_frame
     double rest = job;
     for (size_t i = 0; i < attribution->package_count; i++)
         rest -= attribution->package[i].job;
-    for (int way = 0; way < WAYS && weights.sum <= 0; way++)
+    int way = -1;
+    while (weights.sum <= 0 && ++way < WAYS)
         weights = weights_of(way, attribution, frame, tree);
-    for (size_t i = 0; i < attribution->package_count && rest > 0 && weights.sum > 0; i++)
-        if (weights.on[i] > 0)
-            add(&attribution->package[i], rest * weights.on[i] / weights.sum, rest * weights.bound[i] / weights.sum);
+    double known = way == AS_THE_MACHINE ? 0 : stayed(attribution);
+    for (size_t i = 0; i < attribution->package_count && rest > 0 && weights.sum > 0; i++) {
+        double seconds = rest * weights.on[i] / weights.sum, bound = rest * weights.bound[i] / weights.sum;
+        if (seconds > 0)
+            add(&attribution->package[i], seconds, bound, bound + (seconds - bound) * known);
+    }
 }
 
 static void place_job(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
@@ -87,7 +114,8 @@ static void place_job(struct gt_attribution *attribution, const struct gt_frame 
 {
     bool is_new = frame->monotonic_ns > attribution->placed_ns;
     for (size_t i = 0; i < attribution->package_count; i++)
-        attribution->package[i].recent = attribution->package[i].recent_bound = 0;
+        attribution->package[i].recent = attribution->package[i].recent_bound = attribution->package[i].recent_loose =
+            0;
     if (is_new)
         place_processes(attribution, tree);
     place_rest(attribution, frame, tree, job);
@@ -115,19 +143,19 @@ static void open_window(struct window *window, const struct gt_attribution *attr
         window->use[i] = (struct gt_cpu_use){.at_ns = frame->monotonic_ns,
                                              .busy = frame->package[i].value[GT_CPU_TIME],
                                              .job = is_job_known ? package->job : NAN,
-                                             .bound = package->bound};
+                                             .firm = package->firm};
         window->stretch[i] = gt_cpu_share_stretch(&package->cpu, &window->use[i]);
     }
 }
 
-/* Of the job's CPU time in a stretch, what is more than a package was busy, and not only because clock ticks come late: the
- * counters of n CPUs are off by some times sqrt(n) ticks together. */
-static double excess_of(const struct window *window, const struct gt_frame *frame, size_t package)
+/* Of the job's CPU time in a stretch, what is more than a package was busy, and not because it became known late: what ended
+ * processes had used does, and clock ticks. The counters of n CPUs are off by some times sqrt(n) ticks together. */
+static double excess_of(const struct window *window, const struct gt_frame *frame, size_t package, double loose)
 {
     const struct gt_cpu_stretch *stretch = &window->stretch[package];
     double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
     double excess = stretch->job - stretch->busy;
-    return excess > 2 * tick * sqrt(frame->package[package].cpus) ? fmin(excess, stretch->job - stretch->bound) : 0;
+    return excess > 2 * tick * sqrt(frame->package[package].cpus) ? fmin(excess, loose) : 0;
 }
 
 static void move(struct gt_attribution *attribution, struct window *window, size_t package, double seconds)
@@ -142,7 +170,7 @@ static void move(struct gt_attribution *attribution, struct window *window, size
 static void fit(struct gt_attribution *attribution, struct window *window, const struct gt_frame *frame)
 {
     for (size_t from = 0; from < window->count; from++) {
-        double excess = excess_of(window, frame, from);
+        double excess = excess_of(window, frame, from, attribution->package[from].recent_loose);
         for (size_t to = 0; to < window->count && excess > 0; to++) {
             double room = window->stretch[to].busy - window->stretch[to].job;
             double seconds = fmin(excess, room);
@@ -163,19 +191,19 @@ static double rate_of(const struct window *window, size_t package)
     return stretch->busy > 0 ? window->active[package] / stretch->busy : 0;
 }
 
-/* The job's joules when all of its time that is not bound was where it costs most (`sign` 1) or least (-1). */
+/* The job's joules when all of its time that is not firm was where it costs most (`sign` 1) or least (-1). */
 static double extreme(const struct window *window, double loose, int sign)
 {
     bool is_full[GT_PACKAGES] = {false};
     double joules = 0;
     for (size_t i = 0; i < window->count; i++)
-        joules += rate_of(window, i) * window->stretch[i].bound;
+        joules += rate_of(window, i) * window->stretch[i].firm;
     for (size_t turn = 0; turn < window->count && loose > 0; turn++) {
         size_t best = window->count;
         for (size_t i = 0; i < window->count; i++)
             if (!is_full[i] && (best == window->count || sign * rate_of(window, i) > sign * rate_of(window, best)))
                 best = i;
-        double seconds = fmin(loose, fmax(0, window->stretch[best].busy - window->stretch[best].bound));
+        double seconds = fmin(loose, fmax(0, window->stretch[best].busy - window->stretch[best].firm));
         joules += rate_of(window, best) * seconds;
         loose -= seconds;
         is_full[best] = true;
@@ -189,7 +217,7 @@ static double error_of(const struct window *window)
     for (size_t i = 0; i < window->count; i++) {
         double job = fmin(window->stretch[i].job, window->stretch[i].busy);
         joules += rate_of(window, i) * job;
-        loose += fmax(0, job - window->stretch[i].bound);
+        loose += fmax(0, job - window->stretch[i].firm);
     }
     return loose > 0 ? fmax(0, fmax(extreme(window, loose, 1) - joules, joules - extreme(window, loose, -1))) : 0;
 }
@@ -241,4 +269,25 @@ int gt_attribute_packages(struct gt_attribution *attribution, const struct gt_fr
     attribution->placement_error += isnan(job) ? 0 : error_of(&window);
     sum_up(attribution, seconds);
     return 0;
+}
+
+void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
+                                 struct gt_package_figures *ret)
+{
+    const struct gt_package_share *share = &attribution->package[package];
+    const double *counted = frame->package[package].value;
+    *ret = (struct gt_package_figures){.number = share->number,
+                                       .value = {
+                                           [GT_PACKAGE_TOTAL] = share->cpu.energy.total,
+                                           [GT_PACKAGE_JOB] = share->cpu.energy.job,
+                                           [GT_PACKAGE_OTHER] = share->cpu.energy.other,
+                                           [GT_PACKAGE_IDLE] = share->cpu.energy.idle,
+                                           [GT_PACKAGE_UNATTRIBUTED] = share->cpu.energy.unattributed,
+                                           [GT_PACKAGE_CORE] = counted[GT_CORE_ENERGY],
+                                           [GT_PACKAGE_UNCORE] = counted[GT_UNCORE_ENERGY],
+                                           [GT_PACKAGE_DRAM] = counted[GT_DRAM_ENERGY],
+                                           [GT_PACKAGE_BUSY_TIME] = counted[GT_CPU_TIME],
+                                           [GT_PACKAGE_JOB_TIME] = share->job,
+                                           [GT_PACKAGE_BOUND_TIME] = share->bound,
+                                       }};
 }

@@ -5,7 +5,7 @@
 
 #include "aggregate/attribute.h"
 
-enum { JOULES, CPU_SECONDS, QUANTITIES };
+enum { JOULES, CPU_SECONDS, PLACEMENT_ERROR, QUANTITIES };
 
 bool gt_energy_is_estimated(const struct gt_energy_source *source)
 {
@@ -54,6 +54,7 @@ void gt_energy_course_init(struct gt_energy_course *course, const struct gt_mach
         struct gt_device_course *device = &course->device[i];
         gt_curve_init(&device->curve, QUANTITIES);
         device->refresh = machine->energy_source[i].refresh > 0 ? machine->energy_source[i].refresh : 0;
+        device->has_packages = i == GT_ENERGY_CPU;
         device->share_seconds = gt_energy_share_seconds(i);
         device->is_estimated = gt_energy_is_estimated(&machine->energy_source[i]);
     }
@@ -72,7 +73,7 @@ static double known(double value, double last)
 
 /* A counter that stands still was not read, or asked more often than it is renewed: what it has at its next move was drawn
  * in all the time since its last. */
-static int add(struct gt_device_course *device, double time, double total, double job, double cpu_seconds)
+static int add(struct gt_device_course *device, double time, double total, double job, const double *job_values)
 {
     bool is_first = !device->is_measured;
     if (isnan(total) || isnan(job))
@@ -80,7 +81,9 @@ static int add(struct gt_device_course *device, double time, double total, doubl
     device->is_measured = true;
     device->time = time;
     device->last[JOULES] = known(job, device->last[JOULES]);
-    device->last[CPU_SECONDS] = known(cpu_seconds, device->last[CPU_SECONDS]);
+    device->last[CPU_SECONDS] = known(job_values[GT_CPU_TIME], device->last[CPU_SECONDS]);
+    if (device->has_packages)
+        device->last[PLACEMENT_ERROR] = known(job_values[GT_CPU_ENERGY_PLACEMENT_ERROR], device->last[PLACEMENT_ERROR]);
     if (!is_first && !(total > device->total))
         return 0;
     device->total = total;
@@ -92,7 +95,7 @@ int gt_energy_course_add(struct gt_energy_course *course, double time, const dou
     int status = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
         enum gt_metric_id metric = gt_energy_metrics[i];
-        status = add(&course->device[i], time, system[metric], job[metric], job[GT_CPU_TIME]);
+        status = add(&course->device[i], time, system[metric], job[metric], job);
     }
     return status;
 }
@@ -168,7 +171,7 @@ static const double WHOLE = 1 - 1e-9;
 
 /* Of some stretches, and what of their error is due to what. */
 struct figure {
-    double joules, interpolation, lag;
+    double joules, interpolation, lag, placement;
 };
 
 static void close_gap(const struct gt_device_course *device, size_t point, double part, struct figure *figure)
@@ -258,23 +261,8 @@ static struct figure over(const struct gt_device_course *device, const struct gt
     if (point)
         close_gap(device, point, part, &figure);
     end_chain(device, &chain, &figure);
-    return chain.first ? figure : (struct figure){NAN, NAN, NAN};
+    return chain.first ? figure : (struct figure){NAN, NAN, NAN, NAN};
 }
-
-static struct gt_spent spent_of(const struct gt_device_course *device, struct figure figure)
-{
-    double error = device->is_estimated ? NAN : figure.interpolation + figure.lag;
-    return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules)};
-}
-
-struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enum gt_energy_device device,
-                                      const struct gt_time_stretch *stretch, size_t count)
-{
-    const struct gt_device_course *of = &course->device[device];
-    return spent_of(of, over(of, stretch, count));
-}
-
-/* ---- CPU energy by CPU time ---- */
 
 static double clamp(double value, double least, double most)
 {
@@ -288,12 +276,40 @@ static double between(const struct gt_curve *curve, struct gt_time_stretch stret
            gt_curve_at(curve, clamp(stretch.start, first, last), quantity);
 }
 
+/* How far off the job's share is because it is not known on which package CPU time was used. */
+static double placement_error(const struct gt_device_course *device, const struct gt_time_stretch *stretch,
+                              size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += is_inside(&device->curve, stretch[i]) ? between(&device->curve, stretch[i], PLACEMENT_ERROR) : 0;
+    return sum;
+}
+
+static struct gt_spent spent_of(const struct gt_device_course *device, struct figure figure)
+{
+    double error = device->is_estimated ? NAN : figure.interpolation + figure.lag + figure.placement;
+    return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules)};
+}
+
+struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enum gt_energy_device device,
+                                      const struct gt_time_stretch *stretch, size_t count)
+{
+    const struct gt_device_course *of = &course->device[device];
+    struct figure figure = over(of, stretch, count);
+    figure.placement = placement_error(of, stretch, count);
+    return spent_of(of, figure);
+}
+
+/* ---- CPU energy by CPU time ---- */
+
 struct gt_spent gt_energy_course_of_cpu(const struct gt_energy_course *course, struct gt_time_stretch stretch,
                                         double cpu_seconds)
 {
     const struct gt_device_course *device = &course->device[GT_ENERGY_CPU];
     const struct gt_curve *curve = &device->curve;
     struct figure by_time = over(device, &stretch, 1);
+    by_time.placement = placement_error(device, &stretch, 1);
     if (isnan(by_time.joules) || isnan(cpu_seconds))
         return spent_of(device, by_time);
     double job_seconds = between(curve, stretch, CPU_SECONDS);
@@ -303,5 +319,6 @@ struct gt_spent gt_energy_course_of_cpu(const struct gt_energy_course *course, s
     double most = gt_curve_value(curve, after, JOULES) - gt_curve_value(curve, before, JOULES);
     double joules = fmin(by_time.joules * cpu_seconds / job_seconds, most);
     double interpolation = fmin(by_time.interpolation, fmin(joules, most - joules));
-    return spent_of(device, (struct figure){joules, interpolation, by_time.lag});
+    return spent_of(device, (struct figure){joules, interpolation, by_time.lag,
+                                            by_time.placement * fmin(1, cpu_seconds / job_seconds)});
 }

@@ -12,6 +12,7 @@
  *     that the job's share is a mean of (gt_energy_share_seconds), by the rest of w; so by (r + max(0, w - gap)) x power of
  *     the gap. Lags at both ends only work against each other: the larger counts. Stretches of which one begins in the gap
  *     in which another ends add that gap's.
+ *   Placement: what the job's share may be off by because it is not known on which of several packages CPU time was used.
  * What a model estimates has no error that anybody knows: NaN. */
 #ifndef GT_AGGREGATE_ENERGY_COURSE_H
 #define GT_AGGREGATE_ENERGY_COURSE_H
@@ -21,12 +22,13 @@
 
 /* Of one device: a point for each sample in which its counter had moved. */
 struct gt_device_course {
-    struct gt_curve curve; /* joules and CPU seconds of the job */
+    struct gt_curve curve; /* joules, CPU seconds and placement error of the job */
     double refresh;        /* seconds, 0: not known */
     double share_seconds;  /* of which the job's share is a mean at least */
     bool is_estimated;     /* by a model of the user's */
     double total;          /* of the device, at the last point */
-    double time, last[2];  /* the latest sample */
+    double time, last[3];  /* the latest sample */
+    bool has_packages;     /* the job's share may rest on where its CPU time was used */
     bool is_measured;
 };
 

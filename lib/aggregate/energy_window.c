@@ -5,7 +5,9 @@
 static bool read_device(struct gt_energy_reading *ret, enum gt_energy_device device, double time, const double *system,
                         const double *job)
 {
+    double placement = device == GT_ENERGY_CPU ? job[GT_CPU_ENERGY_PLACEMENT_ERROR] : NAN;
     ret->time = time;
+    ret->placement_error = isnan(placement) ? 0 : placement;
     for (int part = 0; part < GT_ENERGY_PARTS; part++)
         if (isnan(ret->joules[part] = gt_energy_part(device, part, system, job)))
             return false;
@@ -50,6 +52,15 @@ static double late(const struct gt_energy_reading *from, const struct gt_energy_
     return power(from, to, part) * fmin(seconds, refresh);
 }
 
+/* How far off the job's part is because it is not known on which package its CPU time was used. */
+static double placement(const struct gt_window_device *device, double covered, enum gt_energy_part part)
+{
+    if (part != GT_ENERGY_JOB)
+        return 0;
+    return covered * (device->after.placement_error - device->before.placement_error) + device->last.placement_error -
+           device->after.placement_error;
+}
+
 static struct gt_spent figure(const struct gt_energy_window *window, const struct gt_window_device *device,
                               double refresh, double share_seconds, enum gt_energy_part part)
 {
@@ -66,7 +77,7 @@ static struct gt_spent figure(const struct gt_energy_window *window, const struc
     double interpolation = covered < 1 ? fmax(covered, 1 - covered) * first : 0;
     double joules = covered * first + rise(&device->after, &device->last, part) + at_end;
     lag *= fmax(first / gap, end_power);
-    return (struct gt_spent){joules, refresh > 0 ? interpolation + lag : NAN, false};
+    return (struct gt_spent){joules, refresh > 0 ? interpolation + lag + placement(device, covered, part) : NAN, false};
 }
 
 static void begin_next(struct gt_energy_window *window)

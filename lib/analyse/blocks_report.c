@@ -218,6 +218,7 @@ static void add_energy(struct gt_node *root, const struct gt_block_analysis *ana
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     if (gt_energy_course_is_measured(&analysis->course))
         gt_energy_section(root, &(struct gt_energy_figures){.machine = &analysis->machine,
+                                                            .outcome = outcome,
                                                             .system = analysis->system,
                                                             .job = analysis->job,
                                                             .parts = GT_ENERGY_BY_CPU_TIME

@@ -51,6 +51,33 @@ static double error_of(const struct gt_energy_figures *figures, enum gt_energy_d
     return gt_energy_lag(&figures->machine->energy_source[device], value_of(figures, device, part), figures->seconds);
 }
 
+/* What is not known of where CPU time was used; NaN: nothing depends on it. */
+static double placement_error(const struct gt_energy_figures *figures, enum gt_energy_device device)
+{
+    return device == GT_ENERGY_CPU ? figures->job[GT_CPU_ENERGY_PLACEMENT_ERROR] : NAN;
+}
+
+static void add_errors(const struct gt_energy_figures *figures, struct gt_node *line, enum gt_energy_device device,
+                       bool is_known)
+{
+    double placement = placement_error(figures, device);
+    double job = error_of(figures, device, GT_ENERGY_JOB) + (isnan(placement) ? 0 : placement);
+    gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, GT_ENERGY_TOTAL),
+                     "joules");
+    gt_report_number(line, "job_error", "Uncertainty of this tree (+-)", is_known ? job : NAN, "joules");
+    if (!isnan(placement))
+        gt_report_number(line, "placement_error", "Of it, for packages that are not known (+-)", placement, "joules");
+}
+
+static void add_method(const struct gt_machine *machine, struct gt_node *line, enum gt_energy_device device)
+{
+    char text[300];
+    bool is_one = device == GT_ENERGY_CPU && *machine->cpu_packages_missing;
+    snprintf(text, sizeof text, "%s%s%s", gt_energy_method(device, machine->cpu_packages > 0),
+             is_one ? "; several packages count as one: " : "", is_one ? machine->cpu_packages_missing : "");
+    gt_report_text(line, "method", "Share of this tree", text);
+}
+
 static double add_device(const struct gt_energy_figures *figures, struct gt_node *section, enum gt_energy_device device)
 {
     const struct gt_energy_source *source = &figures->machine->energy_source[device];
@@ -60,10 +87,7 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
         double value = is_known || part == GT_ENERGY_TOTAL ? value_of(figures, device, part) : NAN;
         gt_report_number(line, parts[part].key, parts[part].title, value, "joules");
     }
-    gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, GT_ENERGY_TOTAL),
-                     "joules");
-    gt_report_number(line, "job_error", "Uncertainty of this tree (+-)",
-                     is_known ? error_of(figures, device, GT_ENERGY_JOB) : NAN, "joules");
+    add_errors(figures, line, device, is_known);
     gt_report_text(line, "source", "Source", is_measured && *source->name ? source->name : NULL);
     gt_node_flags(gt_report_text(line, "certainty", "Certainty",
                                  !is_measured                    ? NULL
@@ -71,10 +95,55 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
                                                                  : "measured"),
                   is_estimated(figures, device) ? 0 : GT_ONLY_DATA);
     gt_report_number(line, "refresh", "Counter refresh", source->refresh > 0 ? source->refresh : NAN, "seconds");
-    gt_report_text(line, "method", "Share of this tree", is_known ? gt_energy_method(device, false) : NULL);
+    if (is_known)
+        add_method(figures->machine, line, device);
+    else
+        gt_report_text(line, "method", "Share of this tree", NULL);
     if (!is_measured)
         gt_node_flags(line, GT_ONLY_DATA);
     return is_known ? value_of(figures, device, GT_ENERGY_JOB) : NAN;
+}
+
+/* ---- packages ---- */
+
+static const struct {
+    enum gt_package_figure figure;
+    const char *title, *unit;
+} package_columns[] = {
+    {GT_PACKAGE_TOTAL, "Total", "joules"},
+    {GT_PACKAGE_JOB, "This tree", "joules"},
+    {GT_PACKAGE_OTHER, "Other processes", "joules"},
+    {GT_PACKAGE_IDLE, "Idle", "joules"},
+    {GT_PACKAGE_UNATTRIBUTED, "Unattributed", "joules"},
+    {GT_PACKAGE_DRAM, "DRAM", "joules"},
+    {GT_PACKAGE_BUSY_TIME, "Busy", "seconds"},
+    {GT_PACKAGE_JOB_TIME, "Busy for this tree", "seconds"},
+    {GT_PACKAGE_BOUND_TIME, "Bound to it", "seconds"},
+};
+enum { PACKAGE_COLUMNS = sizeof package_columns / sizeof *package_columns };
+
+static bool has_figure(const struct gt_outcome *outcome, enum gt_package_figure figure)
+{
+    for (size_t i = 0; i < outcome->package_count; i++)
+        if (!isnan(outcome->package[i].value[figure]))
+            return true;
+    return false;
+}
+
+static void add_packages(const struct gt_outcome *outcome, struct gt_node *section)
+{
+    struct gt_node *table = gt_report_table(section, "packages", "CPU packages, each on its own");
+    gt_table_column(table, "package", "Package", GT_CELL_NUMBER, NULL);
+    for (int i = 0; i < PACKAGE_COLUMNS; i++)
+        if (has_figure(outcome, package_columns[i].figure))
+            gt_table_column(table, gt_package_figure_names[package_columns[i].figure], package_columns[i].title,
+                            GT_CELL_NUMBER, package_columns[i].unit);
+    for (size_t k = 0; k < outcome->package_count; k++) {
+        gt_table_number(table, outcome->package[k].number);
+        for (int i = 0; i < PACKAGE_COLUMNS; i++)
+            if (has_figure(outcome, package_columns[i].figure))
+                gt_table_number(table, outcome->package[k].value[package_columns[i].figure]);
+    }
 }
 
 static const char *currency_of(const struct gt_machine *machine)
@@ -160,6 +229,8 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     if (figures->parts)
         gt_report_text(section, "parts", "Parts of the run by", figures->parts);
     add_conservation(figures, section);
+    if (figures->outcome && figures->outcome->package_count)
+        add_packages(figures->outcome, section);
     if (!any)
         tell_why_not(figures, root, section);
 }

@@ -12,10 +12,11 @@
 /* What the devices drew up to the end, as the rows of the machine and of the job have it. */
 struct gt_energy_figures {
     const struct gt_machine *machine;
-    const double *system, *job; /* [GT_METRIC_COUNT] */
-    double seconds;             /* in which it was drawn, NaN: not known */
-    const char *reason;         /* why there is none, where nothing was measured; NULL: not told */
-    const char *parts;          /* how the tables of parts beside it came to theirs; NULL: there are none */
+    const double *system, *job;       /* [GT_METRIC_COUNT] */
+    double seconds;                   /* in which it was drawn, NaN: not known */
+    const char *reason;               /* why there is none, where nothing was measured; NULL: not told */
+    const struct gt_outcome *outcome; /* where it tells the packages apart; NULL: not told */
+    const char *parts;                /* how the tables of parts beside it came to theirs; NULL: there are none */
 };
 
 /* The section "energy": each device, of which the parts add up to the whole, with its source, method and error; what the

@@ -16,6 +16,7 @@ void gt_usage_energy(const struct gt_usage *usage, struct gt_node *root)
     take(job, usage, GT_SCOPE_COMBINED);
     gt_energy_section(root, &(struct gt_energy_figures){
                                 .machine = usage->machine,
+                                .outcome = usage->outcome,
                                 .system = system,
                                 .job = job,
                                 .seconds = usage->outcome->elapsed,

@@ -59,6 +59,14 @@ static void name_energy_sources(struct gt_tracker *tracker)
     }
 }
 
+static void tell_packages(struct gt_tracker *tracker)
+{
+    const struct gt_frame *frame = &tracker->sampler.frame;
+    tracker->machine.cpu_packages = (int)frame->package_count;
+    snprintf(tracker->machine.cpu_packages_missing, sizeof tracker->machine.cpu_packages_missing, "%s",
+             frame->why_no_packages);
+}
+
 int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
 {
     const struct gt_tracker_options *options = &tracker->options;
@@ -75,6 +83,7 @@ int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
     snprintf(machine->ram_method, sizeof machine->ram_method, "%s", gt_walker_method(tracker->sampler.walker));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
     name_energy_sources(tracker);
+    tell_packages(tracker);
     int status = gt_cost_read(
         machine, &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price}, error);
     if (status < 0)

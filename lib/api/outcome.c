@@ -46,6 +46,14 @@ static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcom
     final_laggards(&tracker->sampler, outcome);
 }
 
+static void final_packages(const struct gt_tracker *tracker, struct gt_outcome *outcome)
+{
+    const struct gt_attribution *attribution = &tracker->combiner.attribution;
+    outcome->package_count = attribution->package_count;
+    for (size_t i = 0; i < attribution->package_count; i++)
+        gt_attribution_show_package(attribution, &tracker->sampler.frame, i, &outcome->package[i]);
+}
+
 static void final_peaks(struct gt_tracker *tracker, struct gt_outcome *outcome)
 {
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
@@ -65,6 +73,7 @@ int gt_tracker_outcome(struct gt_tracker *tracker, struct gt_outcome *ret, struc
     ret->slowest_sample = tracker->slowest_sample;
     ret->own_cpu_time = gt_tracker_own_cpu(tracker);
     final_counters(tracker, ret);
+    final_packages(tracker, ret);
     final_peaks(tracker, ret);
     if (gt_provenance_fill(tracker, ret) < 0)
         return gt_error_system(error, ENOMEM, "tracker");

@@ -51,13 +51,15 @@ static const struct origin origins[GT_METRIC_COUNT] = {
 };
 
 /* What is known of a share in energy, besides the source of the device's counter. */
-static const char *energy_note(enum gt_scope scope, enum gt_metric_id metric)
+static const char *energy_note(enum gt_scope scope, enum gt_metric_id metric, bool by_package)
 {
     bool is_share = scope == GT_SCOPE_COMBINED;
     switch (metric) {
-    case GT_CPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_CPU, false) : NULL;
+    case GT_CPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_CPU, by_package) : NULL;
     case GT_DRAM_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_DRAM, false) : NULL;
     case GT_GPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_GPU, false) : NULL;
+    case GT_CPU_ENERGY_PLACEMENT_ERROR:
+        return "if the CPU time of threads that moved between packages had all been where it costs most, or least";
     case GT_ENERGY: return "sum of the shares of the devices that were measured";
     case GT_CPU_ENERGY_OTHER: return "the rest of the active energy";
     case GT_DRAM_ENERGY_OTHER: return "the rest of the memory in use";
@@ -78,6 +80,7 @@ static enum gt_metric_id whole_of(enum gt_metric_id metric)
     switch (metric) {
     case GT_CPU_ENERGY_OTHER:
     case GT_CPU_ENERGY_IDLE:
+    case GT_CPU_ENERGY_PLACEMENT_ERROR:
     case GT_CPU_ENERGY_UNATTRIBUTED: return GT_CPU_ENERGY;
     case GT_DRAM_ENERGY_OTHER:
     case GT_DRAM_ENERGY_UNATTRIBUTED: return GT_DRAM_ENERGY;
@@ -121,8 +124,12 @@ const struct gt_sampler_source *gt_provenance_source(const struct gt_tracker *tr
 static void describe_missing(const struct gt_tracker *tracker, struct gt_provenance *entry)
 {
     const struct gt_sampler_source *source = gt_provenance_source(tracker, whole_of(entry->metric));
+    const char *why_no_packages = tracker->sampler.frame.why_no_packages;
     entry->exactness = GT_MISSING;
-    if (source && !source->state)
+    if (entry->metric == GT_CPU_ENERGY_PLACEMENT_ERROR && source && source->state)
+        snprintf(entry->note, sizeof entry->note, "%s",
+                 *why_no_packages ? why_no_packages : "there are no several packages with counters of their own");
+    else if (source && !source->state)
         snprintf(entry->note, sizeof entry->note, "%s",
                  source->availability.reason[0] ? source->availability.reason : "not on this machine");
     else if (source && source->type->explain)
@@ -190,6 +197,7 @@ static void refine_counts(const struct gt_tracker *tracker, struct gt_provenance
 
 static void refine(const struct gt_tracker *tracker, const struct gt_outcome *outcome, struct gt_provenance *entry)
 {
+    const char *note;
     switch (entry->metric) {
     case GT_RAM_PEAK:
         if (entry->scope == GT_SCOPE_MAIN)
@@ -205,8 +213,9 @@ static void refine(const struct gt_tracker *tracker, const struct gt_outcome *ou
     case GT_PROCESSES_PEAK:
     case GT_PROCESSES_STARTED: refine_counts(tracker, entry); break;
     default:
-        if (energy_note(entry->scope, entry->metric))
-            restate(entry, GT_DERIVED, NULL, energy_note(entry->scope, entry->metric));
+        note = energy_note(entry->scope, entry->metric, tracker->machine.cpu_packages > 0);
+        if (note)
+            restate(entry, GT_DERIVED, NULL, note);
         break;
     }
 }

@@ -192,13 +192,24 @@ static int common_package(const struct gt_placement *placement)
 
 /* ---- the split --------------------------------------------------------------------------------------------------- */
 
+static void clear_split(struct gt_placement *placement)
+{
+    memset(placement->split, 0, sizeof placement->split);
+    memset(placement->bound_split, 0, sizeof placement->bound_split);
+    memset(placement->moved_split, 0, sizeof placement->moved_split);
+}
+
 static void add_thread(struct gt_placement *placement, const struct gt_placement_thread *thread, double part)
 {
     int before = thread->before == UNKNOWN ? thread->package : thread->before;
     placement->split[thread->package] += part / 2;
     placement->split[before] += part / 2;
-    if (thread->is_bound && before == thread->package)
+    if (before != thread->package) {
+        placement->moved_split[thread->package] += part / 2;
+        placement->moved_split[before] += part / 2;
+    } else if (thread->is_bound) {
         placement->bound_split[thread->package] += part;
+    }
 }
 
 /* By what each thread used since the last look. When none of it shows yet, for threads count in clock ticks, each thread counts
@@ -213,8 +224,7 @@ static void split_by_threads(struct gt_placement *placement)
     }
     if (count == 0 || (sum == 0 && placement->is_known))
         return;
-    memset(placement->split, 0, sizeof placement->split);
-    memset(placement->bound_split, 0, sizeof placement->bound_split);
+    clear_split(placement);
     for (size_t i = 0; i < placement->thread_count; i++) {
         const struct gt_placement_thread *thread = &placement->thread[i];
         if (thread->package != UNKNOWN)
@@ -225,8 +235,7 @@ static void split_by_threads(struct gt_placement *placement)
 
 static void split_to_one(struct gt_placement *placement, int package)
 {
-    memset(placement->split, 0, sizeof placement->split);
-    memset(placement->bound_split, 0, sizeof placement->bound_split);
+    clear_split(placement);
     placement->split[package] = placement->bound_split[package] = 1;
     placement->is_known = true;
 }
@@ -272,6 +281,7 @@ static int place(const struct gt_frame *frame, const struct gt_root *root, struc
     int status = 0;
     memset(placement->recent, 0, sizeof placement->recent);
     memset(placement->recent_bound, 0, sizeof placement->recent_bound);
+    memset(placement->recent_moved, 0, sizeof placement->recent_moved);
     placement->has_rested |= is_due && growth == 0;
     if (is_due && !process->is_gone && !process->is_zombie && (growth > 0 || !placement->is_known)) {
         placement->looked_ns = frame->monotonic_ns;
@@ -282,6 +292,7 @@ static int place(const struct gt_frame *frame, const struct gt_root *root, struc
     for (size_t i = 0; i < frame->package_count; i++) {
         placement->recent[i] = growth * placement->split[i];
         placement->recent_bound[i] = growth * placement->bound_split[i];
+        placement->recent_moved[i] = growth * placement->moved_split[i];
     }
     placement->seconds += growth;
     return status;

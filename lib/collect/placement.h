@@ -16,8 +16,10 @@ struct gt_placement_thread;
 struct gt_placement {
     double recent[GT_PACKAGES];       /* CPU seconds used between the last two readings */
     double recent_bound[GT_PACKAGES]; /* the bound part of them */
+    double recent_moved[GT_PACKAGES]; /* the part of threads that were seen to have moved */
     double split[GT_PACKAGES];        /* of a CPU second, as at the last look; the sum is 1 */
     double bound_split[GT_PACKAGES];  /* the bound part of that */
+    double moved_split[GT_PACKAGES];  /* the part of threads that were elsewhere at the look before */
     bool is_known;                    /* there was a look */
     bool has_rested;                  /* used nothing for some time since */
     double seconds;                   /* CPU time at the last reading */

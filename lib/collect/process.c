@@ -260,7 +260,8 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     unsigned long long size = next_number(&p), resident = next_number(&p);
     process->value[GT_RSS] = (double)resident * (double)sysconf(_SC_PAGESIZE);
     process->file_bytes = (double)next_number(&p) * (double)sysconf(_SC_PAGESIZE);
-    if (size == 0 && !process->is_zombie) /* no address space: ending, or a kernel thread */
+    bool has_no_space = size == 0 && !process->is_zombie; /* ending, or a kernel thread */
+    if (has_no_space || !process->files->has_clock)
         gt_process_read_stat(process, root);
     if (root->is_machine)
         read_threads(process);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collect/collector.h"
 #include "schema/metric.h"
 
 struct gt_row {
@@ -63,10 +64,12 @@ struct gt_machine {
     char ram_method[64];  /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
     char idle_policy[16]; /* what became of idle energy: "share", ...; "" in recordings that do not tell */
     struct gt_energy_source energy_source[GT_ENERGY_DEVICES];
-    double carbon_intensity; /* grams of CO2 equivalent for each kWh; 0: not given */
-    char carbon_source[160]; /* "Sweden, 2023, Ember"; "" when a number was given */
-    double price;            /* for each kWh; 0: not given */
-    char currency[16];       /* "EUR"; "" not told */
+    int cpu_packages;              /* that share CPU energy each on its own; 0: the machine as one */
+    char cpu_packages_missing[80]; /* why not, where there seem to be several: one clause */
+    double carbon_intensity;       /* grams of CO2 equivalent for each kWh; 0: not given */
+    char carbon_source[160];       /* "Sweden, 2023, Ember"; "" when a number was given */
+    double price;                  /* for each kWh; 0: not given */
+    char currency[16];             /* "EUR"; "" not told */
 };
 
 /* How a figure came about. */
@@ -81,6 +84,28 @@ struct gt_provenance {
     char note[400];   /* method, limits, or why it is missing */
 };
 
+/* Of one processor package, over the whole run: joules, then CPU seconds. */
+enum gt_package_figure {
+    GT_PACKAGE_TOTAL, /* what it drew, and its parts */
+    GT_PACKAGE_JOB,
+    GT_PACKAGE_OTHER,
+    GT_PACKAGE_IDLE,
+    GT_PACKAGE_UNATTRIBUTED,
+    GT_PACKAGE_CORE,
+    GT_PACKAGE_UNCORE,
+    GT_PACKAGE_DRAM,
+    GT_PACKAGE_BUSY_TIME,  /* of its CPUs */
+    GT_PACKAGE_JOB_TIME,   /* of the job on them */
+    GT_PACKAGE_BOUND_TIME, /* of that, what could not have been elsewhere */
+    GT_PACKAGE_FIGURES
+};
+extern const char *const gt_package_figure_names[GT_PACKAGE_FIGURES];
+
+struct gt_package_figures {
+    int number; /* physical_package_id */
+    double value[GT_PACKAGE_FIGURES];
+};
+
 /* What is known only at the end. Values are those of the whole run: the final counters and peaks. */
 struct gt_outcome {
     bool complete;   /* the tracker ended in order: false in a recording whose tracker was killed */
@@ -91,6 +116,8 @@ struct gt_outcome {
     double slowest_sample;                        /* seconds */
     uint64_t samples, missed;                     /* taken; ticks of the schedule that were missed */
     uint64_t dropped;                             /* samples that the recording lost because the disk was too slow */
+    size_t package_count; /* of several that have counters of their own; recordings in CSV do not tell */
+    struct gt_package_figures package[GT_PACKAGES];
     size_t provenance_count;
     struct gt_provenance *provenance;
 };

@@ -41,6 +41,8 @@ const struct gt_fact gt_machine_facts[] = {
     FACT(gt_machine, "dram_energy_refresh", energy_source[GT_ENERGY_DRAM].refresh, NUMBER, DOUBLE),
     FACT(gt_machine, "gpu_energy_source", energy_source[GT_ENERGY_GPU].name, TEXT, TEXT),
     FACT(gt_machine, "gpu_energy_refresh", energy_source[GT_ENERGY_GPU].refresh, NUMBER, DOUBLE),
+    FACT(gt_machine, "cpu_packages", cpu_packages, INTEGER, INT),
+    FACT(gt_machine, "cpu_packages_missing", cpu_packages_missing, TEXT, TEXT),
     FACT(gt_machine, "carbon_intensity", carbon_intensity, NUMBER, DOUBLE),
     FACT(gt_machine, "carbon_source", carbon_source, TEXT, TEXT),
     FACT(gt_machine, "price", price, NUMBER, DOUBLE),

@@ -115,6 +115,29 @@ static int take_final(sqlite3_stmt *statement, struct gt_recorded *recorded)
     return 0;
 }
 
+static struct gt_package_figures *find_package(struct gt_outcome *outcome, int number)
+{
+    for (size_t i = 0; i < outcome->package_count; i++)
+        if (outcome->package[i].number == number)
+            return &outcome->package[i];
+    if (outcome->package_count == GT_PACKAGES)
+        return NULL;
+    struct gt_package_figures *package = &outcome->package[outcome->package_count++];
+    package->number = number;
+    for (int figure = 0; figure < GT_PACKAGE_FIGURES; figure++)
+        package->value[figure] = NAN;
+    return package;
+}
+
+static int take_package(sqlite3_stmt *statement, struct gt_recorded *recorded)
+{
+    struct gt_package_figures *package = find_package(&recorded->outcome, sqlite3_column_int(statement, 0));
+    for (int figure = 0; package && figure < GT_PACKAGE_FIGURES; figure++)
+        if (!strcmp(gt_package_figure_names[figure], text_of(statement, 1)))
+            package->value[figure] = number_of(statement, 2);
+    return 0;
+}
+
 static enum gt_exactness find_exactness(const char *name)
 {
     for (int i = GT_MISSING; i <= GT_ESTIMATED; i++)
@@ -154,6 +177,7 @@ int gt_sqlite_read_facts(sqlite3 *database, const char *path, struct gt_recorded
         {"gpu", "SELECT uuid, name, brand, memory, selected FROM gpu ORDER BY device", take_gpu},
         {"outcome", "SELECT key, value FROM outcome", take_outcome},
         {"final", "SELECT scope, metric, value FROM final", take_final},
+        {"package", "SELECT package, key, value FROM package", take_package},
         {"provenance", "SELECT scope, metric, exactness, source, note FROM provenance", take_provenance},
     };
     if (!gt_sqlite_has_table(database, "static_data"))

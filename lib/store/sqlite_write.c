@@ -26,6 +26,7 @@ static const char schema[] =
     "CREATE TABLE outcome (key VARCHAR PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE final (scope VARCHAR, metric VARCHAR, value FLOAT);"
     "CREATE TABLE provenance (scope VARCHAR, metric VARCHAR, exactness VARCHAR, source VARCHAR, note VARCHAR);"
+    "CREATE TABLE package (package INTEGER, key VARCHAR, value FLOAT);"
     "CREATE TABLE gpu (device INTEGER PRIMARY KEY, uuid VARCHAR, name VARCHAR, brand VARCHAR, memory FLOAT,"
     " selected INTEGER);";
 
@@ -302,6 +303,21 @@ static int insert_final(struct sqlite_writer *writer, const struct gt_outcome *o
     return status;
 }
 
+static int insert_packages(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+{
+    sqlite3_stmt *insert = NULL;
+    int status = outcome->package_count ? prepare_insert(writer, &insert, "package", 3, error) : 0;
+    for (size_t i = 0; !status && i < outcome->package_count; i++)
+        for (int figure = 0; !status && figure < GT_PACKAGE_FIGURES; figure++) {
+            bind_number(insert, 1, outcome->package[i].number, true);
+            bind_text(insert, 2, gt_package_figure_names[figure]);
+            bind_number(insert, 3, outcome->package[i].value[figure], false);
+            status = step(writer, insert, error);
+        }
+    sqlite3_finalize(insert);
+    return status;
+}
+
 static int insert_provenance(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
 {
     sqlite3_stmt *insert = NULL;
@@ -324,6 +340,8 @@ static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *
     int status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
     if (!status)
         status = insert_final(writer, outcome, error);
+    if (!status)
+        status = insert_packages(writer, outcome, error);
     if (!status)
         status = insert_provenance(writer, outcome, error);
     if (!status)
