@@ -8,6 +8,8 @@
 
 /* AMD GPUs: AMD SMI where it is installed, else ROCm SMI. */
 
+extern const struct gt_collector_type gt_collector_amd;
+
 static const struct amd_library *const libraries[] = {&gt_amdsmi_library, &gt_rsmi_library};
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
@@ -155,6 +157,20 @@ static void name_unnamed(const struct amd *amd, struct gt_frame *frame)
     }
 }
 
+/* What contains the cores is not added to a figure of them, whoever has it. */
+static void settle_packages(struct amd *amd, struct gt_frame *frame)
+{
+    for (size_t i = 0; i < amd->card_count; i++)
+        if (amd->card[i].is_apu)
+            amd->card[i].is_left_out = !gt_frame_claim(frame, GT_CPU_ENERGY, &gt_collector_amd);
+}
+
+static void amd_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
+{
+    (void)state;
+    snprintf(text, size, "%s", metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's package" : "");
+}
+
 static int amd_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                     struct gt_availability *availability, struct gt_error *error)
 {
@@ -176,6 +192,7 @@ static int amd_open(void **ret, const struct gt_collect_options *options, struct
         return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : 0;
     }
     name_unnamed(amd, frame);
+    settle_packages(amd, frame);
     *ret = amd;
     return 0;
 }
@@ -195,6 +212,8 @@ static void keep(struct amd_card *card, const struct amd_reading *reading, int64
     card->value[GT_GPU_MEMORY_CLOCK] = reading->memory_clock;
     card->value[GT_GPU_POWER] = is_second_die ? NAN : reading->watts;
     card->value[GT_GPU_ENERGY] = gt_energy_choose(&card->check, joules, summed);
+    if (card->is_left_out)
+        card->value[GT_GPU_ENERGY] = NAN;
 }
 
 static void read_values(struct amd *amd)
@@ -314,7 +333,11 @@ static void amd_describe(const void *state, char *text, size_t size)
     const struct amd *amd = state;
     char pids[200];
     gt_pid_map_describe(&amd->pids, pids, sizeof pids);
-    int length = snprintf(text, size, "%s%s", pids,
+    bool left_out = false;
+    for (size_t i = 0; i < amd->card_count; i++)
+        left_out |= amd->card[i].is_left_out;
+    int length = snprintf(text, size, "%s%s%s",
+                          left_out ? "a package's energy is left out, for its cores are counted already; " : "", pids,
                           amd->has_unknown_rows ? "the library lists processes in an unknown form; " : "");
     if (length > 2 && (size_t)length < size)
         text[length - 2] = '\0';
@@ -329,4 +352,5 @@ const struct gt_collector_type gt_collector_amd = {
     .collect = amd_collect,
     .close = amd_close,
     .describe = amd_describe,
+    .explain = amd_explain,
 };

@@ -37,6 +37,8 @@ struct amd_card {
     struct gt_energy_counter energy;
     struct gt_energy_check check;
     struct gt_power_integral integral;
+    bool is_apu;      /* cores and GPU on one package, whose power it tells */
+    bool is_left_out; /* energy of a package whose cores are counted by another source */
     bool is_reported;
     double value[GT_METRIC_COUNT];
     struct amd_rows rows;

@@ -91,6 +91,7 @@ static int list_socket(struct amd *amd, void *socket, struct gt_frame *frame)
         if (!card)
             return -ENOMEM;
         card->handle = processor[i];
+        card->is_apu = type == AMDSMI_TYPE_APU;
         describe_device(amd, card, &frame->device[card->device]);
     }
     return 0;

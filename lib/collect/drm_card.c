@@ -16,7 +16,8 @@ static const struct drm_driver drivers[] = {
 };
 
 /* Files of one number. Of several with the same metric the first that can be read counts. Kernel documentation:
- * gpu/amdgpu/driver-misc, ABI/testing/sysfs-driver-intel-i915-hwmon and sysfs-driver-intel-xe-hwmon. */
+ * gpu/amdgpu/thermal, ABI/testing/sysfs-driver-intel-i915-hwmon and sysfs-driver-intel-xe-hwmon: energy1 is the card's, energy2 the
+ * package's, which is a part of it; temp2 the package's. None of Intel's has a power1_input. */
 static const struct source {
     enum gt_metric_id metric;
     bool in_hwmon;
@@ -31,7 +32,7 @@ static const struct source {
     {GT_GPU_POWER, true, "power1_input", 1e-6},
     {GT_GPU_POWER, true, "power1_average", 1e-6},
     {GT_GPU_ENERGY, true, "energy1_input", 1e-6},
-    {GT_GPU_ENERGY, true, "energy2_input", 1e-6}, /* xe: of the package, where the card has none */
+    {GT_GPU_ENERGY, true, "energy2_input", 1e-6}, /* xe: where the card has none */
     {GT_GPU_CLOCK, true, "freq1_input", 1},
     {GT_GPU_CLOCK, false, "gt_act_freq_mhz", 1e6},
     {GT_GPU_CLOCK, false, "device/tile0/gt0/freq0/act_freq", 1e6},
@@ -62,11 +63,12 @@ static double read_source(const struct drm *drm, struct drm_card *card, int i)
     return status < 0 ? NAN : (double)number * sources[i].unit;
 }
 
-/* Reading the sensors of a card that sleeps would wake it. */
+/* Reading the sensors of a card that sleeps would wake it (xe_hwmon.c and amdgpu_pm.c resume it first), and one that is about to
+ * would be held up. The status itself wakes nothing: Documentation/ABI/testing/sysfs-devices-power. */
 static bool is_asleep(const struct drm *drm, const struct drm_card *card)
 {
     char text[32];
-    return read_text(drm, card, "device/power/runtime_status", text, sizeof text) > 0 && !strcmp(text, "suspended");
+    return read_text(drm, card, "device/power/runtime_status", text, sizeof text) > 0 && !strncmp(text, "suspend", 7);
 }
 
 void gt_drm_read_card(struct drm *drm, struct drm_card *card)
@@ -97,9 +99,10 @@ static void find_line(const char *text, const char *key, char *value, size_t siz
             snprintf(value, size, "%.*s", (int)strcspn(at + length + 1, "\n"), at + length + 1);
 }
 
+/* That of the whole card: i915 has others, "i915_gt0", for each of its tiles (i915_hwmon.c). */
 static void find_hwmon(const struct drm *drm, struct drm_card *card)
 {
-    char path[DRM_DIRECTORY + 16];
+    char path[DRM_DIRECTORY + 16], file[DRM_HWMON + 16];
     snprintf(path, sizeof path, "%s/device/hwmon", card->directory);
     int fd = gt_root_open_directory(drm->root, path);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -108,18 +111,32 @@ static void find_hwmon(const struct drm *drm, struct drm_card *card)
             close(fd);
         return;
     }
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (!strncmp(entry->d_name, "hwmon", 5))
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        char name[32] = "";
+        if (strncmp(entry->d_name, "hwmon", 5) || strlen(entry->d_name) > 24)
+            continue;
+        snprintf(file, sizeof file, "%s/%.24s/name", path, entry->d_name);
+        gt_root_read(drm->root, file, name, sizeof name);
+        name[strcspn(name, "\n")] = '\0';
+        if (!card->hwmon[0] || !strcmp(name, card->driver->name))
             snprintf(card->hwmon, sizeof card->hwmon, "%s/%.24s", path, entry->d_name);
+    }
     closedir(directory);
 }
 
-/* amdgpu tells the power of a processor with a graphics unit as "slowPPT". */
-static bool has_label_of_package(const struct drm *drm, const struct drm_card *card)
+/* The power that amdgpu tells of a processor with a graphics unit includes its cores. Only these have a voltage "vddnb", in1; of
+ * them only Van Gogh has limits by the names "slowPPT" and "fastPPT", others "PPT" (amdgpu_pm.c, "hwmon interfaces for GPU power"
+ * and hwmon_attributes_visible). Neither file wakes the card when it is looked at so. */
+static bool is_of_package(const struct drm *drm, const struct drm_card *card)
 {
     char path[DRM_HWMON + 16], text[32];
+    if (!card->hwmon[0] || strcmp(card->driver->name, "amdgpu"))
+        return false;
+    snprintf(path, sizeof path, "%s/in1_input", card->hwmon);
+    if (gt_root_access(drm->root, path, F_OK) == 0)
+        return true;
     snprintf(path, sizeof path, "%s/power1_label", card->hwmon);
-    return card->hwmon[0] && gt_root_read(drm->root, path, text, sizeof text) > 0 && !strncmp(text, "slowPPT", 7);
+    return gt_root_read(drm->root, path, text, sizeof text) > 0 && !strncmp(text, "slowPPT", 7);
 }
 
 static void name_device(const struct drm *drm, const struct drm_card *card, int number, struct gt_device *device)
@@ -180,7 +197,7 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
     snprintf(device->pci, sizeof device->pci, "%s", pci);
     name_device(drm, card, number, device);
     find_hwmon(drm, card);
-    card->is_package = has_label_of_package(drm, card);
+    card->is_package = is_of_package(drm, card);
     gt_values_clear(card->value);
     drm->card_count++;
     return 0;

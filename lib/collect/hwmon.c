@@ -1,8 +1,9 @@
 /* The collector "hwmon": sensors of processors and of the whole machine that count energy, or of which the power is added up.
  *
  * Sources: Documentation/hwmon of the kernel: sysfs-interface (microjoules, microwatts), acpi_power_meter, amd_energy, ibmaem,
- * ibmpowernv; NVIDIA's Grace performance tuning guide for the meters of Grace, told apart by power1_oem_info. A module holds a
- * Grace socket and its GPU, a Grace socket its CPU and what it needs: the three are never added up. */
+ * ibmpowernv; drivers/hwmon/acpi_power_meter.c, whose files are in hwmonN/device up to Linux 6.14 and in hwmonN after it, name
+ * included; NVIDIA's Grace performance tuning guide for the meters of Grace, told apart by power1_oem_info. A module holds a Grace
+ * socket and its GPU, a Grace socket its CPU and what it needs: the three are never added up. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -90,7 +91,7 @@ static double total(struct state *state, enum gt_metric_id metric, int64_t now_n
 static ssize_t read_text(const struct gt_root *root, const char *entry, const char *file, char *text, size_t size)
 {
     char path[160];
-    snprintf(path, sizeof path, "%s/%.32s/%s", directory, entry, file);
+    snprintf(path, sizeof path, "%s/%.40s/%s", directory, entry, file);
     ssize_t length = gt_root_read(root, path, text, size);
     if (length < 0)
         *text = '\0';
@@ -112,7 +113,7 @@ static bool is_of_gpu(const char *driver)
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
         if (!strcmp(drivers[i], driver))
             return true;
-    return false;
+    return !strncmp(driver, "i915_gt", strlen("i915_gt")); /* one of its tiles */
 }
 
 /* 0, or the negative errno of opening the file. */
@@ -121,7 +122,7 @@ static int add_sensor(struct state *state, const struct gt_root *root, const cha
 {
     const struct kind *kind = find_kind(driver, label);
     char path[160];
-    snprintf(path, sizeof path, "%s/%.32s/%s", directory, entry, file);
+    snprintf(path, sizeof path, "%s/%.40s/%s", directory, entry, file);
     int fd = gt_root_open_file(root, path);
     state->is_denied |= fd == -EACCES;
     if (fd < 0)
@@ -141,23 +142,41 @@ static int add_sensor(struct state *state, const struct gt_root *root, const cha
     return 0;
 }
 
-static void look_at(struct state *state, const struct gt_root *root, const char *entry)
+/* Of what the meter tells of a battery, the battery tells more. */
+static void add_meter(struct state *state, const struct gt_root *root, const char *entry, const char *driver)
 {
-    char driver[32], label[64], file[32], text[32];
-    if (read_text(root, entry, "name", driver, sizeof driver) <= 0)
+    char label[64], text[32];
+    if (read_text(root, entry, "power1_is_battery", text, sizeof text) > 0 && !strcmp(text, "1"))
         return;
+    read_text(root, entry, "power1_oem_info", label, sizeof label);
+    if (add_sensor(state, root, entry, "power1_average", driver, label) == 0 &&
+        read_text(root, entry, "power1_average_interval", text, sizeof text) > 0)
+        state->interval = fmax(isnan(state->interval) ? 0 : state->interval, strtod(text, NULL) / 1e3);
+}
+
+/* False: no sensors are here. */
+static bool look_at(struct state *state, const struct gt_root *root, const char *entry)
+{
+    char driver[32], label[64], file[32];
+    if (read_text(root, entry, "name", driver, sizeof driver) <= 0)
+        return false;
     for (int i = 1, status = 0; i < 1000 && status == 0; i++) {
         snprintf(file, sizeof file, "energy%d_label", i);
         read_text(root, entry, file, label, sizeof label);
         snprintf(file, sizeof file, "energy%d_input", i);
         status = add_sensor(state, root, entry, file, driver, label);
     }
-    if (strcmp(driver, "power_meter"))
-        return;
-    read_text(root, entry, "power1_oem_info", label, sizeof label);
-    if (add_sensor(state, root, entry, "power1_average", driver, label) == 0 &&
-        read_text(root, entry, "power1_average_interval", text, sizeof text) > 0)
-        state->interval = fmax(isnan(state->interval) ? 0 : state->interval, strtod(text, NULL) / 1e3);
+    if (!strcmp(driver, "power_meter"))
+        add_meter(state, root, entry, driver);
+    return true;
+}
+
+static void look_at_each_place(struct state *state, const struct gt_root *root, const char *entry)
+{
+    char below[40];
+    snprintf(below, sizeof below, "%.31s/device", entry);
+    if (!look_at(state, root, entry))
+        look_at(state, root, below);
 }
 
 /* What contains what is only known of labelled meters. */
@@ -225,7 +244,7 @@ static void find_sensors(struct state *state, const struct gt_root *root)
         close(fd);
     for (struct dirent *entry; listing && (entry = readdir(listing));)
         if (!strncmp(entry->d_name, "hwmon", strlen("hwmon")) && strlen(entry->d_name) < 32)
-            look_at(state, root, entry->d_name);
+            look_at_each_place(state, root, entry->d_name);
     if (listing)
         closedir(listing);
 }

@@ -156,6 +156,32 @@ static void a_counter_in_a_wrong_unit_is_not(void **state)
     assert_true(fabs(value(0, GT_GPU_ENERGY) - 20 * 300) < 1e-6);
 }
 
+static void a_package_is_not_added_to_its_cores(void **state)
+{
+    (void)state;
+    static const struct gt_collector_type other;
+    static const char data[] = "device 0\nname Fake MI300A\nuuid ee-0001\ntype 6\npower 300 n/a\nenergy 0 1\n"
+                               "frame\ndevice 0\nenergy 290000000 1\n";
+    for (int has_other = 0; has_other < 2; has_other++) {
+        char text[300];
+        machine.frame.owner[GT_CPU_ENERGY] = has_other ? &other : NULL;
+        machine.frame.device_count = 0;
+        assert_int_equal(open_amdsmi(data), GT_READY);
+        assert_ptr_equal(machine.frame.owner[GT_CPU_ENERGY], has_other ? &other : machine.type);
+        gpu_machine_collect(&machine, 1);
+        gpu_machine_step(&machine, "amdsmi", 1);
+        gpu_machine_collect(&machine, 1);
+        machine.type->describe(machine.state, text, sizeof text);
+        if (has_other)
+            assert_true(isnan(value(0, GT_GPU_ENERGY)));
+        else
+            assert_float_equal(value(0, GT_GPU_ENERGY), 290, 1e-6);
+        assert_int_equal(strstr(text, "left out") != NULL, has_other);
+        machine.type->close(machine.state);
+        machine.state = NULL;
+    }
+}
+
 static void expect_rows(const char *row)
 {
     char data[600];
@@ -285,6 +311,7 @@ int main(void)
         TEST(finds_power_in_each_release),
         TEST(figures_that_are_not_available),
         TEST(the_second_die_has_no_power),
+        TEST(a_package_is_not_added_to_its_cores),
         TEST(a_counter_that_agrees_with_power_is_used),
         TEST(a_counter_that_stands_still_is_not),
         TEST(a_counter_in_a_wrong_unit_is_not),

@@ -137,6 +137,58 @@ static void reads_an_intel_card(void **state)
     expect(value(0, GT_GPU_ENERGY), 2.5);
 }
 
+static void the_energy_of_a_card_is_not_that_of_its_package_or_tiles(void **state)
+{
+    (void)state;
+    put_xe();
+    put("sys/class/drm/card0/device/hwmon/hwmon2", "energy2_input", "900000000"); /* of the package: a part */
+    put_card(2, "i915", "0000:4d:00.0", "0x8086");
+    for (int i = 5; i < 9; i++) {
+        char directory[80];
+        snprintf(directory, sizeof directory, "sys/class/drm/card2/device/hwmon/hwmon%d", i);
+        put(directory, "name", i == 6 ? "i915" : "i915_gt0");
+        put(directory, "energy1_input", i == 6 ? "10000000" : "70000000");
+    }
+    put_card(3, "xe", "0000:5d:00.0", "0x8086");
+    put("sys/class/drm/card3/device/hwmon/hwmon9", "energy2_input", "2000000"); /* the card has none */
+    gpu_machine_open(&machine, &gt_collector_drm);
+    gpu_machine_collect(&machine, 1);
+    put("sys/class/drm/card0/device/hwmon/hwmon2", "energy1_input", "7500000");
+    put("sys/class/drm/card0/device/hwmon/hwmon2", "energy2_input", "990000000");
+    put("sys/class/drm/card2/device/hwmon/hwmon6", "energy1_input", "14000000");
+    put("sys/class/drm/card3/device/hwmon/hwmon9", "energy2_input", "5000000");
+    gpu_machine_collect(&machine, 1);
+    expect(value(0, GT_GPU_ENERGY), 2.5);
+    expect(value(1, GT_GPU_ENERGY), 4);
+    expect(value(2, GT_GPU_ENERGY), 3);
+}
+
+/* What amdgpu tells of such a processor contains its cores, which RAPL counts. */
+static void the_power_of_a_package_is_not_added_up(void **state)
+{
+    (void)state;
+    put_amdgpu();
+    put("sys/class/drm/card1/device/hwmon/hwmon4", "power1_label", "PPT");
+    gpu_machine_open(&machine, &gt_collector_drm);
+    gpu_machine_collect(&machine, 1);
+    gpu_machine_collect(&machine, 1);
+    expect(value(0, GT_GPU_ENERGY), 120); /* a card of its own */
+    static const char *const files[][2] = {{"in1_input", "900"}, {"power1_label", "slowPPT"}};
+    for (int i = 0; i < 2; i++) {
+        char path[80];
+        put("sys/class/drm/card1/device/hwmon/hwmon4", files[i][0], files[i][1]);
+        machine.type->close(machine.state);
+        machine.frame.device_count = 0;
+        gpu_machine_open(&machine, &gt_collector_drm);
+        gpu_machine_collect(&machine, 1);
+        gpu_machine_collect(&machine, 1);
+        expect(value(0, GT_GPU_POWER), 120);
+        expect(value(0, GT_GPU_ENERGY), NAN);
+        snprintf(path, sizeof path, "sys/class/drm/card1/device/hwmon/hwmon4/%s", files[i][0]);
+        gpu_machine_remove(&machine, path);
+    }
+}
+
 static void a_file_that_fails_for_a_while_is_tried_again(void **state)
 {
     (void)state;
@@ -159,11 +211,24 @@ static void a_sleeping_card_is_not_woken(void **state)
     put_amdgpu();
     put("sys/class/drm/card1/device/power", "runtime_status", "suspended");
     gpu_machine_open(&machine, &gt_collector_drm);
-    gpu_machine_collect(&machine, 1);
-    expect(value(0, GT_GPU_UTILIZATION), NAN);
+    static const enum gt_metric_id read[] = {GT_GPU_UTILIZATION, GT_GPU_POWER, GT_GPU_TEMPERATURE,
+                                             GT_GPU_CLOCK,       GT_GPU_RAM,   GT_GPU_ENERGY};
+    static const char *const states[] = {"suspended", "suspending"};
+    for (int i = 0; i < 2; i++) {
+        put("sys/class/drm/card1/device/power", "runtime_status", states[i]);
+        gpu_machine_collect(&machine, 1);
+        for (size_t k = 0; k < sizeof read / sizeof *read; k++)
+            expect(value(0, read[k]), NAN);
+    }
     put("sys/class/drm/card1/device/power", "runtime_status", "active");
     gpu_machine_collect(&machine, 1);
     expect(value(0, GT_GPU_UTILIZATION), 0.63);
+    put("sys/class/drm/card1/device/power", "runtime_status", "suspended");
+    gpu_machine_collect(&machine, 1);
+    put("sys/class/drm/card1/device/power", "runtime_status", "active");
+    gpu_machine_collect(&machine, 10); /* it slept nearly all that time */
+    gpu_machine_collect(&machine, 1);
+    assert_true(value(0, GT_GPU_ENERGY) < 120 * 7);
 }
 
 static void engine_time_becomes_utilization(void **state)
@@ -344,6 +409,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(reads_an_amd_card),
         TEST(reads_an_intel_card),
+        TEST(the_energy_of_a_card_is_not_that_of_its_package_or_tiles),
+        TEST(the_power_of_a_package_is_not_added_up),
         TEST(a_file_that_fails_for_a_while_is_tried_again),
         TEST(a_sleeping_card_is_not_woken),
         TEST(engine_time_becomes_utilization),

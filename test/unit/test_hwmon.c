@@ -73,6 +73,37 @@ static void a_module_holds_grace_and_grace_its_cpu(void **state)
     assert_non_null(strstr(text, "average of 0.05 s"));
 }
 
+/* Up to Linux 6.14 the files of ACPI meters were below "device", and that of the name with them. */
+static void meters_of_older_kernels_are_below_their_device(void **state)
+{
+    struct gpu_machine *machine = *state;
+    static const char *const labels[] = {"Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0",
+                                         "SysIO Power Socket 0"};
+    static const char *const microwatts[] = {"500000000", "200000000", "90000000", "40000000"};
+    for (int i = 0; i < 4; i++) {
+        sensor(machine, i, "device/name", "power_meter");
+        sensor(machine, i, "device/power1_oem_info", labels[i]);
+        sensor(machine, i, "device/power1_average_interval", "50");
+        sensor(machine, i, "device/power1_average", microwatts[i]);
+    }
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+    assert_float_equal(machine->availability.refresh, 0.05, 1e-9);
+    assert_float_equal(gpu_machine_system(machine, 2, GT_CPU_ENERGY), 400, 1e-6);
+    assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
+    assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
+}
+
+static void a_meter_of_a_battery_is_not_the_platform(void **state)
+{
+    struct gpu_machine *machine = *state;
+    sensor(machine, 0, "name", "power_meter");
+    sensor(machine, 0, "power1_average", "25000000");
+    sensor(machine, 0, "power1_is_battery", "1");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
+    sensor(machine, 0, "power1_is_battery", "0");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+}
+
 static void the_cpu_rail_stands_for_the_socket_where_there_is_no_other(void **state)
 {
     struct gpu_machine *machine = *state;
@@ -120,6 +151,9 @@ static void sensors_nobody_knows_are_named_and_not_counted(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
     sensor(machine, 0, "name", "i915");
     sensor(machine, 0, "energy1_input", "1000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
+    sensor(machine, 2, "name", "i915_gt0");
+    sensor(machine, 2, "energy1_input", "1000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_ABSENT);
     assert_null(strstr(machine->availability.reason, "i915"));
     sensor(machine, 1, "name", "newchip");
@@ -172,6 +206,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_machine_setup, gpu_machine_teardown)
         TEST(sockets_of_amd_are_added_and_not_their_cores),
         TEST(a_module_holds_grace_and_grace_its_cpu),
+        TEST(meters_of_older_kernels_are_below_their_device),
+        TEST(a_meter_of_a_battery_is_not_the_platform),
         TEST(the_cpu_rail_stands_for_the_socket_where_there_is_no_other),
         TEST(one_acpi_meter_is_the_platform_and_several_are_nothing),
         TEST(a_figure_that_another_has_is_left_to_it),
