@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "collect/placement.h"
 
 static const int64_t SYSTEM_INTERVAL_NS = GT_SECOND / 20 - GT_SECOND / 200;
@@ -126,16 +127,9 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
         if (rate->pid == process->pid && rate->start == process->start)
             return rate;
     }
-    if (combine->process_rate_count == combine->process_rate_capacity) {
-        size_t capacity = combine->process_rate_capacity ? combine->process_rate_capacity * 2 : 16;
-        struct gt_process_rate *rate = realloc(combine->process_rate, capacity * sizeof *rate);
-        if (!rate)
-            return NULL;
-        combine->process_rate = rate;
-        combine->process_rate_capacity = capacity;
-    }
-    struct gt_process_rate *rate = &combine->process_rate[combine->process_rate_count++];
-    *rate = (struct gt_process_rate){.pid = process->pid, .start = process->start};
+    struct gt_process_rate *rate = GT_GROW(combine, process_rate);
+    if (rate)
+        *rate = (struct gt_process_rate){.pid = process->pid, .start = process->start};
     return rate;
 }
 

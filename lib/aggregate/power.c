@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "collect/smaps.h"
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
@@ -14,15 +15,9 @@ static struct gt_power_process *place_of(struct gt_power *power, const struct gt
     for (size_t i = 0; i < power->process_count; i++)
         if (power->process[i].pid == process->pid && power->process[i].start == process->start)
             return &power->process[i];
-    if (power->process_count == power->process_capacity) {
-        size_t capacity = power->process_capacity ? power->process_capacity * 2 : 16;
-        struct gt_power_process *grown = realloc(power->process, capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        power->process = grown;
-        power->process_capacity = capacity;
-    }
-    struct gt_power_process *place = &power->process[power->process_count++];
+    struct gt_power_process *place = GT_GROW(power, process);
+    if (!place)
+        return NULL;
     /* One that is older than the recording has used CPU time that is not the recording's. */
     bool is_older = process->start < power->sampler.account.start_tick;
     *place = (struct gt_power_process){.pid = process->pid,
@@ -99,16 +94,10 @@ static struct gt_power_user *user_of(struct gt_power *power, int device, pid_t p
     for (size_t i = 0; i < power->user_count; i++)
         if (power->user[i].device == device && power->user[i].pid == pid)
             return &power->user[i];
-    if (power->user_count == power->user_capacity) {
-        size_t capacity = power->user_capacity ? power->user_capacity * 2 : 16;
-        struct gt_power_user *grown = realloc(power->user, capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        power->user = grown;
-        power->user_capacity = capacity;
-    }
-    power->user[power->user_count] = (struct gt_power_user){.device = device, .pid = pid};
-    return &power->user[power->user_count++];
+    struct gt_power_user *user = GT_GROW(power, user);
+    if (user)
+        *user = (struct gt_power_user){.device = device, .pid = pid};
+    return user;
 }
 
 /* Processes on a slice are on its board. */

@@ -9,6 +9,7 @@
 
 #include "analyse/lists.h"
 #include "analyse/memory_changes.h"
+#include "base/grow.h"
 
 static const double LEAST = 5;
 
@@ -30,23 +31,17 @@ void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
     va_list list;
     if (gain.percent < LEAST || adviser->status < 0)
         return;
-    if (adviser->count == adviser->capacity) {
-        size_t capacity = adviser->capacity ? adviser->capacity * 2 : 16;
-        struct gt_advice *grown = realloc(adviser->advice, capacity * sizeof *grown);
-        if (!grown) {
-            adviser->status = -ENOMEM;
-            return;
-        }
-        adviser->advice = grown;
-        adviser->capacity = capacity;
+    struct gt_advice *advice = GT_GROW_LIST(adviser, advice);
+    if (!advice) {
+        adviser->status = -ENOMEM;
+        return;
     }
-    struct gt_advice *advice = &adviser->advice[adviser->count];
     *advice = (struct gt_advice){gain, see, NULL};
     va_start(list, format);
-    if (vasprintf(&advice->sentence, format, list) < 0)
+    if (vasprintf(&advice->sentence, format, list) < 0) {
         adviser->status = -ENOMEM;
-    else
-        adviser->count++;
+        adviser->count--;
+    }
     va_end(list);
 }
 

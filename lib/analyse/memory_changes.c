@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/spans.h"
+#include "analyse/operators.h"
 
 enum { ALLOCATED, RESERVED, DEVICE_TYPE, DEVICE, ADDRESS, BYTES }; /* as in GT_MEMORY_ARGUMENTS */
 
@@ -80,33 +80,14 @@ static int by_track(const void *a, const void *b)
                               : (x->event > y->event) - (x->event < y->event);
 }
 
-/* Outer operators before inner ones. */
-static int by_nesting(const void *a, const void *b)
-{
-    const struct gt_keyed_span *x = a, *y = b;
-    if (x->key[0] != y->key[0])
-        return x->key[0] < y->key[0] ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->end < y->end) - (x->end > y->end);
-}
-
 /* Walk over operators and changes of each thread together, with the operators that are open on a stack. */
 static int find_owners(const struct gt_analysis_input *input, struct gt_memory_change *change, size_t count)
 {
     const struct gt_trace_events *events = &input->trace->events;
     struct gt_spans spans = {0};
-    int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_analysis_is_slice(input, i))
-            status = gt_spans_add(&spans, (struct gt_keyed_span){.key = {events->track[i]},
-                                                                 .start = events->start[i],
-                                                                 .end = events->start[i] + events->duration[i],
-                                                                 .event = i});
+    int status = gt_operator_spans(input, &spans);
     size_t *open = malloc((spans.count + 1) * sizeof *open), depth = 0, next = 0;
     status = open ? status : -ENOMEM;
-    if (spans.count)
-        qsort(spans.span, spans.count, sizeof *spans.span, by_nesting);
     qsort(change, count, sizeof *change, by_track);
     for (size_t i = 0; i < count && status >= 0; i++) {
         for (; next < spans.count; next++) {

@@ -4,19 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "report/report.h"
 
 int gt_numbers_add(struct gt_numbers *values, double value)
 {
-    if (values->count == values->capacity) {
-        size_t capacity = values->capacity ? values->capacity * 2 : 64;
-        double *list = realloc(values->value, capacity * sizeof *list);
-        if (!list)
-            return -ENOMEM;
-        values->value = list;
-        values->capacity = capacity;
-    }
-    values->value[values->count++] = value;
+    double *place = GT_GROW_LIST(values, value);
+    if (!place)
+        return -ENOMEM;
+    *place = value;
     values->is_sorted = false;
     return 0;
 }

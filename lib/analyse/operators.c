@@ -2,6 +2,8 @@
  *
  * Self time is the duration less that of operators directly inside on the same thread. GPU time is that of work whose External
  * id is the operator's, so it belongs to the innermost operator that launched it. */
+#include "analyse/operators.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,32 +15,18 @@ struct operators {
     int64_t *self, *gpu;   /* by event, ns */
 };
 
-static int collect(const struct gt_analysis_input *input, struct operators *operators)
+int gt_operator_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
     const struct gt_trace_events *events = &input->trace->events;
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++)
         if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_analysis_is_slice(input, i))
-            status = gt_spans_add(&operators->spans, (struct gt_keyed_span){
-                                                         .key = {events->track[i], 0},
-                                                         .start = events->start[i],
-                                                         .end = events->start[i] + events->duration[i],
-                                                         .event = i,
-                                                     });
+            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {events->track[i]},
+                                                                .start = events->start[i],
+                                                                .end = events->start[i] + events->duration[i],
+                                                                .event = i});
+    gt_spans_sort_nested(spans);
     return status;
-}
-
-/* Within a track: earlier first, then the longer one, which is the outer one. */
-static int by_nesting(const void *a, const void *b)
-{
-    const struct gt_keyed_span *x = a, *y = b;
-    if (x->key[0] != y->key[0])
-        return x->key[0] < y->key[0] ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->end != y->end)
-        return x->end > y->end ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
 }
 
 static int find_self_times(struct operators *operators)
@@ -48,8 +36,6 @@ static int find_self_times(struct operators *operators)
     size_t depth = 0;
     if (!open)
         return -ENOMEM;
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, by_nesting);
     for (size_t i = 0; i < spans->count; i++) {
         const struct gt_keyed_span *span = &spans->span[i];
         while (depth && (open[depth - 1]->key[0] != span->key[0] || open[depth - 1]->end <= span->start))
@@ -158,7 +144,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_node *table = gt_analysis_table(root, "operators", "Operators",
                                               "text:node text:name integer:count number:total_us number:self_us "
                                               "number:gpu_us " GT_NUMBERS_COLUMNS_US);
-    int status = operators.self && operators.gpu ? collect(input, &operators) : -ENOMEM;
+    int status = operators.self && operators.gpu ? gt_operator_spans(input, &operators.spans) : -ENOMEM;
     if (status >= 0)
         status = find_self_times(&operators);
     if (status >= 0)

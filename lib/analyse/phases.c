@@ -7,6 +7,7 @@
 
 #include "analyse/spans.h"
 #include "analyse/trace_energy.h"
+#include "base/grow.h"
 
 static bool is_profiler_step(const char *name)
 {
@@ -70,37 +71,22 @@ static int collect(const struct gt_analysis_input *input, struct gt_spans *spans
     return status;
 }
 
-static int by_node_and_time(const void *a, const void *b)
-{
-    const struct gt_keyed_span *x = a, *y = b;
-    if (x->key[0] != y->key[0])
-        return x->key[0] < y->key[0] ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->end != y->end)
-        return x->end > y->end ? -1 : 1;
-    return (x->key[1] > y->key[1]) - (x->key[1] < y->key[1]);
-}
-
 __attribute__((format(printf, 5, 6))) static int add(struct gt_phases *phases, uint32_t node, int64_t start,
                                                      int64_t end, const char *format, ...)
 {
     va_list arguments;
-    if (phases->count == phases->capacity) {
-        size_t capacity = phases->capacity ? phases->capacity * 2 : 64;
-        struct gt_phase_interval *list = realloc(phases->interval, capacity * sizeof *list);
-        if (!list)
-            return -ENOMEM;
-        phases->interval = list;
-        phases->capacity = capacity;
-    }
     char *title = NULL;
     va_start(arguments, format);
     int length = vasprintf(&title, format, arguments);
     va_end(arguments);
     if (length < 0)
         return -ENOMEM;
-    phases->interval[phases->count++] = (struct gt_phase_interval){node, title, start, end, false};
+    struct gt_phase_interval *interval = GT_GROW_LIST(phases, interval);
+    if (!interval) {
+        free(title);
+        return -ENOMEM;
+    }
+    *interval = (struct gt_phase_interval){node, title, start, end, false};
     return 0;
 }
 
@@ -160,8 +146,7 @@ int gt_phases_find(const struct gt_analysis_input *input, bool each_step, struct
 {
     struct gt_spans spans = {0};
     int status = collect(input, &spans);
-    if (spans.count)
-        qsort(spans.span, spans.count, sizeof *spans.span, by_node_and_time);
+    gt_spans_sort_nested(&spans);
     for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
         to = gt_spans_run(&spans, from, 1);
         status = add_node(input, &spans, from, to, each_step, phases);

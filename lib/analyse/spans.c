@@ -4,17 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
 {
-    if (spans->count == spans->capacity) {
-        size_t capacity = spans->capacity ? spans->capacity * 2 : 256;
-        struct gt_keyed_span *list = realloc(spans->span, capacity * sizeof *list);
-        if (!list)
-            return -ENOMEM;
-        spans->span = list;
-        spans->capacity = capacity;
-    }
-    spans->span[spans->count++] = span;
+    struct gt_keyed_span *place = GT_GROW_LIST(spans, span);
+    if (!place)
+        return -ENOMEM;
+    *place = span;
     return 0;
 }
 
@@ -49,6 +46,17 @@ static int by_time(const void *a, const void *b)
     return order ? order : by_key(a, b);
 }
 
+static int by_nesting(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    int order = compare_keys(x, y, 1);
+    if (!order && x->start != y->start)
+        order = x->start < y->start ? -1 : 1;
+    if (!order)
+        order = (x->end < y->end) - (x->end > y->end);
+    return order ? order : by_key(a, b);
+}
+
 void gt_spans_sort(struct gt_spans *spans)
 {
     if (spans->count)
@@ -59,6 +67,12 @@ void gt_spans_sort_by_time(struct gt_spans *spans)
 {
     if (spans->count)
         qsort(spans->span, spans->count, sizeof *spans->span, by_time);
+}
+
+void gt_spans_sort_nested(struct gt_spans *spans)
+{
+    if (spans->count)
+        qsort(spans->span, spans->count, sizeof *spans->span, by_nesting);
 }
 
 size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys)

@@ -23,6 +23,8 @@ int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span);
 void gt_spans_sort(struct gt_spans *spans);
 /* By start, end, key, event. */
 void gt_spans_sort_by_time(struct gt_spans *spans);
+/* By the first key; then outer spans before those inside them: by start, the longer first; then by the other keys, event. */
+void gt_spans_sort_nested(struct gt_spans *spans);
 /* Past the last span whose first `keys` keys are those of span number `from`. */
 size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys);
 /* Make one of those that touch or overlap and share the first `keys` keys, by which and by start they are sorted. */

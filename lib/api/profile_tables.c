@@ -6,7 +6,7 @@
 
 #include "api/profile.h"
 #include "trace/format.h"
-#include "trace/grow.h"
+#include "base/grow.h"
 #include "trace/steps.h"
 
 /* One column of numbers or of texts, whose strings are known by number. */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 /* AMD GPUs: AMD SMI where it is installed, else ROCm SMI. */
 
 extern const struct gt_collector_type gt_collector_amd;
@@ -45,16 +47,11 @@ struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame)
 
 int gt_amd_add_row(struct amd_rows *rows, struct amd_row row)
 {
-    if (rows->count == rows->capacity) {
-        size_t capacity = rows->capacity ? rows->capacity * 2 : 16;
-        struct amd_row *grown = realloc(rows->row, capacity * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        rows->row = grown;
-        rows->capacity = capacity;
-    }
+    struct amd_row *place = GT_GROW_LIST(rows, row);
+    if (!place)
+        return -ENOMEM;
     row.graphics = row.encoder = NAN;
-    rows->row[rows->count++] = row;
+    *place = row;
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define COLLECTOR(name) extern const struct gt_collector_type gt_collector_##name;
+#include "base/grow.h"
 #include "collect/collector.def"
 #undef COLLECTOR
 
@@ -25,15 +26,9 @@ struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid)
 
 struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pid)
 {
-    if (frame->share_count == frame->share_capacity) {
-        size_t capacity = frame->share_capacity ? frame->share_capacity * 2 : 16;
-        struct gt_share *share = realloc(frame->share, capacity * sizeof *share);
-        if (!share)
-            return NULL;
-        frame->share = share;
-        frame->share_capacity = capacity;
-    }
-    struct gt_share *share = &frame->share[frame->share_count++];
+    struct gt_share *share = GT_GROW(frame, share);
+    if (!share)
+        return NULL;
     share->device = device;
     share->pid = pid;
     gt_values_clear(share->value);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 /* GPUs by what the kernel's own drivers tell in /sys and in the fdinfo files of the job's processes; no library. */
 
 static const enum gt_metric_id metrics[] = {
@@ -81,15 +83,10 @@ static int add_client(struct drm_clients *clients, const struct drm_client *clie
 {
     if (find_client(clients, client))
         return 0;
-    if (clients->count == clients->capacity) {
-        size_t capacity = clients->capacity ? clients->capacity * 2 : 16;
-        struct drm_client *grown = realloc(clients->client, capacity * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        clients->client = grown;
-        clients->capacity = capacity;
-    }
-    clients->client[clients->count++] = *client;
+    struct drm_client *place = GT_GROW_LIST(clients, client);
+    if (!place)
+        return -ENOMEM;
+    *place = *client;
     return 0;
 }
 

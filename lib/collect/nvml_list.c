@@ -1,3 +1,4 @@
+#include "base/grow.h"
 #include "collect/nvml.h"
 
 #include <errno.h>
@@ -74,15 +75,10 @@ static int ask_until_it_fits(struct nvml *nvml, struct nvml_gpu *gpu, enum nvml_
 
 static int add_row(struct nvml_rows *rows, struct nvml_row row)
 {
-    if (rows->count == rows->capacity) {
-        size_t capacity = rows->capacity ? rows->capacity * 2 : FIRST_ROWS;
-        struct nvml_row *grown = realloc(rows->row, capacity * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        rows->row = grown;
-        rows->capacity = capacity;
-    }
-    rows->row[rows->count++] = row;
+    struct nvml_row *place = GT_GROW_LIST(rows, row);
+    if (!place)
+        return -ENOMEM;
+    *place = row;
     return 0;
 }
 

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 static bool has_suffix(const char *path, const char *suffix)
 {
     size_t length = strlen(path), tail = strlen(suffix);
@@ -98,15 +100,10 @@ enum { COMPLAINTS = 5 };
 
 static int append(struct gt_border_list *list, const struct gt_border *border)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 1024;
-        struct gt_border *array = realloc(list->border, capacity * sizeof *array);
-        if (!array)
-            return -ENOMEM;
-        list->border = array;
-        list->capacity = capacity;
-    }
-    list->border[list->count++] = *border;
+    struct gt_border *place = GT_GROW_LIST(list, border);
+    if (!place)
+        return -ENOMEM;
+    *place = *border;
     list->last_call = border->call > list->last_call ? border->call : list->last_call;
     return 0;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "trace/format.h"
-#include "trace/grow.h"
+#include "base/grow.h"
 
 static int grow_column(void *column, size_t capacity, size_t size)
 {

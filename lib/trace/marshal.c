@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "trace/grow.h"
+#include "base/grow.h"
 
 enum { DEEPEST = 16, REFERENCE_FLAG = 0x80 };
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "trace/grow.h"
+#include "base/grow.h"
 
 enum { MOST_OPEN = 1000000 };
 #define NOTHING UINT32_MAX

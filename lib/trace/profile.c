@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "trace/grow.h"
+#include "base/grow.h"
 
 int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
 {

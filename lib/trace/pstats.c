@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "trace/grow.h"
+#include "base/grow.h"
 #include "trace/marshal.h"
 #include "trace/names.h"
 #include "trace/profile.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "trace/grow.h"
+#include "base/grow.h"
 #include "trace/names.h"
 #include "trace/profile.h"
 

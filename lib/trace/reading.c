@@ -6,7 +6,7 @@
 #include <sys/sysinfo.h>
 
 #include "trace/format.h"
-#include "trace/grow.h"
+#include "base/grow.h"
 
 struct gt_trace_file *gt_reading_file(struct gt_reading *reading)
 {

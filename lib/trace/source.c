@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "trace/format.h"
-#include "trace/grow.h"
+#include "base/grow.h"
 #include "trace/steps.h"
 
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */

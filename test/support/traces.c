@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trace/grow.h"
+#include "base/grow.h"
 
 struct gt_trace *traces_new(void)
 {

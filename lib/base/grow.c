@@ -1,4 +1,4 @@
-#include "trace/grow.h"
+#include "base/grow.h"
 
 #include <stdint.h>
 #include <stdlib.h>
