@@ -127,6 +127,14 @@ static void add_package(struct gt_rapl_zones *zones, const struct processor *pro
             add_counter(zones, processor, package, &counters[i], file, root);
 }
 
+/* One that is offline has a folder, and no topology in it. */
+static bool is_present(const struct gt_root *root, int cpu)
+{
+    char path[64];
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d", cpu);
+    return gt_root_access(root, path, F_OK) == 0;
+}
+
 /* On the first CPU of each die: processors with several dies have a counter for each. */
 static void find(struct gt_rapl_zones *zones, const struct gt_root *root)
 {
@@ -139,7 +147,7 @@ static void find(struct gt_rapl_zones *zones, const struct gt_root *root)
         bool is_known = false;
         snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
         int status = gt_root_read_u64(root, path, &package);
-        if (status == -ENOENT && cpu > 0)
+        if (status == -ENOENT && !is_present(root, cpu))
             break;
         if (status < 0)
             continue;

@@ -303,6 +303,20 @@ static void registers_are_read_where_nothing_else_can_be(void **state)
     assert_true(isnan(machine->frame.system[GT_PLATFORM_ENERGY]));
 }
 
+static void an_offline_cpu_does_not_hide_those_behind_it(void **state)
+{
+    struct gpu_machine *machine = *state;
+    processor(machine, "GenuineIntel", 6, 0x55);
+    gpu_machine_remove(machine, "sys/devices/system/cpu/cpu1/topology/physical_package_id");
+    intel_registers(machine, 0, 1 << 14, 0, 0);
+    intel_registers(machine, 2, 1 << 14, 0, 0);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    intel_registers(machine, 0, 2 << 14, 0, 0);
+    intel_registers(machine, 2, 4 << 14, 0, 0);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 1 + 3, 1e-6);
+    assert_int_equal(machine->frame.package_count, 2);
+}
+
 /* What one step of each counter is worth on a processor whose register tells 2^-14 J. */
 static void check_units(struct gpu_machine *machine, int model, double package, double dram, double platform)
 {
@@ -444,6 +458,7 @@ int main(void)
         TEST(no_counter_is_absent_and_nothing_is_guessed),
         TEST(a_counter_that_wraps_every_two_seconds_loses_nothing),
         TEST(registers_are_read_where_nothing_else_can_be),
+        TEST(an_offline_cpu_does_not_hide_those_behind_it),
         TEST(units_are_those_of_the_kernel),
         TEST(registers_of_amd),
         TEST(registers_are_no_second_count),
