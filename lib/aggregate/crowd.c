@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/placement.h"
+
 enum { NO_GROUP = -1 };
 enum { CPU_ENERGY, GPU_ENERGY }; /* in a group's energy */
 
@@ -163,9 +165,17 @@ static double used(const struct gt_crowd_member *member, const struct gt_process
     return holds_children(k) ? own - member->left[k] : own + fmax(0, waited - member->left[k]);
 }
 
+static void place(struct gt_crowd_group *group, const struct gt_placement *placement)
+{
+    for (int i = 0; i < GT_PACKAGES; i++)
+        group->placed[i] += placement->recent[i];
+}
+
 static void count(struct gt_crowd *crowd, struct gt_crowd_member *member, const struct gt_process *process)
 {
     struct gt_crowd_group *group = member->group == NO_GROUP ? NULL : &crowd->group[member->group];
+    if (group && process->placement)
+        place(group, process->placement);
     for (int k = 0; k < GT_ACCOUNTED; k++) {
         double now = used(member, process, k);
         if (isnan(now))
@@ -352,13 +362,25 @@ static void read_cgroup(struct gt_crowd_group *group)
     group->cgroup_cpu = cpu;
 }
 
+/* What a CPU second of the group drew in the last window. On packages of their own it depends on where it was used. */
+static double rate_of(struct gt_crowd_group *group, const struct gt_attribution *attribution)
+{
+    double joules = 0, seconds = 0;
+    for (size_t i = 0; i < attribution->package_count; i++) {
+        joules += attribution->package[i].cpu.joules_per_cpu_second * group->placed[i];
+        seconds += group->placed[i];
+        group->placed[i] = 0;
+    }
+    return seconds > 0 ? joules / seconds : attribution->joules_per_cpu_second;
+}
+
 static void show_counters(struct gt_crowd_group *group, const struct gt_crowd *crowd, const struct gt_frame *frame,
                           const struct gt_attribution *attribution)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
         if (group->is_measured[k])
             group->value[gt_accounted[k]] = group->total[k];
-    group->energy[CPU_ENERGY] += attribution->joules_per_cpu_second * (group->total[0] - group->cpu_before);
+    group->energy[CPU_ENERGY] += rate_of(group, attribution) * (group->total[0] - group->cpu_before);
     group->cpu_before = group->total[0];
     group->value[GT_CPU_UTILIZATION] = gt_rate_next(&group->rate, group->total[0], frame->monotonic_ns, 1,
                                                     crowd->core_count);

@@ -9,6 +9,7 @@ enum { UNKNOWN = -1, MOST_CPUS = 1 << 16 };
 
 int gt_packages_declare(struct gt_frame *frame, const int *numbers, int count)
 {
+    gt_packages_release(frame);
     frame->package = calloc((size_t)count, sizeof *frame->package);
     if (!frame->package)
         return -ENOMEM;

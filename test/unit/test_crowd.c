@@ -341,6 +341,66 @@ static void groups_share_the_energy_by_cpu_time(void **state)
     end(&machine);
 }
 
+/* Two packages with a CPU each. */
+static void draw_apart(const struct machine *machine, unsigned first_ticks, unsigned second_ticks, double first_joules,
+                       double second_joules)
+{
+    char text[256];
+    snprintf(text, sizeof text, "cpu  %u 0 0 0\ncpu0 %u 0 0 0\ncpu1 %u 0 0 0\nintr 0\n", first_ticks + second_ticks,
+             first_ticks, second_ticks);
+    put(machine, "proc/stat", text);
+    for (int package = 0; package < 2; package++) {
+        char name[64];
+        snprintf(name, sizeof name, "sys/class/powercap/intel-rapl:%d/energy_uj", package);
+        snprintf(text, sizeof text, "%.0f\n", 1e6 * (package ? second_joules : first_joules));
+        put(machine, name, text);
+    }
+}
+
+static void make_packages(const struct machine *machine)
+{
+    for (int package = 0; package < 2; package++) {
+        char name[96], text[32];
+        snprintf(name, sizeof name, "sys/class/powercap/intel-rapl:%d", package);
+        folders(machine, name);
+        snprintf(name, sizeof name, "sys/class/powercap/intel-rapl:%d/name", package);
+        snprintf(text, sizeof text, "package-%d\n", package);
+        put(machine, name, text);
+        snprintf(name, sizeof name, "sys/devices/system/cpu/cpu%d/topology", package);
+        folders(machine, name);
+        snprintf(name, sizeof name, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", package);
+        snprintf(text, sizeof text, "%d\n", package);
+        put(machine, name, text);
+    }
+}
+
+static void groups_are_charged_for_their_own_package(void **state)
+{
+    (void)state;
+    static struct machine machine;
+    begin_machine(&machine);
+    make_packages(&machine);
+    draw_apart(&machine, 0, 0, 10, 10);
+    begin_crowd(&machine, false, 10);
+    struct fake_process cold = {.pid = 10, .name = "cold", .start = OLD, .allowed = "0"},
+                        hot = {.pid = 11, .name = "hot", .start = OLD, .allowed = "0-1", .cpu = 1};
+    draw_apart(&machine, 0, 0, 10.5, 10.5);
+    process(&machine, cold, 1000, "/");
+    process(&machine, hot, 1000, "/");
+    look(&machine);
+    for (unsigned second = 1; second <= 5; second++) {
+        draw_apart(&machine, 100 * second, 100 * second, 10.5 + 20 * second, 10.5 + 90 * second);
+        cold.cpu_ticks = hot.cpu_ticks = 100 * second;
+        process(&machine, cold, 1000, "/");
+        process(&machine, hot, 1000, "/");
+        look(&machine);
+    }
+    assert_float_equal(machine.combiner.attribution.energy[GT_ENERGY_CPU].total, 551, 1e-6);
+    assert_float_equal(group(&machine, "alice", "", "cold")->value[GT_CPU_ENERGY], 100, 1e-6);
+    assert_float_equal(group(&machine, "alice", "", "hot")->value[GT_CPU_ENERGY], 450, 1e-6);
+    end(&machine);
+}
+
 static void control_groups_name_jobs(void **state)
 {
     (void)state;
@@ -381,6 +441,7 @@ int main(void)
         cmocka_unit_test(the_number_of_groups_is_bounded),
         cmocka_unit_test(jobs_of_slurm_have_their_control_group),
         cmocka_unit_test(groups_share_the_energy_by_cpu_time),
+        cmocka_unit_test(groups_are_charged_for_their_own_package),
         cmocka_unit_test(control_groups_name_jobs),
         cmocka_unit_test(jobs_of_slurm_in_version_1),
         cmocka_unit_test(threads_of_the_kernel_are_nobody),
