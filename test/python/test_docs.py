@@ -27,6 +27,16 @@ def test_the_tutorial_runs(python):
     assert any(re.fullmatch(r"\d+ double", line) for line in lines)
 
 
+def test_the_example_of_epochs_runs(python):
+    [code] = examples("coming-from-aipowermeter.md")
+    done = python(code)
+    assert "Experiment" in done.stdout and "Duration" in done.stdout
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("absolute_cpu_time_per_pid ")]
+    first, second, third = (float(number) for number in line.partition("[")[2].rstrip("]").split(","))
+    assert 0 < first < second < third
+    assert re.search(r"^rel_intel_power (None|\[.+\])$", done.stdout, re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", ["python.md", "coming-from-gpu_tracker.md", "coming-from-ipygpulogger.md",
                                   "coming-from-aipowermeter.md",
                                   "coming-from-smdebug.md", "profile.md"])

@@ -131,6 +131,7 @@ def test_the_difference_of_two_samples_is_power(machine):
     assert first.energy("package-0") == 50e6 and second.energy("package-0", "core", rapl.JOULES) == 60
     assert difference.energy("package-0", "dram", rapl.JOULES) == pytest.approx(5)
     assert difference.energy("psys", unit=rapl.WATT_HOURS) == pytest.approx(80 / 3600)
+    assert first.domains["package-0"].subdomains["core"].parent_id() == first.domains["package-0"].id == "package-0"
     assert difference.average_power("package-0") == pytest.approx(50 / difference.duration)
     power = rapl_power.get_power(difference)
     assert {name: watts * difference.duration for name, watts in power.items()} == {
@@ -200,6 +201,58 @@ def test_joules_are_what_the_counters_say(running, tmp_path):
     summary = recorded.get_summary()
     assert datetime.datetime.fromisoformat(summary["start"]).timestamp() == pytest.approx(start, abs=1e-5)
     assert summary["cpu"]["total_intel_power"] == recorded.total_("intel_power")
+
+
+def test_joules_at_the_end_of_each_epoch(running, tmp_path):
+    driver = parsers.JsonParser(tmp_path / "out")
+    _, queue = experiment.Experiment(driver, root=running).measure_yourself(period=0.05, measurement_period=0.1)
+    time.sleep(0.2)
+    for epoch in range(3):
+        driver.save_exp_metrics({"accuracy": epoch / 10})
+        time.sleep(0.4)
+    queue.put(experiment.STOP_MESSAGE)
+    found = experiment.ExpResults(driver)
+    joules = found.interpolate("intel_power", "accuracy", cumulative=True)
+    [points_of_accuracy] = found.get_curve("accuracy")
+    assert joules == found.interpolate("intel_power", [point["date"] for point in points_of_accuracy], cumulative=True)
+    for before, after, first, second in zip(joules, joules[1:], points_of_accuracy, points_of_accuracy[1:]):
+        assert after - before == pytest.approx(50 * (second["date"] - first["date"]), abs=5)  # a window's
+    assert found.interpolate("intel_power", "accuracy") == [pytest.approx(50, rel=0.3)] * 3
+    with pytest.raises(ValueError, match="loss was not recorded"):
+        found.interpolate("intel_power", "loss")
+
+
+# ---- GPUs ----
+
+
+def test_all_who_use_a_gpu_or_some(python, fake, tmp_path):
+    (tmp_path / "libnvidia-ml.so.1").symlink_to(fake("nvml"))
+    python(f"""
+        import os, subprocess, threading, time
+        os.environ["GT_FAKE_NVML"] = "gpu"
+        other = subprocess.Popen(["sleep", "60"])
+        stranger = os.getppid()
+        frames = []
+        for i in range(40):
+            used = "".join(f"used {{pid}} {{1000000 * (i + 1)}} {{use}} 0 0 0\\n"
+                           for pid, use in ((os.getpid(), 40), (other.pid, 20), (stranger, 10)))
+            frames.append(f"frame {{i / 20}}\\ndevice 0\\nenergy {{5_000_000 + 15_000 * i}}\\n" + used)
+        with open("gpu", "w") as file:
+            file.write("device 0\\nuuid GPU-1\\nname Test GPU\\nmemory 80000000000 0 1000000000\\nutilization 70 10\\n")
+            for pid, used in ((os.getpid(), 3), (other.pid, 2), (stranger, 1)):
+                file.write(f"process 0 {{pid}} {{used}}00000000\\n")
+            file.write("".join(frames))
+        from gpu_tracker.power import gpu_power
+        everyone = gpu_power.get_nvidia_gpu_power()
+        assert everyone["per_gpu_attributable_mem_use"] == {{0: {{os.getpid(): 3e8, other.pid: 2e8, stranger: 1e8}}}}, everyone
+        assert everyone["per_gpu_attributable_power"]["all"] == everyone["nvidia_power"] > 250, everyone
+        some = gpu_power.get_nvidia_gpu_power([other.pid])
+        assert some["per_gpu_attributable_mem_use"] == {{0: {{other.pid: 2e8}}}}, some
+        assert some["per_gpu_attributable_power"]["all"] < some["nvidia_power"], some
+        uses = gpu_power.get_gpu_use_pmon()
+        assert set(uses) == {{0}} and set(uses[0]) <= {{os.getpid(), other.pid, stranger}}, uses
+        other.kill()
+    """, env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
 
 
 # ---- drivers ----

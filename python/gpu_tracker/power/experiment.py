@@ -285,11 +285,21 @@ class ExpResults:
         longest = max((self._experiment.points(i) for i in range(len(self._curves))), key=len)
         return [(points[0]["date"], points[-1]["date"]) for points in longest]
 
-    def interpolate(self, metric_name: str, times: list[float], cumulative: bool = False) -> Any:
-        """The values at other moments, or with ``cumulative`` the totals up to them: accuracy of each epoch against joules.
+    def interpolate(self, metric_name: str, times: list[float] | str, cumulative: bool = False) -> Any:
+        """The values at other moments, or with ``cumulative`` the totals up to them: joules up to the end of each epoch.
 
         NaN before the first and after the last moment of the recording.
+
+        Args:
+            metric_name: A curve.
+            times: Seconds since the epoch; or the name of a curve, "accuracy", whose dates they are.
+            cumulative: Totals instead of values.
         """
+        if isinstance(times, str):
+            curve = self.get_curve(times)
+            if not isinstance(curve, list):
+                raise ValueError(f"{times} was not recorded" if curve is None else f"{times} has several curves")
+            times = [point["date"] for segment in curve for point in segment]
         moments = [float(moment) for moment in times]
         return self._by_device(metric_name, lambda curve: self._experiment.interpolate(curve, moments, cumulative))
 

@@ -25,6 +25,10 @@ class RAPLDomain:
         """Whether it is a part of a package."""
         return self.parent is not None
 
+    def parent_id(self) -> str:
+        """The ``id`` of the package it is a part of, or is."""
+        return self.id if self.parent is None else self.parent
+
     def __repr__(self) -> str:
         return f"{self.id}: {self.values}"
 

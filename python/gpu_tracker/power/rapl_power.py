@@ -10,9 +10,7 @@ from .. import _core
 from . import _curves, rapl
 
 __all__ = ["is_rapl_compatible", "get_metrics", "get_power", "get_rel_power", "get_cpu_uses", "get_mem_uses",
-           "get_relative_mem_use", "get_processes", "Process", "rapl_dir"]
-
-rapl_dir = "/sys/class/powercap/intel-rapl/"
+           "get_relative_mem_use", "get_processes", "Process"]
 
 _NAMES = ("intel_power", "psys_power", "cpu_power", "dram_power", "uncore_power")
 _RECORDED = {"cpu_power": "total_cpu_power", "dram_power": "total_dram_power"}  # under other names in records
