@@ -1,6 +1,6 @@
 /* What the energy counters add to a sample: bench_energy PROCESSES PACKAGES SAMPLES prints CPU microseconds for each sample, of
  * a tree of so many sleeping processes on a machine whose powercap tree has so many packages, each with its memory; 0: none.
- * All but the counters is the running machine's. */
+ * CPUs are spread over the packages where there are enough. All but the counters and that is the running machine's. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +64,23 @@ static void write_counters(int packages, long microjoules)
     }
 }
 
+static void write_topology(int packages)
+{
+    static const char *const parents[] = {"sys/devices", "sys/devices/system", "sys/devices/system/cpu"};
+    for (size_t i = 0; i < sizeof parents / sizeof *parents; i++)
+        make_folder(parents[i]);
+    for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++) {
+        char path[128], number[16];
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%ld", cpu);
+        make_folder(path);
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%ld/topology", cpu);
+        make_folder(path);
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%ld/topology/physical_package_id", cpu);
+        snprintf(number, sizeof number, "%ld\n", cpu % packages);
+        put(path, number);
+    }
+}
+
 static void make_root(int packages)
 {
     char link[256];
@@ -76,6 +93,8 @@ static void make_root(int packages)
     make_folder("sys/class");
     make_folder("sys/class/powercap");
     write_counters(packages, 1000000);
+    if (packages)
+        write_topology(packages);
 }
 
 static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *walk)

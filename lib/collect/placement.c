@@ -12,7 +12,8 @@
 #include "collect/availability.h"
 #include "collect/package.h"
 
-static const int64_t LOOK_NS = GT_SECOND / 10 - GT_SECOND / 100;
+/* A look takes up to 7 us for each thread: this keeps them below a hundredth of a core. */
+static const int64_t LOOK_NS = GT_SECOND / 10 - GT_SECOND / 100, THREAD_NS = GT_SECOND / 1000;
 enum { UNKNOWN = -1, MOST_THREADS = 4096, MOST_CPUS = 8192 };
 
 struct gt_placement_thread {
@@ -277,7 +278,8 @@ static int place(const struct gt_frame *frame, const struct gt_root *root, struc
     if (!placement)
         return -ENOMEM;
     double growth = fmax(0, process->value[GT_CPU_TIME] - placement->seconds);
-    bool is_due = !placement->is_known || frame->monotonic_ns - placement->looked_ns >= LOOK_NS;
+    int64_t pause = LOOK_NS + (int64_t)placement->thread_count * THREAD_NS;
+    bool is_due = !placement->is_known || frame->monotonic_ns - placement->looked_ns >= pause;
     int status = 0;
     memset(placement->recent, 0, sizeof placement->recent);
     memset(placement->recent_bound, 0, sizeof placement->recent_bound);
