@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "collect/placement.h"
 #include "collect/smaps.h"
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
@@ -28,6 +29,12 @@ static struct gt_power_process *place_of(struct gt_power *power, const struct gt
     return place;
 }
 
+static void note_packages(struct gt_power_process *place, const struct gt_placement *placement)
+{
+    for (int i = 0; placement && i < GT_PACKAGES; i++)
+        place->used_on[i] += placement->recent[i];
+}
+
 static int read_processes(struct gt_power *power)
 {
     const struct gt_tree *tree = &power->sampler.tree;
@@ -39,6 +46,7 @@ static int read_processes(struct gt_power *power)
             return -ENOMEM;
         place->is_here = true;
         place->cpu_time = tree->process[i]->value[GT_CPU_TIME];
+        note_packages(place, tree->process[i]->placement);
     }
     return 0;
 }
@@ -174,9 +182,34 @@ static double job_cpu(const struct gt_power *power)
     return values[GT_CPU_TIME];
 }
 
+static void begin_packages(struct gt_power *power)
+{
+    const struct gt_frame *frame = &power->sampler.frame;
+    for (size_t i = 0; i < frame->package_count; i++)
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            if (!isnan(frame->package[i].value[id]))
+                power->package[i].at_begin[id] = frame->package[i].value[id];
+    for (size_t i = 0; i < power->process_count; i++)
+        memset(power->process[i].used_on, 0, sizeof power->process[i].used_on);
+}
+
+static void conclude_packages(struct gt_power *power)
+{
+    const struct gt_frame *frame = &power->sampler.frame;
+    for (size_t i = 0; i < frame->package_count; i++) {
+        struct gt_power_package *package = &power->package[i];
+        package->used = 0;
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            package->grown[id] = frame->package[i].value[id] - package->at_begin[id];
+        for (size_t k = 0; k < power->process_count; k++)
+            package->used += power->process[k].used_on[i];
+    }
+}
+
 void gt_power_next(struct gt_power *power)
 {
     const struct gt_frame *frame = &power->sampler.frame;
+    begin_packages(power);
     power->begin_ns = frame->monotonic_ns;
     power->begin_real_ns = frame->real_ns;
     /* Counters begin at 0 with the recording; where one has no reading now, the next window covers the gap. */
@@ -276,6 +309,7 @@ void gt_power_conclude(struct gt_power *power)
         if (power->process[i].pid == power->first)
             power->heir = power->first;
     power->late = fmax(0, power->job_cpu - seen);
+    conclude_packages(power);
     conclude_gpus(power);
     power->temperature_count = gt_temperatures_read(&power->sampler.root, power->temperature, GT_POWER_TEMPERATURES);
 }
@@ -290,6 +324,42 @@ double gt_power_cpu_ratio(const struct gt_power *power, double seconds)
 {
     double busy = fmax(power->grown[GT_CPU_TIME], power->job_cpu);
     return isnan(power->grown[GT_CPU_TIME]) ? NAN : busy > 0 ? seconds / busy : 0;
+}
+
+static double used_on_all(const struct gt_power *power)
+{
+    double sum = 0;
+    for (size_t i = 0; i < power->sampler.frame.package_count; i++)
+        sum += power->package[i].used;
+    return sum;
+}
+
+/* The part of a process's CPU time that was on a package; of one that was seen on none, as the others'. */
+static double part_on(const struct gt_power *power, const struct gt_power_process *process, size_t package)
+{
+    double own = 0, all = used_on_all(power);
+    for (size_t i = 0; i < power->sampler.frame.package_count; i++)
+        own += process->used_on[i];
+    if (own > 0)
+        return process->used_on[package] / own;
+    return all > 0 ? power->package[package].used / all : 1.0 / (double)power->sampler.frame.package_count;
+}
+
+double gt_power_process_watts(const struct gt_power *power, const struct gt_power_process *process, double seconds,
+                              enum gt_metric_id energy)
+{
+    size_t count = power->sampler.frame.package_count;
+    double watts = 0, all = used_on_all(power), late = all > 0 ? power->job_cpu / all : 1;
+    if (!count || isnan(power->grown[energy]))
+        return gt_power_cpu_ratio(power, seconds) * gt_power_watts(power, energy);
+    for (size_t i = 0; i < count; i++) {
+        const struct gt_power_package *package = &power->package[i];
+        double busy = fmax(package->grown[GT_CPU_TIME], package->used * fmax(1, late));
+        double drawn = isnan(package->grown[energy]) ? 0 : package->grown[energy];
+        if (busy > 0 && power->seconds > 0)
+            watts += drawn / power->seconds * part_on(power, process, i) * seconds / busy;
+    }
+    return watts;
 }
 
 void gt_power_release(struct gt_power *power)

@@ -13,9 +13,10 @@
 struct gt_power_process {
     pid_t pid;
     uint64_t start;
-    double cpu_time; /* its own, seconds, at the last reading */
-    double at_begin; /* the same when the window began */
-    double cpu_used; /* in the window */
+    double cpu_time;             /* its own, seconds, at the last reading */
+    double at_begin;             /* the same when the window began */
+    double cpu_used;             /* in the window */
+    double used_on[GT_PACKAGES]; /* the same by package, where there are several */
     double pss, uss; /* bytes at the end of the window; NaN: it has no memory any more, or may not be read */
     bool is_here;    /* at the last reading */
 };
@@ -38,6 +39,13 @@ struct gt_power_gpu {
 
 enum { GT_POWER_TEMPERATURES = 128 };
 
+/* One processor package of several. */
+struct gt_power_package {
+    double at_begin[GT_METRIC_COUNT]; /* counters, as the frame has them */
+    double grown[GT_METRIC_COUNT];    /* in the window; NaN: not measured */
+    double used;                      /* CPU seconds of the processes on it in the window */
+};
+
 struct gt_power {
     struct gt_sampler sampler;
     struct gt_attribution attribution;
@@ -51,7 +59,8 @@ struct gt_power {
     double job_at_begin, job_cpu, late; /* CPU seconds: before the window; in it; the part that was seen late */
     struct gt_power_process *process;
     size_t process_count, process_capacity;
-    struct gt_power_gpu *gpu; /* one for each device of the frame */
+    struct gt_power_package package[GT_PACKAGES]; /* of the frame's */
+    struct gt_power_gpu *gpu;                     /* one for each device of the frame */
     struct gt_power_user *user;
     size_t user_count, user_capacity;
     struct gt_temperature temperature[GT_POWER_TEMPERATURES]; /* when the window ended */
@@ -82,6 +91,10 @@ void gt_power_release(struct gt_power *power);
 double gt_power_watts(const struct gt_power *power, enum gt_metric_id energy);
 /* Of the CPU time used on the machine in the window, the part of `seconds`; NaN: nothing is known of the machine. */
 double gt_power_cpu_ratio(const struct gt_power *power, double seconds);
+/* Watts of the processors in the window (CPU_ENERGY, CORE_ENERGY) that go to a process for `seconds` of CPU time: by the busy time of
+ * the machine, and where it has packages that are told apart, of each package that the process was on. */
+double gt_power_process_watts(const struct gt_power *power, const struct gt_power_process *process, double seconds,
+                              enum gt_metric_id energy);
 /* Whether a device is a board, not a slice of one. */
 bool gt_power_is_board(const struct gt_power *power, size_t device);
 /* Joules per second of a board in the window, from its energy counter, else the mean of its power readings. */

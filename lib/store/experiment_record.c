@@ -45,12 +45,12 @@ static double cpu_use_of(const struct gt_power *power, const struct gt_power_pro
 
 static double intel_power_of(const struct gt_power *power, const struct gt_power_process *process)
 {
-    return cpu_use_of(power, process) * gt_power_watts(power, GT_CPU_ENERGY);
+    return gt_power_process_watts(power, process, seconds_of(power, process), GT_CPU_ENERGY);
 }
 
 static double core_power_of(const struct gt_power *power, const struct gt_power_process *process)
 {
-    return cpu_use_of(power, process) * gt_power_watts(power, GT_CORE_ENERGY);
+    return gt_power_process_watts(power, process, seconds_of(power, process), GT_CORE_ENERGY);
 }
 
 static double pss_of(const struct gt_power *power, const struct gt_power_process *process)

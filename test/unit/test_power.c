@@ -1,0 +1,80 @@
+/* Windows of experiments on a machine with two processor packages. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "aggregate/power.h"
+#include "support/fake_proc.h"
+#include "support/gpu_machine.h"
+
+static const pid_t FIRST = 700, SECOND = 701;
+
+/* Package 0 draws 20 W, package 1 60 W; each has one CPU, half of it busy with the job's process and half with others. */
+static void put(struct gpu_machine *machine, unsigned second)
+{
+    gpu_machine_file(machine, "proc/stat", "cpu  %u 0 0 0\ncpu0 %u 0 0 0\ncpu1 %u 0 0 0\nintr 0\n", 200 * second,
+                     100 * second, 100 * second);
+    gpu_machine_file(machine, "proc/meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\nBuffers: 0 kB\nCached: 0 kB\n");
+    for (int package = 0; package < 2; package++) {
+        char path[96];
+        snprintf(path, sizeof path, "sys/class/powercap/intel-rapl:%d/name", package);
+        gpu_machine_file(machine, path, "package-%d\n", package);
+        snprintf(path, sizeof path, "sys/class/powercap/intel-rapl:%d/energy_uj", package);
+        gpu_machine_file(machine, path, "%u000000\n", 5 + (package ? 60 : 20) * second);
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", package);
+        gpu_machine_file(machine, path, "%d\n", package);
+        fake_proc_write(machine->path, &(struct fake_process){.pid = package ? SECOND : FIRST,
+                                                              .parent = 1,
+                                                              .start = 1ull << 50,
+                                                              .cpu_ticks = 50 * second,
+                                                              .resident_pages = 10,
+                                                              .cpu = package,
+                                                              .allowed = "0-1"});
+    }
+}
+
+static void each_process_has_the_watts_of_its_package(void **state)
+{
+    (void)state;
+    static struct gpu_machine machine;
+    static struct gt_power power;
+    const pid_t pids[] = {FIRST, SECOND};
+    struct gt_error error = {0};
+    gpu_machine_begin(&machine);
+    put(&machine, 0);
+    assert_int_equal(
+        gt_power_begin(
+            &power,
+            &(struct gt_power_settings){
+                .pids = pids, .count = 2, .period = 1, .machine_root = machine.path, .clock = &machine.clock},
+            &error),
+        0);
+    for (unsigned window = 1; window <= 2; window++) {
+        machine.monotonic_ns += GT_SECOND;
+        put(&machine, window);
+        assert_int_equal(gt_power_read(&power, &error), 1);
+        gt_power_conclude(&power);
+        assert_float_equal(gt_power_watts(&power, GT_CPU_ENERGY), 80, 1e-6);
+        for (size_t i = 0; i < 2; i++) {
+            const struct gt_power_process *process = &power.process[i];
+            assert_float_equal(process->cpu_used, 0.5, 1e-9);
+            assert_float_equal(gt_power_process_watts(&power, process, process->cpu_used, GT_CPU_ENERGY),
+                               process->pid == FIRST ? 10 : 30, 1e-6);
+        }
+        gt_power_next(&power);
+    }
+    gt_power_release(&power);
+    gpu_machine_end(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_process_has_the_watts_of_its_package),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
