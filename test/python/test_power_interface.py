@@ -15,6 +15,9 @@ import pytest
 from gpu_tracker.power import drivers, experiment, model_complexity, parsers, rapl, rapl_power, results
 
 
+pytestmark = pytest.mark.sanitize
+
+
 def points(*pairs):
     return [{"date": date, "value": value} for date, value in pairs]
 
@@ -227,30 +230,30 @@ def test_joules_at_the_end_of_each_epoch(running, tmp_path):
 
 def test_all_who_use_a_gpu_or_some(python, fake, tmp_path):
     (tmp_path / "libnvidia-ml.so.1").symlink_to(fake("nvml"))
-    python(f"""
+    python("""
         import os, subprocess, threading, time
         os.environ["GT_FAKE_NVML"] = "gpu"
         other = subprocess.Popen(["sleep", "60"])
         stranger = os.getppid()
         frames = []
         for i in range(40):
-            used = "".join(f"used {{pid}} {{1000000 * (i + 1)}} {{use}} 0 0 0\\n"
+            used = "".join(f"used {pid} {1000000 * (i + 1)} {use} 0 0 0\\n"
                            for pid, use in ((os.getpid(), 40), (other.pid, 20), (stranger, 10)))
-            frames.append(f"frame {{i / 20}}\\ndevice 0\\nenergy {{5_000_000 + 15_000 * i}}\\n" + used)
+            frames.append(f"frame {i / 20}\\ndevice 0\\nenergy {5_000_000 + 15_000 * i}\\n" + used)
         with open("gpu", "w") as file:
             file.write("device 0\\nuuid GPU-1\\nname Test GPU\\nmemory 80000000000 0 1000000000\\nutilization 70 10\\n")
             for pid, used in ((os.getpid(), 3), (other.pid, 2), (stranger, 1)):
-                file.write(f"process 0 {{pid}} {{used}}00000000\\n")
+                file.write(f"process 0 {pid} {used}00000000\\n")
             file.write("".join(frames))
         from gpu_tracker.power import gpu_power
         everyone = gpu_power.get_nvidia_gpu_power()
-        assert everyone["per_gpu_attributable_mem_use"] == {{0: {{os.getpid(): 3e8, other.pid: 2e8, stranger: 1e8}}}}, everyone
+        assert everyone["per_gpu_attributable_mem_use"] == {0: {os.getpid(): 3e8, other.pid: 2e8, stranger: 1e8}}, everyone
         assert everyone["per_gpu_attributable_power"]["all"] == everyone["nvidia_power"] > 250, everyone
         some = gpu_power.get_nvidia_gpu_power([other.pid])
-        assert some["per_gpu_attributable_mem_use"] == {{0: {{other.pid: 2e8}}}}, some
+        assert some["per_gpu_attributable_mem_use"] == {0: {other.pid: 2e8}}, some
         assert some["per_gpu_attributable_power"]["all"] < some["nvidia_power"], some
         uses = gpu_power.get_gpu_use_pmon()
-        assert set(uses) == {{0}} and set(uses[0]) <= {{os.getpid(), other.pid, stranger}}, uses
+        assert set(uses) == {0} and set(uses[0]) <= {os.getpid(), other.pid, stranger}, uses
         other.kill()
     """, env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
 
@@ -430,6 +433,15 @@ def test_what_a_program_saves_itself(tmp_path):
     assert experiment.ExpResults(driver).get_summary()["model"]["total_params"] == 4
     driver.erase()
     assert driver.load_metrics() == (None, None, None, None) and driver.get_segments() == []
+
+
+def test_a_folder_is_there_for_other_files(tmp_path):
+    driver = parsers.JsonParser(tmp_path / "a" / "b")
+    assert not (tmp_path / "a").exists()
+    experiment.Experiment(driver)
+    (tmp_path / "a/b/latency.json").write_text("[1]")
+    experiment.Experiment(driver)
+    assert (tmp_path / "a/b/latency.json").exists()
 
 
 def test_a_power_meter_is_read_while_recording(tmp_path):

@@ -120,6 +120,8 @@ class Experiment:
         self._root = None if root is None else os.fspath(root)
         if not cont and hasattr(driver, "erase"):
             driver.erase()
+        if isinstance(driver, parsers.JsonParser):
+            os.makedirs(driver.folder, exist_ok=True)
         if model is not None:
             self.save_model_card(model, input_size, next((part.device for part in model.parameters()), None))
         self.rapl_available, rapl = rapl_power.is_rapl_compatible(self._root)

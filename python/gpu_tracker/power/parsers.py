@@ -65,7 +65,7 @@ class JsonParser(_Recorded):
     """A folder laid out as AIPowerMeter's, whose recordings load.
 
     Args:
-        location: The folder; it is made when it is not there.
+        location: The folder; an experiment makes it when it is not there.
         meta_data: What the experiment is, kept in metadata.json.
     """
 
