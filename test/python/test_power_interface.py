@@ -393,20 +393,27 @@ def test_a_tracking_file_is_recorded(name, tmp_path):
 
 
 def test_a_tracking_file_of_several_processes(tmp_path):
-    burner = "import time\nwhile time.process_time() < 0.4: pass\ntime.sleep(60)"
-    processes = [subprocess.Popen([sys.executable, "-c", burner]) for _ in range(2)]
+    burner = ("import time\ninput()\nbegin = time.process_time()\nwhile time.process_time() < begin + 0.4: pass\n"
+              "print('burnt', flush=True)\ninput()")
+    processes = [subprocess.Popen([sys.executable, "-c", burner], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                 for _ in range(2)]
     driver = parsers.TrackingFile(tmp_path / "run.csv")
     try:
         _, queue = experiment.Experiment(driver).measure_from_pid_list([process.pid for process in processes], period=0.1)
-        time.sleep(1.5)
+        for process in processes:
+            process.stdin.write(b"burn\n")
+            process.stdin.flush()
+        for process in processes:
+            assert process.stdout.readline() == b"burnt\n"
+        time.sleep(0.3)
         queue.put(experiment.STOP_MESSAGE)
-        assert experiment.ExpResults(driver).total_("absolute_cpu_time_per_pid") > 0.5
+        assert experiment.ExpResults(driver).total_("absolute_cpu_time_per_pid") > 0.7
         with pytest.raises(ProcessLookupError, match="4194304"):
             experiment.Experiment(driver).measure_from_pid_list([processes[0].pid, 4194304])
     finally:
         for process in processes:
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 def test_what_a_program_saves_itself(tmp_path):
