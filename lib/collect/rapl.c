@@ -243,15 +243,19 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
 static void rapl_describe(const void *opaque, char *text, size_t size)
 {
     const struct state *state = opaque;
-    unsigned wraps = 0, resets = 0, mirrors = 0;
+    unsigned wraps = 0, resets = 0, mirrors = 0, blind = 0;
     for (int i = 0; i < state->zones.count; i++) {
         const struct gt_rapl_zone *zone = &state->zones.zone[i];
         wraps += zone->wraps;
         resets += zone->resets;
         mirrors += zone->mirror >= 0;
+        blind = zone->blind > blind ? zone->blind : blind;
     }
     int length = snprintf(text, size, "counters refresh every 1 ms; wraps: %u, resets: %u, copies left out: %u", wraps,
                           resets, mirrors);
+    if (blind)
+        length += snprintf(text + length, size - (size_t)length,
+                           "; %u readings were so far apart that a counter may have gone round unseen", blind);
     if (state->comparison[0] && length > 0 && (size_t)length < size)
         snprintf(text + length, size - (size_t)length, "; %s", state->comparison);
 }

@@ -33,6 +33,7 @@ struct gt_rapl_zone {
     int mirror;     /* zone of which this one is a copy as far as was seen, else -1 */
     bool is_unread; /* the last reading failed */
     uint32_t wraps, resets;
+    uint32_t blind; /* readings so far apart that the counter may have gone round unseen */
 };
 
 enum { GT_RAPL_ZONES = 128 };

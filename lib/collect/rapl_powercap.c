@@ -1,4 +1,7 @@
-/* RAPL zones below /sys/class/powercap: intel-rapl:PACKAGE and intel-rapl:PACKAGE:PART, on AMD processors, too. */
+/* RAPL zones below /sys/class/powercap: intel-rapl:PACKAGE and intel-rapl:PACKAGE:PART, on AMD processors, too.
+ *
+ * Names, by drivers/powercap/intel_rapl_common.c: "package-0" or "package-0-die-1", "psys"; a "psys-1" is what the second package
+ * shows of the one platform, and left out. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

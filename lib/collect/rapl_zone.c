@@ -8,6 +8,9 @@
 
 const double gt_rapl_most_watts = 2000;
 
+/* What a loaded package draws: at that power a counter must not go round between two readings. */
+static const double LOADED_WATTS = 500;
+
 /* Two counters that are one differ by what was drawn between reading the one and the other. */
 static const double SAME_JOULES = 1;
 
@@ -40,6 +43,8 @@ void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
         zone->wraps += is_wrap;
         zone->resets += !is_wrap;
     }
+    if (zone->is_begun && zone->range && zone->range != UINT64_MAX)
+        zone->blind += (double)zone->range * zone->unit < LOADED_WATTS * seconds;
     zone->joules += (double)growth * zone->unit;
     zone->last = counts;
     zone->last_ns = now_ns;

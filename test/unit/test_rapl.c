@@ -111,6 +111,39 @@ static void the_platform_is_not_added_to_the_packages_in_it(void **state)
     assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 25, 1e-9);
 }
 
+static void a_platform_that_each_package_shows_counts_once(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 0);
+    zone(machine, "intel-rapl:1", "psys", 0);
+    zone(machine, "intel-rapl:2", "package-1", 0);
+    zone(machine, "intel-rapl:3", "psys-1", 0);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 10000000);
+    set(machine, "intel-rapl:1", 45000000);
+    set(machine, "intel-rapl:2", 20000000);
+    set(machine, "intel-rapl:3", 45000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
+    assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 45, 1e-9);
+}
+
+/* 262 kJ are gone round in 524 s at 500 W. */
+static void readings_too_far_apart_are_told(void **state)
+{
+    struct gpu_machine *machine = *state;
+    char text[300];
+    zone(machine, "intel-rapl:0", "package-0", 1000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 90000000000);
+    gpu_machine_system(machine, 500, GT_CPU_ENERGY);
+    machine->type->describe(machine->state, text, sizeof text);
+    assert_null(strstr(text, "unseen"));
+    set(machine, "intel-rapl:0", 180000000000);
+    gpu_machine_system(machine, 600, GT_CPU_ENERGY);
+    machine->type->describe(machine->state, text, sizeof text);
+    assert_non_null(strstr(text, "1 readings were so far apart that a counter may have gone round unseen"));
+}
+
 static void the_copy_in_mmio_counts_once(void **state)
 {
     struct gpu_machine *machine = *state;
@@ -445,6 +478,8 @@ int main(void)
         TEST(each_package_has_its_own_counters_and_parts),
         TEST(one_package_is_not_told_apart),
         TEST(the_platform_is_not_added_to_the_packages_in_it),
+        TEST(a_platform_that_each_package_shows_counts_once),
+        TEST(readings_too_far_apart_are_told),
         TEST(the_copy_in_mmio_counts_once),
         TEST(mmio_is_read_where_it_is_all_there_is),
         TEST(mirrored_dies_are_one_meter),
