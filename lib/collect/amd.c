@@ -213,12 +213,30 @@ static void keep(struct amd_card *card, const struct amd_reading *reading, int64
         card->value[GT_GPU_ENERGY] = NAN;
 }
 
+/* While a card sleeps it has no figures and draws nothing; power and counter are compared anew once it is awake. */
+static void see_who_sleeps(struct amd *amd, const struct gt_frame *frame)
+{
+    for (size_t i = 0; i < amd->card_count; i++) {
+        struct amd_card *card = &amd->card[i];
+        card->is_asleep = gt_pci_is_asleep(amd->pids.root, frame->device[card->device].pci);
+        if (!card->is_asleep)
+            continue;
+        gt_values_clear(card->value);
+        card->rows.count = 0;
+        card->check.joules = NAN;
+        if (!isnan(card->integral.watts))
+            gt_power_integrate(&card->integral, gt_clock_monotonic(amd->clock), 0);
+    }
+}
+
 static void read_values(struct amd *amd)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
     if (!gt_pace_due(&amd->values, begin_ns))
         return;
     for (size_t i = 0; i < amd->card_count; i++) {
+        if (amd->card[i].is_asleep)
+            continue;
         struct amd_reading reading = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
         int64_t now_ns = gt_clock_monotonic(amd->clock);
         amd->kind->read(amd, &amd->card[i], &reading);
@@ -282,7 +300,8 @@ static int read_lists(struct amd *amd, const struct gt_frame *frame)
     if (!gt_pace_due(&amd->lists, begin_ns))
         return 0;
     for (size_t i = 0; i < amd->card_count && status == 0; i++)
-        status = read_card_rows(amd, &amd->card[i], frame);
+        if (!amd->card[i].is_asleep)
+            status = read_card_rows(amd, &amd->card[i], frame);
     gt_pace_spent(&amd->lists, begin_ns, gt_clock_monotonic(amd->clock));
     return status;
 }
@@ -309,6 +328,7 @@ static int amd_collect(void *state, struct gt_frame *frame, struct gt_error *err
 {
     struct amd *amd = state;
     int warning = 0;
+    see_who_sleeps(amd, frame);
     read_values(amd);
     int status = read_lists(amd, frame);
     for (size_t i = 0; i < amd->card_count && status == 0; i++) {

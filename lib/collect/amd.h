@@ -39,6 +39,7 @@ struct amd_card {
     struct gt_power_integral integral;
     bool is_apu;      /* cores and GPU on one package, whose power it tells */
     bool is_left_out; /* energy of a package whose cores are counted by another source */
+    bool is_asleep;   /* it is not asked anything */
     bool is_reported;
     double value[GT_METRIC_COUNT];
     struct amd_rows rows;

@@ -144,6 +144,15 @@ void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, 
     snprintf(text, 16, "%04x:%02x:%02x.%x", domain & 0xffff, bus & 0xff, device & 0x1f, function & 0x7);
 }
 
+bool gt_pci_is_asleep(const struct gt_root *root, const char *pci)
+{
+    char path[80], status[32];
+    if (!*pci)
+        return false;
+    snprintf(path, sizeof path, "sys/bus/pci/devices/%.15s/power/runtime_status", pci);
+    return gt_root_read(root, path, status, sizeof status) > 0 && !strncmp(status, "suspend", strlen("suspend"));
+}
+
 bool gt_pci_known(const struct gt_frame *frame, const char *pci)
 {
     for (size_t i = 0; i < frame->device_count; i++)

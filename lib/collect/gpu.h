@@ -66,6 +66,8 @@ uint64_t gt_row_u64(const unsigned char *row, size_t offset);
 bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand);
 /* "0000:03:00.0" */
 void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, unsigned function);
+/* Whether the device sleeps or is about to: a driver would wake it to answer. Looking wakes nothing. False where that is not told. */
+bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
 /* Whether the frame already has the device at this address. */
 bool gt_pci_known(const struct gt_frame *frame, const char *pci);
 

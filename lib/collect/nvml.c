@@ -90,7 +90,7 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
 {
     bool slices_have_lists = true;
     for (size_t i = 0; i < nvml->gpu_count; i++)
-        if (nvml->gpu[i].parent >= 0 && !nvml->gpu[i].is_lost) {
+        if (nvml->gpu[i].parent >= 0 && !nvml->gpu[i].is_lost && !nvml->gpu[i].is_asleep) {
             int status = gt_nvml_read_processes(nvml, &nvml->gpu[i], frame);
             slices_have_lists &= !nvml->gpu[i].lists_unsupported;
             if (status < 0)
@@ -98,7 +98,7 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
         }
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (gpu->parent >= 0 || gpu->is_lost || (gpu->has_slices && slices_have_lists))
+        if (gpu->parent >= 0 || gpu->is_lost || gpu->is_asleep || (gpu->has_slices && slices_have_lists))
             continue;
         int status = gt_nvml_read_processes(nvml, gpu, frame);
         if (status < 0)
@@ -107,13 +107,25 @@ static int read_lists(struct nvml *nvml, const struct gt_frame *frame)
     return 0;
 }
 
+static void see_who_sleeps(struct nvml *nvml, const struct gt_frame *frame)
+{
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        gpu->is_asleep = gpu->parent >= 0 ? nvml->gpu[gpu->parent].is_asleep
+                                          : gt_pci_is_asleep(nvml->pids.root, frame->device[gpu->device].pci);
+        if (gpu->is_asleep)
+            gt_nvml_rest(nvml, gpu);
+    }
+}
+
 static void read_values(struct nvml *nvml)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
     if (!gt_pace_due(&nvml->values, start))
         return;
     for (size_t i = 0; i < nvml->gpu_count; i++)
-        gt_nvml_read(nvml, &nvml->gpu[i]);
+        if (!nvml->gpu[i].is_asleep)
+            gt_nvml_read(nvml, &nvml->gpu[i]);
     gt_pace_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
 }
 
@@ -124,7 +136,7 @@ static void read_samples(struct nvml *nvml)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         gpu->value[GT_GPU_UTILIZATION_PEAK] = gpu->value[GT_GPU_POWER_PEAK] = NAN;
-        if (is_due && !gpu->is_lost)
+        if (is_due && !gpu->is_lost && !gpu->is_asleep)
             gt_nvml_read_samples(nvml, gpu);
     }
     if (is_due)
@@ -183,6 +195,7 @@ static int report_wrong(struct nvml *nvml, const struct gt_frame *frame, struct 
 static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *error)
 {
     struct nvml *nvml = state;
+    see_who_sleeps(nvml, frame);
     read_values(nvml);
     int64_t start = gt_clock_monotonic(nvml->clock);
     int status = 0;

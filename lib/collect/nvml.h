@@ -30,6 +30,7 @@ struct nvml_gpu {
     int parent; /* index in nvml.gpu of a slice's board, else -1 */
     bool has_slices;
     unsigned gpu_instance, compute_instance; /* of a slice */
+    bool is_asleep;                          /* it is not asked anything */
     bool is_lost, is_reported, is_wrong_reported;
     unsigned unsupported; /* bits of readings that the device does not have */
     enum nvml_power power;
@@ -77,6 +78,8 @@ int gt_nvml_read_power(struct nvml *nvml, struct nvml_gpu *gpu);
 int gt_nvml_read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu);
 int gt_nvml_read_energy(struct nvml *nvml, struct nvml_gpu *gpu);
 double gt_nvml_number(const union nvml_value *value, int type);
+/* While the board sleeps: no figures, and no power. */
+void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu);
 /* Of the counter and the power that were just read: the energy. */
 void gt_nvml_settle_energy(struct nvml *nvml, struct nvml_gpu *gpu);
 /* What is known of how the boards' energy comes about; sentences that end in "; ". */

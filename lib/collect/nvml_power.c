@@ -122,6 +122,17 @@ void gt_nvml_settle_energy(struct nvml *nvml, struct nvml_gpu *gpu)
         gpu->value[GT_GPU_ENERGY] = NAN;
 }
 
+void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu)
+{
+    gt_values_clear(gpu->value);
+    gpu->rows.count = 0;
+    if (gpu->parent >= 0)
+        return;
+    if (!isnan(gpu->integral.watts))
+        gt_power_integrate(&gpu->integral, gt_clock_monotonic(nvml->clock), 0);
+    gpu->check.joules = NAN; /* power and counter are compared anew once it is awake */
+}
+
 /* nvmlDeviceGetPowerUsage averages over 1 s on Ampere but for GA100 (8.0), and on what came after it. */
 static bool is_averaged(const struct nvml_gpu *gpu)
 {

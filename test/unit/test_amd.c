@@ -182,6 +182,21 @@ static void a_package_is_not_added_to_its_cores(void **state)
     }
 }
 
+static void a_sleeping_card_is_not_asked(void **state)
+{
+    (void)state;
+    static const char status[] = "sys/bus/pci/devices/0000:c3:00.0/power/runtime_status";
+    open_amdsmi(CARD);
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(value(0, GT_GPU_POWER) == 300);
+    gpu_machine_file(&machine, status, "suspending\n");
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(isnan(value(0, GT_GPU_POWER)) && isnan(value(0, GT_GPU_UTILIZATION)));
+    gpu_machine_file(&machine, status, "active\n");
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(value(0, GT_GPU_POWER) == 300);
+}
+
 static void expect_rows(const char *row)
 {
     char data[600];
@@ -312,6 +327,7 @@ int main(void)
         TEST(figures_that_are_not_available),
         TEST(the_second_die_has_no_power),
         TEST(a_package_is_not_added_to_its_cores),
+        TEST(a_sleeping_card_is_not_asked),
         TEST(a_counter_that_agrees_with_power_is_used),
         TEST(a_counter_that_stands_still_is_not),
         TEST(a_counter_in_a_wrong_unit_is_not),

@@ -171,6 +171,32 @@ static void the_power_of_the_memory_is_a_part(void **state)
     assert_float_equal(value(2, GT_GPU_ENERGY), 390, 1e-6); /* no module: its counter is the GPU's */
 }
 
+/* Any call would tell here that the board is lost. */
+static void a_sleeping_board_is_not_asked(void **state)
+{
+    (void)state;
+    static const char status[] = "sys/bus/pci/devices/0000:00:00.0/power/runtime_status";
+    open_with("nvml", BOARD("0", "a") "frame\ndevice 0\nfail nvmlDeviceGetTemperature 15\n"
+                                      "frame\ndevice 0\nfail -\nenergy 5100000\n"
+                                      "frame\ndevice 0\nenergy 5450000\n");
+    gpu_machine_file(&machine, status, "active\n");
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(value(0, GT_GPU_TEMPERATURE) == 41);
+    gpu_machine_step(&machine, "nvml", 1);
+    gpu_machine_file(&machine, status, "suspended\n");
+    assert_int_equal(gpu_machine_collect(&machine, 1000), 0);
+    assert_true(isnan(value(0, GT_GPU_TEMPERATURE)) && isnan(value(0, GT_GPU_POWER)) && isnan(value(0, GT_GPU_ENERGY)));
+    gpu_machine_step(&machine, "nvml", 2);
+    gpu_machine_file(&machine, status, "active\n");
+    assert_int_equal(gpu_machine_collect(&machine, 0.1), 0);
+    gpu_machine_step(&machine, "nvml", 3);
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    assert_true(value(0, GT_GPU_TEMPERATURE) == 41);
+    char text[500];
+    machine.type->describe(machine.state, text, sizeof text);
+    assert_null(strstr(text, "disagree")); /* its sleep is no difference between power and counter */
+}
+
 static void maps_throttle_reasons(void **state)
 {
     (void)state;
@@ -439,6 +465,7 @@ int main(void)
         TEST(a_counter_in_a_wrong_unit_is_not_used),
         TEST(power_stands_in_where_a_counter_was_set_back),
         TEST(the_power_of_the_memory_is_a_part),
+        TEST(a_sleeping_board_is_not_asked),
         TEST(maps_throttle_reasons),
         TEST(memory_falls_back_and_may_be_missing),
         TEST(utilization_above_100_is_no_reading),
