@@ -62,14 +62,30 @@ int gt_package_of_cpu(const struct gt_frame *frame, int cpu)
     return cpu < 0 || (size_t)cpu >= frame->cpu_capacity ? UNKNOWN : frame->package_of_cpu[cpu];
 }
 
-int gt_package_learn(struct gt_frame *frame, const struct gt_root *root, int cpu)
+static int read_number(const struct gt_root *root, int cpu, unsigned long long *ret)
 {
     char path[128];
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
+    return gt_root_read_u64(root, path, ret);
+}
+
+bool gt_packages_are_several(const struct gt_root *root)
+{
+    unsigned long long first, number;
+    if (read_number(root, 0, &first) < 0)
+        return false;
+    for (int cpu = 1; cpu < MOST_CPUS && read_number(root, cpu, &number) >= 0; cpu++)
+        if (number != first)
+            return true;
+    return false;
+}
+
+int gt_package_learn(struct gt_frame *frame, const struct gt_root *root, int cpu)
+{
     unsigned long long number;
     if (cpu < 0 || cpu >= MOST_CPUS || gt_package_of_cpu(frame, cpu) != UNKNOWN)
         return gt_package_of_cpu(frame, cpu);
-    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
-    if (gt_root_read_u64(root, path, &number) < 0)
+    if (read_number(root, cpu, &number) < 0)
         return UNKNOWN;
     if (make_room(frame, (size_t)cpu) < 0)
         return -ENOMEM;

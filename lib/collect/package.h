@@ -15,6 +15,9 @@ void gt_packages_forget(struct gt_frame *frame, const char *why);
 void gt_packages_clear(struct gt_frame *frame);
 void gt_packages_release(struct gt_frame *frame);
 
+/* Has this machine several? It is asked about each CPU up to the first of another package. */
+bool gt_packages_are_several(const struct gt_root *root);
+
 /* Index in the frame's packages, -1: not known. The first asks /sys about a CPU that is not known; -ENOMEM. */
 int gt_package_learn(struct gt_frame *frame, const struct gt_root *root, int cpu);
 int gt_package_of_cpu(const struct gt_frame *frame, int cpu);

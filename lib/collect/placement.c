@@ -11,6 +11,7 @@
 
 #include "collect/availability.h"
 #include "collect/package.h"
+#include "collect/rapl.h"
 
 /* A look takes up to 7 us for each thread: this keeps them below a hundredth of a core. */
 static const int64_t LOOK_NS = GT_SECOND / 10 - GT_SECOND / 100, THREAD_NS = GT_SECOND / 1000;
@@ -310,11 +311,20 @@ static int placement_collect(void *opaque, struct gt_frame *frame, struct gt_err
     return status;
 }
 
+/* RAPL says so itself. */
+static void look_for_packages(struct gt_frame *frame, const struct gt_root *root)
+{
+    const struct gt_collector_type *owner = frame->owner[GT_CPU_ENERGY];
+    if (!frame->package_count && owner && owner != &gt_collector_rapl && gt_packages_are_several(root))
+        gt_packages_forget(frame, "the source of their energy adds them up");
+}
+
 static int placement_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                           struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
     *availability = (struct gt_availability){.source = "CPU affinity, /proc/PID/task/TID/stat"};
+    look_for_packages(frame, options->root);
     if (!frame->package_count)
         return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
                               *frame->why_no_packages ? frame->why_no_packages

@@ -144,6 +144,21 @@ static void a_package_without_cpus_makes_the_machine_one(void **state)
     assert_int_equal(machine.frame.package_count, 0);
 }
 
+static void a_source_that_adds_packages_up_is_told_of(void **state)
+{
+    (void)state;
+    assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
+    assert_string_equal(machine.frame.why_no_packages, "");
+    assert_true(gt_frame_claim(&machine.frame, GT_CPU_ENERGY, &gt_collector_host));
+    assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
+    assert_string_equal(machine.frame.why_no_packages, "the source of their energy adds them up");
+    topology(2, FIRST);
+    topology(3, FIRST);
+    machine.frame.why_no_packages[0] = '\0';
+    gpu_machine_open(&machine, &gt_collector_placement);
+    assert_string_equal(machine.frame.why_no_packages, "");
+}
+
 /* ---- lists of CPUs ----------------------------------------------------------------------------------------------- */
 
 static void learn(void)
@@ -297,6 +312,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cpu_that_is_new_counts_from_then_on, begin, end),
         cmocka_unit_test_setup_teardown(cpus_of_unknown_package_make_the_machine_one, begin, end),
         cmocka_unit_test_setup_teardown(a_package_without_cpus_makes_the_machine_one, begin, end),
+        cmocka_unit_test_setup_teardown(a_source_that_adds_packages_up_is_told_of, begin, end),
         cmocka_unit_test_setup_teardown(lists_of_cpus_lie_in_one_package_or_in_several, begin, end),
         cmocka_unit_test_setup_teardown(a_bound_process_is_known_to_be_where_it_is, begin, end),
         cmocka_unit_test_setup_teardown(others_count_where_they_last_ran_and_in_halves_when_they_moved, begin, end),
