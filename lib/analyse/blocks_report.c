@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/blocks_parts.h"
+#include "analyse/shown.h"
 #include "schema/unit.h"
 
 static void add_statistics(struct gt_node *section, struct gt_spread *spread, bool with_total)
@@ -24,43 +25,69 @@ static struct gt_node *add_row(struct gt_node *parent, const char *key, const ch
     return row;
 }
 
+/* Programs have base units; people see what the user chose. */
+enum { FOR_PROGRAMS, FOR_PEOPLE, READERS };
+static const unsigned reader_flags[READERS] = {GT_KEYED | GT_ONLY_DATA, GT_KEYED | GT_ONLY_PEOPLE};
+
+/* A table for each kind of reader. */
+static void begin_tables(struct gt_node *parent, const char *key, const char *title, struct gt_node *table[READERS])
+{
+    for (int reader = 0; reader < READERS; reader++) {
+        table[reader] = gt_report_table(parent, key, title);
+        gt_node_flags(table[reader], reader_flags[reader]);
+        gt_table_column(table[reader], "column", "", GT_CELL_TEXT, NULL);
+    }
+}
+
 /* One row for each gauge. A block without timepoints has none of them. */
 static void add_gauges(struct gt_node *parent, const char *key, const char *title,
                        const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
-    struct gt_node *table = gt_report_table(parent, key, title);
-    gt_node_flags(table, GT_KEYED);
-    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
+    struct gt_node *table[READERS];
+    begin_tables(parent, key, title, table);
     for (int id = 0; id < GT_STATISTICS; id++)
-        gt_table_column(table, gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
+        for (int reader = 0; reader < READERS; reader++)
+            gt_table_column(table[reader], gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < analysis->gauges; i++) {
         if (!analysis->gauge[i]->is_original && !(total->gauge && gt_spread_count(&total->gauge[i])))
             continue;
-        gt_table_text(table, analysis->gauge[i]->name);
-        for (int id = 0; id < GT_STATISTICS; id++)
-            gt_table_number(table, total->gauge ? gt_spread_statistic(&total->gauge[i], id) : NAN);
+        const char *name = analysis->gauge[i]->name;
+        struct gt_shown shown = gt_shown_as(&analysis->columns, name, &analysis->machine);
+        gt_table_text(table[FOR_PROGRAMS], name);
+        gt_table_text(table[FOR_PEOPLE], shown.label);
+        for (int id = 0; id < GT_STATISTICS; id++) {
+            double value = total->gauge ? gt_spread_statistic(&total->gauge[i], id) : NAN;
+            gt_table_number(table[FOR_PROGRAMS], value);
+            gt_table_number(table[FOR_PEOPLE], value * shown.factor);
+        }
     }
 }
 
 static void add_counters(struct gt_node *parent, const char *key, const char *title,
                          const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
-    struct gt_node *table = gt_report_table(parent, key, title);
-    gt_node_flags(table, GT_KEYED);
-    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "total", "total", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "num_samples", "samples", GT_CELL_INTEGER, NULL);
+    struct gt_node *table[READERS];
     size_t rows = 0;
+    begin_tables(parent, key, title, table);
+    for (int reader = 0; reader < READERS; reader++) {
+        gt_table_column(table[reader], "total", "total", GT_CELL_NUMBER, NULL);
+        gt_table_column(table[reader], "num_samples", "samples", GT_CELL_INTEGER, NULL);
+    }
     for (size_t i = 0; i < analysis->counters; i++) {
         if (isnan(total->counter[i]))
             continue;
         rows++;
-        gt_table_text(table, analysis->counter[i]->name);
-        gt_table_number(table, total->counter[i]);
-        gt_table_integer(table, (int64_t)total->counter_samples);
+        const char *name = analysis->counter[i]->name;
+        struct gt_shown shown = gt_shown_as(&analysis->columns, name, &analysis->machine);
+        gt_table_text(table[FOR_PROGRAMS], name);
+        gt_table_text(table[FOR_PEOPLE], shown.label);
+        gt_table_number(table[FOR_PROGRAMS], total->counter[i]);
+        gt_table_number(table[FOR_PEOPLE], total->counter[i] * shown.factor);
+        for (int reader = 0; reader < READERS; reader++)
+            gt_table_integer(table[reader], (int64_t)total->counter_samples);
     }
     if (!rows)
-        gt_node_flags(table, GT_KEYED | GT_ONLY_DATA);
+        gt_node_flags(table[FOR_PEOPLE], GT_ONLY_DATA | GT_ONLY_PEOPLE);
 }
 
 static void add_static_data(struct gt_node *root, const struct gt_machine *machine)

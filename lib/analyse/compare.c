@@ -28,7 +28,7 @@ void gt_compare_warn(const struct gt_comparison *comparison, const char *format,
 static double run_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
-    return tree ? gt_results_number(tree, figure->keys) : NAN;
+    return tree ? gt_results_number(tree, figure->keys) * (figure->factor > 0 ? figure->factor : 1) : NAN;
 }
 
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,

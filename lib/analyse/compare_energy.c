@@ -15,12 +15,13 @@ enum { DEVICES = sizeof devices / sizeof *devices, TOTAL = DEVICES - 1 };
 
 struct gt_figure gt_compare_job_energy(const char *device)
 {
-    return device ? (struct gt_figure){NULL, {"energy", device, "job"}} : (struct gt_figure){NULL, {"energy", "job"}};
+    return device ? (struct gt_figure){NULL, {"energy", device, "job"}, 0}
+                  : (struct gt_figure){NULL, {"energy", "job"}, 0};
 }
 
 struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device)
 {
-    return (struct gt_figure){slot, {"energy", device, "energy"}};
+    return (struct gt_figure){slot, {"energy", device, "energy"}, 0};
 }
 
 static bool is_known(const struct gt_comparison *comparison, const struct gt_figure *figure)
@@ -31,9 +32,36 @@ static bool is_known(const struct gt_comparison *comparison, const struct gt_fig
     return false;
 }
 
+static bool session_is_estimated(const struct gt_comparison *comparison, size_t session)
+{
+    bool any = false;
+    for (size_t i = 0; i < comparison->runs; i++)
+        if (comparison->session_of_run[i] == session)
+            any |= json_is_string(json_object_get(json_object_get(comparison->run[i], "energy"), "estimated"));
+    return any;
+}
+
+bool gt_compare_is_estimated(const struct gt_comparison *comparison)
+{
+    bool any = false;
+    for (size_t i = 0; i < comparison->sessions; i++)
+        any |= session_is_estimated(comparison, i);
+    return any;
+}
+
+/* Which sessions' energy is measured, where some is not. */
+static void add_certainty(struct gt_node *root, const struct gt_comparison *comparison)
+{
+    struct gt_node *rows = gt_report_section(root, "energy_certainty", "Energy Is");
+    for (size_t i = 0; i < comparison->sessions; i++)
+        gt_report_text(rows, comparison->session[i].name, comparison->session[i].name,
+                       session_is_estimated(comparison, i) ? "estimated" : "measured");
+}
+
 static int add_jobs(struct gt_node *root, const struct gt_comparison *comparison)
 {
-    struct gt_node *rows = gt_report_section(root, "energy", "Energy (joules)");
+    struct gt_node *rows = gt_report_section(
+        root, "energy", gt_compare_is_estimated(comparison) ? "Energy (joules, estimated)" : "Energy (joules)");
     struct gt_node *differences = gt_compare_differences(root, "energy_differences", "Energy Differences", false);
     int status = 0;
     for (int i = 0; i < DEVICES && status == 0; i++) {
@@ -44,7 +72,7 @@ static int add_jobs(struct gt_node *root, const struct gt_comparison *comparison
         status |= gt_compare_difference(differences, comparison, &figure, devices[i].key);
     }
     for (size_t i = 0; i < sizeof costs / sizeof *costs && status == 0; i++) {
-        struct gt_figure figure = {NULL, {"energy", costs[i].key}};
+        struct gt_figure figure = {NULL, {"energy", costs[i].key}, 0};
         if (!is_known(comparison, &figure))
             continue;
         status |= gt_compare_row(rows, costs[i].key, costs[i].title, comparison, &figure, 0);
@@ -57,7 +85,9 @@ static int add_jobs(struct gt_node *root, const struct gt_comparison *comparison
 
 static int add_blocks(struct gt_node *root, const struct gt_comparison *comparison)
 {
-    struct gt_node *rows = gt_report_section(root, "code_block_energy", "Code Block Energy (joules)");
+    struct gt_node *rows = gt_report_section(
+        root, "code_block_energy",
+        gt_compare_is_estimated(comparison) ? "Code Block Energy (joules, estimated)" : "Code Block Energy (joules)");
     struct gt_node *differences = gt_compare_differences(root, "code_block_energy_differences",
                                                          "Code Block Energy Differences", true);
     int status = 0;
@@ -82,6 +112,8 @@ int gt_compare_energy(struct gt_node *root, const struct gt_comparison *comparis
     if (!is_known(comparison, &all))
         return 0;
     int status = add_jobs(root, comparison);
+    if (gt_compare_is_estimated(comparison))
+        add_certainty(root, comparison);
     if (comparison->slots)
         status |= add_blocks(root, comparison);
     return status ? -ENOMEM : 0;

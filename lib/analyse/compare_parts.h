@@ -34,12 +34,15 @@ struct gt_comparison {
 struct gt_figure {
     const struct gt_slot *slot; /* NULL: the run itself */
     const char *keys[5];        /* NULL-terminated */
+    double factor;              /* that values are multiplied with; 0: none */
 };
 
 /* Joules of the job (`device` NULL: all), and of a block ("total": all). */
 struct gt_figure gt_compare_job_energy(const char *device);
 struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device);
 
+/* Does the energy of some session rest on a model of the user's? */
+bool gt_compare_is_estimated(const struct gt_comparison *comparison);
 /* The figure's mean over the runs of a session, and how many had it; NaN and 0 when none had. */
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
                         size_t *ret_runs);

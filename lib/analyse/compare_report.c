@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/compare_parts.h"
+#include "analyse/shown.h"
 #include "analyse/results.h"
 #include "store/store.h"
 
@@ -75,8 +76,8 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
     json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
         char title[128];
         gt_results_title(title, sizeof title, column);
-        struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
-        struct gt_figure of_block = {NULL, {"resource_usage", column, comparison->statistic}};
+        struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}, 0};
+        struct gt_figure of_block = {NULL, {"resource_usage", column, comparison->statistic}, 0};
         unsigned flags = hidden && !is_original(column) ? GT_NOT_IN_TEXT : 0;
         status |= gt_compare_row(overall, column, title, comparison, &figure, flags);
         if (!comparison->slots)
@@ -89,7 +90,7 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
     gt_node_flags(usage, hidden);
     gt_node_flags(time, hidden);
     return status |
-           add_block_values(time, comparison, (struct gt_figure){NULL, {"compute_time", comparison->statistic}});
+           add_block_values(time, comparison, (struct gt_figure){NULL, {"compute_time", comparison->statistic}, 0});
 }
 
 /* ---- differences ---- */
@@ -135,32 +136,68 @@ int gt_compare_difference(struct gt_node *table, const struct gt_comparison *com
     return 0;
 }
 
+/* What the first run says of the units; the sessions are compared in them. */
+static void read_units(struct gt_machine *machine, const struct gt_comparison *comparison)
+{
+    const json_t *data = json_object_get(comparison->run[0], "static_data");
+    const char *ram = json_string_value(json_object_get(data, "ram_unit"));
+    const char *gpu_ram = json_string_value(json_object_get(data, "gpu_ram_unit"));
+    snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", ram ? ram : "bytes");
+    snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
+}
+
+/* Programs get base units; people see rows of ours in the units of the original's beside them. */
+static int add_column_difference(struct gt_node *const table[2], const struct gt_comparison *comparison,
+                                 struct gt_figure figure, const char *column, const struct gt_columns *columns,
+                                 const struct gt_machine *machine)
+{
+    struct gt_shown shown = gt_shown_as(columns, column, machine);
+    int status = gt_compare_difference(table[0], comparison, &figure, column);
+    figure.factor = shown.factor;
+    return status ? status : gt_compare_difference(table[1], comparison, &figure, shown.label);
+}
+
+static void hide(struct gt_node *const table[2], unsigned flags)
+{
+    gt_node_flags(table[0], GT_ONLY_DATA);
+    gt_node_flags(table[1], gt_table_rows(table[1]) ? GT_ONLY_PEOPLE | flags : GT_ONLY_DATA | GT_ONLY_PEOPLE);
+}
+
 static int add_differences(struct gt_node *root, const struct gt_comparison *comparison)
 {
-    struct gt_node *overall = gt_compare_differences(root, "overall_differences", "Overall Differences", false);
-    struct gt_node *blocks = gt_compare_differences(root, "code_block_differences", "Code Block Differences", true);
+    struct gt_node *overall[2], *blocks[2];
+    struct gt_machine machine = {0};
+    struct gt_columns columns;
     const char *column;
     json_t *ignored;
     int status = 0;
+    read_units(&machine, comparison);
+    gt_store_columns(&columns, &machine);
+    for (int reader = 0; reader < 2; reader++)
+        overall[reader] = gt_compare_differences(root, "overall_differences", "Overall Differences", false);
+    for (int reader = 0; reader < 2; reader++)
+        blocks[reader] = gt_compare_differences(root, "code_block_differences", "Code Block Differences", true);
     json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
-        struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}};
-        status |= gt_compare_difference(overall, comparison, &figure, column);
+        struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}, 0};
+        status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
     json_object_foreach (json_object_get(comparison->run[0], "peaks"), column, ignored) {
-        struct gt_figure figure = {NULL, {"peaks", column}};
-        status |= gt_compare_difference(overall, comparison, &figure, column);
+        struct gt_figure figure = {NULL, {"peaks", column}, 0};
+        status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
-    status |= gt_compare_difference(overall, comparison, &(struct gt_figure){NULL, {"duration"}}, "duration");
+    struct gt_figure duration = {NULL, {"duration"}, 0};
+    status |= add_column_difference(overall, comparison, duration, "duration", &columns, &machine);
     for (size_t i = 0; i < comparison->slots; i++) {
-        struct gt_figure time = {&comparison->slot[i], {"compute_time", comparison->statistic}};
-        status |= gt_compare_difference(blocks, comparison, &time, "compute_time");
+        const struct gt_slot *slot = &comparison->slot[i];
+        struct gt_figure time = {slot, {"compute_time", comparison->statistic}, 0};
+        status |= add_column_difference(blocks, comparison, time, "compute_time", &columns, &machine);
         json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
-            struct gt_figure figure = {&comparison->slot[i], {"resource_usage", column, comparison->statistic}};
-            status |= gt_compare_difference(blocks, comparison, &figure, column);
+            struct gt_figure figure = {slot, {"resource_usage", column, comparison->statistic}, 0};
+            status |= add_column_difference(blocks, comparison, figure, column, &columns, &machine);
         }
     }
-    gt_node_flags(blocks, gt_table_rows(blocks) ? GT_BRIEF | GT_NOT_IN_TEXT : GT_ONLY_DATA);
-    gt_node_flags(overall, gt_table_rows(overall) ? GT_BRIEF : GT_ONLY_DATA);
+    hide(blocks, GT_BRIEF | GT_NOT_IN_TEXT);
+    hide(overall, GT_BRIEF);
     return status;
 }
 

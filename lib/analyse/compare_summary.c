@@ -68,7 +68,8 @@ static void add_title(struct gt_node *table, const struct gt_comparison *compari
     if (measure->unit_key)
         unit = json_string_value(
             json_object_get(json_object_get(comparison->run[0], "static_data"), measure->unit_key));
-    snprintf(title, sizeof title, unit ? "%s (%s)" : "%s", measure->title, unit);
+    bool is_estimate = !strcmp(measure->run[0], "energy") && gt_compare_is_estimated(comparison);
+    snprintf(title, sizeof title, unit ? "%s (%s%s)" : "%s", measure->title, unit, is_estimate ? ", estimated" : "");
     gt_table_text(table, title);
 }
 

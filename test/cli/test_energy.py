@@ -381,3 +381,38 @@ def test_columns_of_moments_must_be_there(cli, recording, tmp_path):
     moments = points(tmp_path / "moments.csv", ["seconds"], [1])
     assert 'no column "nothing"' in cli("report", recording(4), "--at", moments, "--columns", "nothing").stderr
     assert "--columns needs --at" in cli("report", recording(4), "--columns", "main_ram").stderr
+
+
+def test_rows_of_ours_have_the_units_of_their_neighbours_for_people(cli, recording, tmp_path):
+    rows = [{**sample(second), "main_ram": 2, "main_ram_private": 1_500_000, "combined_read_bytes": 3_000_000 * second}
+            for second in range(4)]
+    tracking = recording(samples=rows, cpu_energy_source="estimated by CPU use: 65 W with all cores busy")
+    words = ["sub-track", "analyze", "--tf", tracking, "--stf", blocks(tracking + ".blocks.csv", ("a", 1, 2))]
+    tree = results(cli(*words, "-f", "json"))
+    assert tree["overall"]["main_ram_private"]["max"] == 1_500_000 and tree["overall"]["main_ram"]["max"] == 2
+    assert tree["code_block_results"][0]["counters"]["combined_read_bytes"]["total"] == 3_000_000
+    for format in ("text", "markdown", "html"):
+        shown = cli(*words, "-f", format).stdout.replace("\\_", "_")
+        assert "main_ram_private (megabytes)" in shown and "1500000" not in shown
+        assert "combined_read_bytes (megabytes)" in shown and "3000000" not in shown
+        assert "combined_cpu_energy (joules, estimated)" in shown and "combined_gpu_energy (joules)" in shown
+        assert "main_ram (" not in shown
+
+
+def test_compare_shows_units_and_estimates(cli, recording, tmp_path):
+    for name, private in (("old", 1_500_000), ("new", 2_500_000)):
+        rows = [{**sample(second), "main_ram_private": private} for second in range(4)]
+        source = "estimated by CPU use: 65 W with all cores busy" if name == "new" else "RAPL by powercap"
+        tracking = recording(name=f"{name}.csv", samples=rows, cpu_energy_source=source)
+        done = cli("sub-track", "analyze", "--tf", tracking, "--stf", blocks(tracking + ".blocks.csv", ("a", 1, 2)),
+                   "-o", tmp_path / f"{name}.json")
+        assert done.returncode == 0, done.stderr
+    words = ["sub-track", "compare", "-m", f"old={tmp_path / 'old.json'}", "-m", f"new={tmp_path / 'new.json'}"]
+    tree = results(cli(*words, "-f", "json"))
+    [row] = [row for row in tree["overall_differences"] if row["measurement"] == "main_ram_private"]
+    assert row["value"] == 2_500_000 and tree["energy_certainty"] == {"old": "measured", "new": "estimated"}
+    for format in ("text", "markdown", "html"):
+        shown = cli(*words, "-f", format).stdout.replace("\\_", "_")
+        assert "main_ram_private (megabytes)" in shown and "2500000" not in shown
+        assert "Energy (joules, estimated)" in shown
+    assert "energy_certainty.new,estimated" in cli(*words, "-f", "csv").stdout
