@@ -65,19 +65,27 @@ static struct timespec moment(int64_t ns)
     return (struct timespec){ns / GT_SECOND, ns % GT_SECOND};
 }
 
-/* With the lock held: until there is something to write and the last writing is long enough ago to make it worth a
- * wake-up. A rare sample is written at once, frequent ones together. */
-static void wait_for_work(struct gt_store *store, int64_t not_before_ns)
+/* With the lock held. */
+static void sleep_until(struct gt_store *store, int64_t when_ns)
 {
+    struct timespec until = moment(when_ns);
+    if (gt_clock_monotonic(&gt_clock_system) >= when_ns)
+        return;
+    while (!store->closing && pthread_cond_timedwait(&store->wake, &store->lock, &until) == 0)
+        ;
+}
+
+/* With the lock held: until there is something to write and the last writing is long enough ago to make it worth a
+ * wake-up. A rare sample is written at once, frequent ones together; those need nobody to wake the writer. */
+static void wait_for_work(struct gt_store *store, int64_t not_before_ns, bool is_frequent)
+{
+    if (is_frequent)
+        sleep_until(store, not_before_ns);
     while (!store->first && !store->closing) {
         store->idle = true;
         pthread_cond_wait(&store->wake, &store->lock);
     }
-    if (gt_clock_monotonic(&gt_clock_system) >= not_before_ns)
-        return;
-    struct timespec until = moment(not_before_ns);
-    while (!store->closing && pthread_cond_timedwait(&store->wake, &store->lock, &until) == 0)
-        ;
+    sleep_until(store, not_before_ns);
 }
 
 static void *writer(void *argument)
@@ -85,10 +93,12 @@ static void *writer(void *argument)
     struct gt_store *store = argument;
     struct gt_error failure = {0};
     int64_t not_before_ns = 0;
+    bool is_frequent = false;
     pthread_mutex_lock(&store->lock);
     while (!store->closing || store->first) {
-        wait_for_work(store, not_before_ns);
+        wait_for_work(store, not_before_ns, is_frequent);
         struct slot *batch = store->first;
+        is_frequent = batch && batch->next;
         store->first = store->last = NULL;
         pthread_mutex_unlock(&store->lock);
         write_batch(store, batch, &failure);
