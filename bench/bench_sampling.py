@@ -51,6 +51,11 @@ def recorded(file, _output):
         return [float(row["timestamp"]) for row in csv.DictReader(lines) if row["timestamp"]]
 
 
+def due(period):
+    """Without a recording nothing tells the moments: those of the schedule, of which a sleeping tree misses none."""
+    return lambda _file, _output: [time.time() - number * period for number in range(round(60 / period))]
+
+
 def printed(_file, output):
     return [float(line) for line in output if re.fullmatch(r"\d+\.\d+\n", line)]
 
@@ -58,6 +63,7 @@ def printed(_file, output):
 def contestants(period):
     ours = [str(GPU_TRACKER), "attach", "--sleep-time", str(period), "--tracking-file"]
     yield Contestant("gpu-tracker", lambda pid, file: [*ours, str(file), str(pid)], recorded)
+    yield Contestant("gpu-tracker, no file", lambda pid, file: [*ours[:-1], str(pid)], due(period))
     yield Contestant("gpu-tracker, --memory rss", lambda pid, file: [*ours, str(file), "--memory", "rss", str(pid)],
                      recorded)
     floor = str(BUILD / "bench/bench_floor")

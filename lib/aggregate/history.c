@@ -39,22 +39,22 @@ static void join(struct gt_history *history, size_t line, size_t to, uint32_t co
 {
     if (!count)
         return;
-    if (!history->of[line][to].count)
-        history->of[line][to].value = value;
+    if (!history->of[to][line].count)
+        history->of[to][line].value = value;
     else if (is_size(line))
-        history->of[line][to].value = fmax(history->of[line][to].value, value);
+        history->of[to][line].value = fmax(history->of[to][line].value, value);
     else
-        history->of[line][to].value += value;
-    history->of[line][to].count += count;
+        history->of[to][line].value += value;
+    history->of[to][line].count += count;
 }
 
 static void halve(struct gt_history *history)
 {
     for (size_t line = 0; line < GT_HISTORY_LINES; line++)
         for (size_t span = 0; span < GT_HISTORY_SPANS; span++) {
-            uint32_t count = history->of[line][span].count;
-            double value = history->of[line][span].value;
-            history->of[line][span].count = 0;
+            uint32_t count = history->of[span][line].count;
+            double value = history->of[span][line].value;
+            history->of[span][line].count = 0;
             join(history, line, span / 2, count, value);
         }
     history->span_ns *= 2;
@@ -96,10 +96,10 @@ void gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 
 double gt_history_value(const struct gt_history *history, size_t line, size_t span)
 {
-    uint32_t count = history->of[line][span].count;
+    uint32_t count = history->of[span][line].count;
     if (!count)
         return NAN;
-    return is_size(line) ? history->of[line][span].value : history->of[line][span].value / count;
+    return is_size(line) ? history->of[span][line].value : history->of[span][line].value / count;
 }
 
 double gt_history_time(const struct gt_history *history, size_t span)

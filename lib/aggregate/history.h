@@ -24,7 +24,7 @@ struct gt_history {
     struct {
         uint32_t count; /* samples that had the metric; 0: nothing known */
         double value;   /* largest value, or sum */
-    } of[GT_HISTORY_LINES][GT_HISTORY_SPANS];
+    } of[GT_HISTORY_SPANS][GT_HISTORY_LINES];
 };
 
 void gt_history_init(struct gt_history *history);

@@ -238,13 +238,14 @@ static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *e
 
 int gt_tracker_sample_locked(struct gt_tracker *tracker, bool record, struct gt_error *error)
 {
-    double began = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+    double began = tracker->is_dedicated ? 0 : cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
     int64_t began_ns = now_of(tracker);
     int status = read_once(tracker, record, error);
     double seconds = (double)(now_of(tracker) - began_ns) / 1e9;
     if (seconds > tracker->slowest_sample)
         tracker->slowest_sample = seconds;
-    tracker->own_cpu_spent += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    if (!tracker->is_dedicated)
+        tracker->own_cpu_spent += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
     return status;
 }
 

@@ -25,6 +25,7 @@ struct gt_datagrams *gt_datagrams_new(int fd, size_t size)
         datagrams->vector[i] = (struct iovec){datagrams->bytes + i * size, size};
         datagrams->header[i].msg_hdr = (struct msghdr){
             .msg_name = &datagrams->sender[i],
+            .msg_namelen = sizeof *datagrams->sender,
             .msg_iov = &datagrams->vector[i],
             .msg_iovlen = 1,
         };
@@ -40,9 +41,9 @@ void gt_datagrams_free(struct gt_datagrams *datagrams)
 int gt_datagrams_receive(struct gt_datagrams *datagrams)
 {
     int count;
-    datagrams->count = datagrams->next = 0;
-    for (size_t i = 0; i < GT_DATAGRAM_BATCH; i++)
+    for (size_t i = 0; i < datagrams->count; i++) /* the others still have it: what lay idle is best not touched */
         datagrams->header[i].msg_hdr.msg_namelen = sizeof *datagrams->sender;
+    datagrams->count = datagrams->next = 0;
     do {
         count = recvmmsg(datagrams->fd, datagrams->header, GT_DATAGRAM_BATCH, MSG_DONTWAIT, NULL);
     } while (count < 0 && errno == EINTR);
