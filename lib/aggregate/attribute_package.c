@@ -66,12 +66,23 @@ static void place_processes(struct gt_attribution *attribution, const struct gt_
 }
 
 /* Ways to divide CPU time that was seen in no living process, the best first. */
-enum way { AS_THOSE_THAT_ENDED, AS_THE_REST_NOW, AS_SO_FAR, AS_THE_MACHINE, WAYS };
+enum way { AS_THOSE_THAT_ENDED, AS_THE_REST_NOW, AS_SO_FAR, AS_WHO_LIVES, AS_THE_MACHINE, WAYS };
 
 struct weights {
     double on[GT_PACKAGES], bound[GT_PACKAGES];
     double sum;
 };
+
+static double split_of_living(const struct gt_tree *tree, size_t package, bool is_bound)
+{
+    double sum = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct gt_placement *placement = tree->process[i]->placement;
+        if (placement && placement->is_known)
+            sum += (is_bound ? placement->bound_split : placement->split)[package];
+    }
+    return sum;
+}
 
 static struct weights weights_of(enum way way, const struct gt_attribution *attribution, const struct gt_frame *frame,
                                  const struct gt_tree *tree)
@@ -80,9 +91,9 @@ static struct weights weights_of(enum way way, const struct gt_attribution *attr
     for (size_t i = 0; i < attribution->package_count; i++) {
         const struct gt_package_share *package = &attribution->package[i];
         const double on[WAYS] = {tree->left_on[i] - attribution->left_on[i], package->recent, package->job,
-                                 frame->package[i].value[GT_CPU_TIME]};
+                                 split_of_living(tree, i, false), frame->package[i].value[GT_CPU_TIME]};
         const double bound[WAYS] = {tree->left_bound[i] - attribution->left_bound[i], package->recent_bound,
-                                    package->bound, 0};
+                                    package->bound, split_of_living(tree, i, true), 0};
         weights.on[i] = on[way];
         weights.bound[i] = bound[way];
         weights.sum += on[way] > 0 ? on[way] : 0;

@@ -115,6 +115,8 @@ static const struct {
     {GT_PACKAGE_OTHER, "Other processes", "joules"},
     {GT_PACKAGE_IDLE, "Idle", "joules"},
     {GT_PACKAGE_UNATTRIBUTED, "Unattributed", "joules"},
+    {GT_PACKAGE_CORE, "Its cores", "joules"},
+    {GT_PACKAGE_UNCORE, "Its graphics unit", "joules"},
     {GT_PACKAGE_DRAM, "DRAM", "joules"},
     {GT_PACKAGE_BUSY_TIME, "Busy", "seconds"},
     {GT_PACKAGE_JOB_TIME, "Busy for this tree", "seconds"},
@@ -133,13 +135,13 @@ static bool has_figure(const struct gt_outcome *outcome, enum gt_package_figure 
 static void add_packages(const struct gt_outcome *outcome, struct gt_node *section)
 {
     struct gt_node *table = gt_report_table(section, "packages", "CPU packages, each on its own");
-    gt_table_column(table, "package", "Package", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "package", "Package", GT_CELL_INTEGER, NULL);
     for (int i = 0; i < PACKAGE_COLUMNS; i++)
         if (has_figure(outcome, package_columns[i].figure))
             gt_table_column(table, gt_package_figure_names[package_columns[i].figure], package_columns[i].title,
                             GT_CELL_NUMBER, package_columns[i].unit);
     for (size_t k = 0; k < outcome->package_count; k++) {
-        gt_table_number(table, outcome->package[k].number);
+        gt_table_integer(table, outcome->package[k].number);
         for (int i = 0; i < PACKAGE_COLUMNS; i++)
             if (has_figure(outcome, package_columns[i].figure))
                 gt_table_number(table, outcome->package[k].value[package_columns[i].figure]);

@@ -28,6 +28,7 @@ class Machine:
         for package in range(2):
             self.write(f"sys/class/powercap/intel-rapl:{package}/name", f"package-{package}\n")
             self.write(f"sys/class/powercap/intel-rapl:{package}/max_energy_range_uj", "262143328850\n")
+            self.write(f"sys/class/powercap/intel-rapl:{package}:0/name", "core\n")
         self.last = time.monotonic()
         self.step()
         self.stopping = threading.Event()
@@ -55,7 +56,9 @@ class Machine:
         self.write("proc/stat", f"cpu  {sum(int(c * TICK) for c in self.cpu)} 0 0 100 0 0 0 0 0 0\n" + "".join(
             f"cpu{i} {int(c * TICK)} 0 0 100 0 0 0 0 0 0\n" for i, c in enumerate(self.cpu)) + "intr 1\n")
         for package in range(2):
-            self.write(f"sys/class/powercap/intel-rapl:{package}/energy_uj", f"{int(self.drawn[package] * 1e6):015d}\n")
+            for zone, part in ((f"{package}", 1), (f"{package}:0", 0.5)):
+                self.write(f"sys/class/powercap/intel-rapl:{zone}/energy_uj",
+                           f"{int(self.drawn[package] * part * 1e6):015d}\n")
 
     def write_process(self, pid, cpu):
         fields = f"S 1 {pid} {pid} 0 -1 0 0 0 0 0 {int(self.used[pid] * TICK)} 0 0 0 20 0 1 0 {1 << 50} 1000 100"
@@ -110,6 +113,7 @@ def test_each_package_is_charged_to_who_runs_on_it(attach, cli, tmp_path):
     assert first["bound_time"] == pytest.approx(first["job_time"]) and second["job_time"] == 0
     assert sum(row[part] for row in (first, second) for part in ("job", "other", "idle", "unattributed")) == \
         pytest.approx(cpu["total"])
+    assert first["core"] == pytest.approx(first["total"] / 2, rel=0.01)
     again = json.loads(cli("report", str(tmp_path / "run.sqlite"), "-f", "json").stdout)
     assert again["energy"] == report["energy"]
     text = cli("report", str(tmp_path / "run.sqlite")).stdout
