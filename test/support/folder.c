@@ -2,10 +2,16 @@
 
 #include <dirent.h>
 #include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include <cmocka.h>
 
 char test_folder[64];
 
@@ -46,4 +52,19 @@ int folder_count(void)
         free(entry[i]);
     free(entry);
     return count - 2; /* without . and .. */
+}
+
+void folder_put(const char *folder, const char *path, const char *text)
+{
+    char name[300];
+    snprintf(name, sizeof name, "%s/%s", folder, path);
+    for (char *slash = strchr(name + strlen(folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(name, 0777);
+        *slash = '/';
+    }
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
 }

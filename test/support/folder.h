@@ -12,5 +12,7 @@ int folder_remove(void **state);
 const char *folder_path(const char *name);
 /* How many files and folders lie in it. */
 int folder_count(void);
+/* Write a file below any folder, with the folders on its way. */
+void folder_put(const char *folder, const char *path, const char *text);
 
 #endif

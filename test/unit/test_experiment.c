@@ -14,33 +14,19 @@
 
 #include "analyse/experiment.h"
 #include "support/fake_proc.h"
+#include "support/folder.h"
 #include "support/valgrind.h"
-
-static void put(const char *folder, const char *path, const char *text)
-{
-    char name[300];
-    snprintf(name, sizeof name, "%s/%s", folder, path);
-    for (char *slash = strchr(name + strlen(folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(name, 0777);
-        *slash = '/';
-    }
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
 
 static void zone(const char *folder, const char *entry, const char *name, long microjoules)
 {
     char path[128], text[32];
     snprintf(path, sizeof path, "sys/class/powercap/%s/name", entry);
-    put(folder, path, name);
+    folder_put(folder, path, name);
     snprintf(path, sizeof path, "sys/class/powercap/%s/max_energy_range_uj", entry);
-    put(folder, path, "262143328850\n");
+    folder_put(folder, path, "262143328850\n");
     snprintf(path, sizeof path, "sys/class/powercap/%s/energy_uj", entry);
     snprintf(text, sizeof text, "%ld\n", microjoules);
-    put(folder, path, text);
+    folder_put(folder, path, text);
 }
 
 static void energy(const char *folder, long package)
@@ -73,8 +59,8 @@ static void joules_are_what_the_counters_say(void **state)
     fake_proc_create(machine, &root);
     struct fake_process job = {.pid = pid, .parent = 1, .start = 5, .cpu_ticks = 100, .resident_pages = 1000};
     fake_proc_write(machine, &job);
-    put(machine, "proc/stat", "cpu  1000 0 0 9000 0 0 0 0 0 0\n");
-    put(machine, "proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nBuffers: 0 kB\nCached: 0 kB\n");
+    folder_put(machine, "proc/stat", "cpu  1000 0 0 9000 0 0 0 0 0 0\n");
+    folder_put(machine, "proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nBuffers: 0 kB\nCached: 0 kB\n");
     energy(machine, 0);
     snprintf(folder, sizeof folder, "%s/out", machine);
     struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);

@@ -15,21 +15,7 @@
 #include "collect/temperature.h"
 #include "gpu_tracker.h"
 #include "support/fake_proc.h"
-
-static void put(const char *folder, const char *path, const char *text)
-{
-    char name[300];
-    snprintf(name, sizeof name, "%s/%s", folder, path);
-    for (char *slash = strchr(name + strlen(folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(name, 0777);
-        *slash = '/';
-    }
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
+#include "support/folder.h"
 
 static void remove_tree(const char *folder)
 {
@@ -127,16 +113,16 @@ static void sensors_are_read_in_order(void **state)
     struct gt_temperature found[4];
     fake_proc_create(machine, &root);
     assert_int_equal(gt_temperatures_read(&root, found, 4), 0);
-    put(machine, "sys/class/hwmon/hwmon10/name", "nvme\n");
-    put(machine, "sys/class/hwmon/hwmon10/temp1_input", "-1500\n");
-    put(machine, "sys/class/hwmon/hwmon2/name", "coretemp\n");
-    put(machine, "sys/class/hwmon/hwmon2/temp10_input", "40000\n");
-    put(machine, "sys/class/hwmon/hwmon2/temp2_input", "45250\n");
-    put(machine, "sys/class/hwmon/hwmon2/temp2_label", "Package id 0\n");
-    put(machine, "sys/class/hwmon/hwmon2/temp2_crit", "100000\n");
-    put(machine, "sys/class/hwmon/hwmon2/temp3_input", "\n");
-    put(machine, "sys/class/hwmon/hwmon2/fan1_input", "900\n");
-    put(machine, "sys/class/hwmon/hwmon3/temp1_input", "1\n"); /* of no name */
+    folder_put(machine, "sys/class/hwmon/hwmon10/name", "nvme\n");
+    folder_put(machine, "sys/class/hwmon/hwmon10/temp1_input", "-1500\n");
+    folder_put(machine, "sys/class/hwmon/hwmon2/name", "coretemp\n");
+    folder_put(machine, "sys/class/hwmon/hwmon2/temp10_input", "40000\n");
+    folder_put(machine, "sys/class/hwmon/hwmon2/temp2_input", "45250\n");
+    folder_put(machine, "sys/class/hwmon/hwmon2/temp2_label", "Package id 0\n");
+    folder_put(machine, "sys/class/hwmon/hwmon2/temp2_crit", "100000\n");
+    folder_put(machine, "sys/class/hwmon/hwmon2/temp3_input", "\n");
+    folder_put(machine, "sys/class/hwmon/hwmon2/fan1_input", "900\n");
+    folder_put(machine, "sys/class/hwmon/hwmon3/temp1_input", "1\n"); /* of no name */
     assert_int_equal(gt_temperatures_read(&root, found, 4), 3);
     assert_string_equal(found[0].chip, "coretemp");
     assert_string_equal(found[0].label, "Package id 0");
@@ -156,7 +142,7 @@ static void zone(const char *machine, const char *entry, const char *name, const
     char path[128];
     for (int i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "sys/class/powercap/%s/%s", entry, files[i]);
-        put(machine, path, texts[i]);
+        folder_put(machine, path, texts[i]);
     }
 }
 

@@ -192,6 +192,15 @@ static void read_all(size_t known)
     gt_account_settle(&account, &tree);
 }
 
+/* 100 with 5 ticks and its child 101 with 40, read once. */
+static void follow_two(void)
+{
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
+    follow(0);
+    read_all(0);
+}
+
 static double total(enum gt_metric_id id)
 {
     double values[GT_METRIC_COUNT];
@@ -241,10 +250,7 @@ static void a_child_never_seen_counts(void **state)
 static void a_child_nobody_waited_for_keeps_its_time(void **state)
 {
     (void)state;
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
-    follow(0);
-    read_all(0);
+    follow_two();
     fake_proc_remove(folder, 101);
     read_all(2);
     assert_near(total(GT_CPU_TIME), ticks(45));
@@ -256,10 +262,7 @@ static void a_child_nobody_waited_for_keeps_its_time(void **state)
 static void an_orphan_keeps_its_time(void **state)
 {
     (void)state;
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
-    follow(0);
-    read_all(0);
+    follow_two();
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 1, .start = 11, .cpu_ticks = 50});
     fake_proc_remove(folder, 100);
     read_all(2);
@@ -311,10 +314,7 @@ static void many_vanish_at_once(void **state)
 static void wait4_takes_the_place_of_what_was_read(void **state)
 {
     (void)state;
-    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
-    follow(0);
-    read_all(0);
+    follow_two();
     fake_proc_remove(folder, 101);
     fake_proc_remove(folder, 100);
     struct rusage usage = {.ru_utime = {0, 600000}, .ru_stime = {0, 12345}, .ru_minflt = 77};
