@@ -56,10 +56,37 @@ static int read_row(const struct table *table, const char *region, char **fields
     return 1;
 }
 
+/* Regions that may have been meant: whose code begins alike, or whose name contains what was given, or begins like it. */
+struct near {
+    char text[160];
+    int count;
+};
+
+static bool is_near(const char *wanted, const char *region, const char *name)
+{
+    size_t length = strlen(wanted);
+    bool is_code = length <= 3 || wanted[2] == '-';
+    return (is_code && !strncasecmp(wanted, region, 2)) || (length >= 3 && strcasestr(name, wanted)) ||
+           (length >= 3 && !strncasecmp(name, wanted, 3));
+}
+
+static void note_near(struct near *near, const struct table *table, const char *wanted, char **fields)
+{
+    enum { MOST = 5 };
+    const char *region = fields[table->place[REGION]], *name = fields[table->place[NAME]];
+    if (near->count == MOST || !is_near(wanted, region, name))
+        return;
+    size_t length = strlen(near->text);
+    if (length + strlen(region) + strlen(name) + sizeof " (), " > sizeof near->text)
+        return;
+    snprintf(near->text + length, sizeof near->text - length, "%s%s (%s)", near->count++ ? ", " : "", region, name);
+}
+
 static int look_up(struct table *table, const char *region, struct gt_machine *machine, struct gt_error *error)
 {
     char **fields;
     size_t count;
+    struct near near = {.count = 0};
     int status = read_header(table, error), next;
     if (status < 0)
         return status;
@@ -69,10 +96,12 @@ static int look_up(struct table *table, const char *region, struct gt_machine *m
         status = read_row(table, region, fields, count, machine, error);
         if (status)
             return status < 0 ? status : 0;
+        note_near(&near, table, region, fields);
     }
-    return next < 0 ? next
-                    : gt_error_set(error, EINVAL, "the carbon intensity \"%s\" is neither a number nor a region of %s",
-                                   region, table->path);
+    return next < 0
+               ? next
+               : gt_error_set(error, EINVAL, "the carbon intensity \"%s\" is neither a number nor a region of %s%s%s",
+                              region, table->path, near.count ? "; near are " : "", near.text);
 }
 
 static int read_region(const char *region, const char *file, struct gt_machine *machine, struct gt_error *error)
