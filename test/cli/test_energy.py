@@ -232,7 +232,7 @@ def test_every_region_that_is_installed_has_a_year_and_a_source(cli, recording):
 @pytest.mark.parametrize("words, naming", [
     (["--carbon-intensity=Atlantis"], "\"Atlantis\" is neither a number nor a region of"),
     (["--carbon-intensity=Swe"], "; near are SE (Sweden)"),
-    (["--carbon-intensity=United"], "; near are AE (United Arab Emirates), GB (United Kingdom), US (United States)"),
+    (["--carbon-intensity=United"], "; near are AE (United Arab Emirates), GB (United Kingdom), UK (United Kingdom), US (United States)"),
     (["--carbon-intensity=FRA"], "; near are FR (France)"),
     (["--carbon-intensity=-5"], "from 0"),
     (["--carbon-intensity=nan"], "nan"),
