@@ -3,8 +3,10 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
+from power_machine import Machine
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +51,20 @@ def one_gpu(tmp_path, monkeypatch):
         monkeypatch.setenv("GT_FAKE_NVML", str(file))
 
     return describe
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A `power_machine.Machine`: the real processes, and energy counters of known power that stand still until they are set."""
+    return Machine(tmp_path / "machine")
+
+
+@pytest.fixture
+def running(machine):
+    """Path of the same with counters that advance."""
+    stopped = threading.Event()
+    thread = threading.Thread(target=machine.run, args=[stopped])
+    thread.start()
+    yield str(machine.root)
+    stopped.set()
+    thread.join()
