@@ -14,8 +14,8 @@ MAIN, STRANGER = 4000, 4001
 class Machine:
     """A stored machine that lives: two packages with two CPUs each, a job and a stranger.
 
-    `job` and `stranger` tell on which package they run, None: now here, now there; each uses one CPU all the time. The packages draw 20 and 60 W while idle and
-    10 W more for each busy CPU."""
+    `job` and `stranger` tell on which package they run, None: now here, now there; each uses one CPU all the time.
+    The packages draw 20 and 60 W while idle and 10 W more for each busy CPU."""
 
     IDLE, ACTIVE = (20, 60), 10
 

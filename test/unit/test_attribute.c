@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "aggregate/attribute.h"
+#include "collect/placement.h"
 #include "support/gpu_machine.h"
 
 static struct gt_attribution attribution;
@@ -145,6 +146,89 @@ static void figures_keep_to_the_truth_at_any_period(void **state)
         assert_float_equal(sum_of_parts(energy), joules, 1e-6 * joules);
         assert_float_equal(energy->job, truth, 0.005 * truth);
     }
+}
+
+/* ---- Packages ---- */
+
+struct sockets {
+    struct gt_package package[2];
+    struct gt_placement placement;
+    struct gt_process process;
+    struct gt_process *list[1];
+    struct gt_frame frame;
+    struct gt_tree tree;
+};
+
+/* Two packages of 4 CPUs, each of which drew 10 J and was busy for so long; the job's only process, where it seems to have been. */
+static struct sockets *sockets(double first_busy, double second_busy, double on_first, double on_second)
+{
+    static struct sockets all;
+    const double busy[2] = {first_busy, second_busy}, on[2] = {on_first, on_second};
+    all = (struct sockets){.placement.is_known = true, .process.placement = &all.placement, .list = {&all.process}};
+    all.frame = (struct gt_frame){.package = all.package, .package_count = 2, .monotonic_ns = START + GT_SECOND};
+    all.tree = (struct gt_tree){.process = all.list, .count = 1};
+    all.frame.system[GT_CPU_ENERGY] = 20;
+    for (int i = 0; i < 2; i++) {
+        all.package[i] = (struct gt_package){.number = i, .cpus = 4};
+        all.package[i].value[GT_CPU_ENERGY] = 10;
+        all.package[i].value[GT_CPU_TIME] = busy[i];
+        all.placement.recent[i] = on[i];
+    }
+    return &all;
+}
+
+static void charge(const struct sockets *both, double job, double first, double second)
+{
+    assert_int_equal(gt_attribute_packages(&attribution, &both->frame, &both->tree, job), 0);
+    assert_float_equal(attribution.package[0].cpu.energy.job, first, 1e-9);
+    assert_float_equal(attribution.package[1].cpu.energy.job, second, 1e-9);
+    assert_float_equal(sum_of_parts(&attribution.energy[GT_ENERGY_CPU]), 20, 1e-9);
+}
+
+static void each_package_is_divided_by_its_own_busy_time(void **state)
+{
+    (void)state;
+    charge(sockets(2, 1, 1, 1), 2, 5, 10);
+    assert_float_equal(attribution.placement_error, 0, 1e-9);
+}
+
+static void nobody_was_where_nothing_was_busy(void **state)
+{
+    (void)state;
+    charge(sockets(0, 2, 1, 0), 1, 0, 5);
+}
+
+static void bound_time_that_is_known_late_stays_where_it_is(void **state)
+{
+    (void)state;
+    struct sockets *both = sockets(0.5, 2, 1, 0);
+    both->placement.recent_bound[0] = 1;
+    charge(both, 1, 10, 0);
+    assert_float_equal(attribution.package[0].job, 1, 1e-9);
+}
+
+static void time_that_nobody_showed_is_as_that_of_who_ended(void **state)
+{
+    (void)state;
+    struct sockets *both = sockets(2, 2, 1, 0);
+    both->tree.left_on[1] = 1;
+    charge(both, 2, 5, 5);
+}
+
+static void what_moved_may_have_been_where_it_costs_most_or_least(void **state)
+{
+    (void)state;
+    struct sockets *both = sockets(1, 2, 0.5, 0.5);
+    both->placement.recent_moved[0] = both->placement.recent_moved[1] = 0.5;
+    charge(both, 1, 5, 2.5);
+    assert_float_equal(attribution.placement_error, 2.5, 1e-9); /* 10 J or 5 J instead of 7.5 J */
+}
+
+static void without_cpu_times_packages_are_unattributed(void **state)
+{
+    (void)state;
+    charge(sockets(1, 1, 0, 0), NAN, 0, 0);
+    assert_float_equal(attribution.energy[GT_ENERGY_CPU].unattributed, 20, 1e-9);
 }
 
 /* ---- Memory ---- */
@@ -368,6 +452,12 @@ int main(void)
         TEST(without_busy_time_nothing_is_attributed),
         TEST(a_gap_is_covered_by_the_next_reading),
         TEST(nobody_has_more_than_all),
+        TEST(each_package_is_divided_by_its_own_busy_time),
+        TEST(nobody_was_where_nothing_was_busy),
+        TEST(bound_time_that_is_known_late_stays_where_it_is),
+        TEST(time_that_nobody_showed_is_as_that_of_who_ended),
+        TEST(what_moved_may_have_been_where_it_costs_most_or_least),
+        TEST(without_cpu_times_packages_are_unattributed),
         TEST(figures_keep_to_the_truth_at_any_period),
         TEST(memory_follows_what_is_in_use),
         TEST(memory_without_figures_is_not_attributed),
