@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("install")  # one installation for all
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PROGRAM = """

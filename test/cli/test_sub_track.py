@@ -187,7 +187,7 @@ def test_run_collects_the_blocks_of_its_processes(cli, gpu_tracker, tmp_path, su
     assert [block["name"] for block in results["code_block_results"]] == ["it's", "nap"]
     nap = results["code_block_results"][1]
     assert 0.2 <= nap["compute_time"]["total"] < 2
-    assert nap["num_timepoints"] >= 2
+    assert nap["num_timepoints"] >= 1
     assert 0 < nap["cpu_time"]["total"] < 0.2
     assert {call["name"] for call in results["calls"]} == {"it's", "nap"}
 

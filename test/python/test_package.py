@@ -10,7 +10,6 @@ import zipfile
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("package")  # built once for all
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -61,7 +61,7 @@ def test_a_driver_of_ones_own(capsys):
     queue.put(experiment.STOP_MESSAGE)
     assert queue.get(block=True) == (None, None) and not process.is_alive()
     assert len(driver.records) >= 3 and driver.ends == 1
-    assert set(driver.records[0][1]["cpu"]["per_process_cpu_uses"]) == {os.getpid()}
+    assert os.getpid() in driver.records[0][1]["cpu"]["per_process_cpu_uses"]
     recorded = experiment.ExpResults(driver)
     assert 0.5 < recorded.total_("absolute_cpu_time_per_pid") < 1.2
     assert recorded.cpu_metrics["total_mem_use"]["dates"][0] == driver.records[0][0]
