@@ -53,6 +53,8 @@ struct visitor {
     int64_t due_ns;
 };
 
+enum { PLAIN, GZIP, PACKINGS };
+
 struct http {
     struct gt_library library;
     struct functions mhd;
@@ -63,7 +65,7 @@ struct http {
     bool has_token;
     char *certificate, *key;
     char address[300];
-    struct MHD_Response *text[GT_EXPOSITION_COUNT]; /* of the latest sample */
+    struct MHD_Response *text[GT_EXPOSITION_COUNT][PACKINGS]; /* of the latest sample */
     struct visitor visitor[HTTP_CONNECTIONS];
 };
 
@@ -103,6 +105,33 @@ static const char *header_of(const struct http *http, struct MHD_Connection *con
     return http->mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+static void drop(const struct http *http, struct MHD_Response *response[PACKINGS])
+{
+    for (int packing = 0; packing < PACKINGS; packing++) {
+        if (response[packing])
+            http->mhd.destroy_response(response[packing]);
+        response[packing] = NULL;
+    }
+}
+
+static struct MHD_Response *make_metrics(const struct http *http, const char *type, int packing, const char *text,
+                                         size_t length)
+{
+    size_t packed_length = 0;
+    char *packed = packing == GZIP ? http_gzip(text, length, &packed_length) : NULL;
+    if (packing == GZIP && !packed)
+        return NULL;
+    struct MHD_Response *response = make_response(http, packed ? packed : text, packed ? packed_length : length);
+    free(packed);
+    if (!response)
+        return NULL;
+    http->mhd.add_response_header(response, "Content-Type", type);
+    http->mhd.add_response_header(response, "Vary", "Accept, Accept-Encoding");
+    if (packing == GZIP)
+        http->mhd.add_response_header(response, "Content-Encoding", "gzip");
+    return response;
+}
+
 /* One response for all connections until there is another text, so that slow readers share one copy. */
 static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *connection)
 {
@@ -113,17 +142,13 @@ static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *
     int status = http->source.text(http->source.context, form.form, &text, &length, complaint, sizeof complaint);
     if (status < 0)
         return answer(http, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, complaint, NULL, NULL);
-    struct MHD_Response **response = &http->text[form.form];
-    if (status > 0 || !*response) {
-        if (*response)
-            http->mhd.destroy_response(*response);
-        *response = make_response(http, text, length);
-        if (!*response)
-            return MHD_NO;
-        http->mhd.add_response_header(*response, "Content-Type", form.type);
-        http->mhd.add_response_header(*response, "Vary", "Accept");
-    }
-    return http->mhd.queue_response(connection, MHD_HTTP_OK, *response);
+    int packing = http_wants_gzip(header_of(http, connection, "Accept-Encoding")) ? GZIP : PLAIN;
+    struct MHD_Response **response = http->text[form.form];
+    if (status > 0)
+        drop(http, response);
+    if (!response[packing])
+        response[packing] = make_metrics(http, form.type, packing, text, length);
+    return response[packing] ? http->mhd.queue_response(connection, MHD_HTTP_OK, response[packing]) : MHD_NO;
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path, const char *method,
@@ -314,8 +339,7 @@ void http_close(struct http *http)
     if (!http)
         return;
     for (int i = 0; i < GT_EXPOSITION_COUNT; i++)
-        if (http->text[i])
-            http->mhd.destroy_response(http->text[i]);
+        drop(http, http->text[i]);
     if (http->daemon)
         http->mhd.stop_daemon(http->daemon);
     if (http->listening >= 0)

@@ -44,6 +44,10 @@ void http_close(struct http *http);
 /* http_accept.c: of an Accept header (NULL: none) the form that is wanted most. */
 struct http_form http_accept(const char *header);
 
+/* http_gzip.c: whether an Accept-Encoding header (NULL: none) asks for gzip; the text in that form, or NULL without memory. */
+bool http_wants_gzip(const char *header);
+char *http_gzip(const char *text, size_t length, size_t *ret_length);
+
 /* http_listen.c: a listening socket, or a negative exit status after saying what is wrong: without a token only the machine
  * itself may reach it. `shown` gets the address with the port in use. */
 int http_listen(const char *text, bool has_token, bool has_tls, char *shown, size_t size);

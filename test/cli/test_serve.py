@@ -1,5 +1,6 @@
 """gpu-tracker serve: what a scrape says, who may ask, and what slow, many and rude clients do to it."""
 import contextlib
+import gzip
 import http.client
 import json
 import os
@@ -122,6 +123,28 @@ def test_units_types_and_names_follow_from_the_table(serve, cli):
 def cpu_seconds(pid):
     times = psutil.Process(pid).cpu_times()
     return times.user + times.system
+
+
+def ask_raw(server, encoding):
+    """(headers, bytes) of a scrape."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    with contextlib.closing(connection):
+        connection.request("GET", "/metrics", None, {"Accept": OPENMETRICS, **({"Accept-Encoding": encoding} if encoding else {})})
+        answer = connection.getresponse()
+        return dict(answer.getheaders()), answer.read()
+
+
+def test_gzip_where_it_is_asked_for(serve):
+    server = serve("--sleep-time", "60")
+    headers, plain = ask_raw(server, None)
+    assert "Content-Encoding" not in headers and headers["Vary"] == "Accept, Accept-Encoding"
+    for encoding in ("gzip", "deflate, gzip;q=0.5", "GZIP"):
+        headers, packed = ask_raw(server, encoding)
+        assert headers["Content-Encoding"] == "gzip" and headers["Content-Type"].startswith(OPENMETRICS)
+        assert gzip.decompress(packed) == plain and len(packed) < len(plain) / 2
+    for encoding in ("identity", "gzip;q=0", "deflate, br", "notgzip"):
+        headers, again = ask_raw(server, encoding)
+        assert "Content-Encoding" not in headers and again == plain
 
 
 def test_a_followed_process_has_its_figures_and_labels(serve):
