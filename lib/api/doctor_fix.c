@@ -92,6 +92,46 @@ static void name_group(const struct gt_root *root, gid_t gid, char *ret, size_t 
     }
 }
 
+static bool is_member(gid_t gid)
+{
+    gid_t groups[256];
+    int count = getgroups(sizeof groups / sizeof *groups, groups);
+    bool is = getegid() == gid;
+    for (int i = 0; i < count; i++)
+        is |= groups[i] == gid;
+    return is;
+}
+
+/* proc(5): who is in the group of the mount sees all processes, but with hidepid=ptraceable. */
+static bool is_proc_hidden(const struct machine *machine, bool *has_group)
+{
+    char text[65536];
+    *has_group = false;
+    if (has(machine, SYS_PTRACE) || gt_root_read(machine->root, "proc/mounts", text, sizeof text) <= 0)
+        return false;
+    const char *line = !strncmp(text, "proc /proc proc ", 16) ? text : strstr(text, "\nproc /proc proc ");
+    size_t length = line ? strcspn(line + 1, "\n") + 1 : 0;
+    const char *hidden = line ? memmem(line, length, "hidepid=", 8) : NULL;
+    const char *group = line ? memmem(line, length, ",gid=", 5) : NULL;
+    if (!hidden || hidden[8] == '0' || !strncmp(hidden + 8, "off", 3))
+        return false;
+    bool by_ptrace = hidden[8] == '4' || !strncmp(hidden + 8, "ptraceable", 10);
+    *has_group = group && !by_ptrace;
+    return !*has_group || !is_member((gid_t)strtoul(group + 5, NULL, 10));
+}
+
+static bool is_proc_hidden_from_all(struct machine *machine)
+{
+    bool has_group;
+    return is_proc_hidden(machine, &has_group) && !has_group;
+}
+
+static bool is_proc_hidden_but_for_a_group(struct machine *machine)
+{
+    bool has_group;
+    return is_proc_hidden(machine, &has_group) && has_group;
+}
+
 static bool are_devices_denied(struct machine *machine)
 {
     static const char *const devices[] = {"dev/nvidiactl", "dev/nvidia0", "dev/kfd", "dev/dri/renderD128",
@@ -143,6 +183,18 @@ static const struct fix {
     {are_others_denied, "memory and bytes of other users' processes (for attach and serve --all)", NULL,
      "every other process, its memory included, to gpu-tracker, whoever executes it",
      "a fault in gpu-tracker could read other users' data: let only a group execute such a copy of it", SYS_PTRACE},
+    {is_proc_hidden_from_all, "other users' processes, which /proc hides (hidepid; for serve --all)",
+     "sudo groupadd --system --force proc\n"
+     "sudo usermod -aG proc \"$USER\"\n"
+     "sudo mount -o remount,hidepid=invisible,gid=\"$(getent group proc | cut -d: -f3)\" /proc",
+     "names, command lines and use of all processes, to every program of the members of the group proc, until the next start "
+     "(in /etc/fstab for good)",
+     "command lines may hold passwords; without it other users and their GPU shares are missing", NO_CAPABILITY},
+    {is_proc_hidden_but_for_a_group,
+     "other users' processes, which /proc shows to one group (hidepid; for serve --all)",
+     "sudo usermod -aG \"$(grep -m1 ' /proc proc ' /proc/mounts | grep -o 'gid=[0-9]*' | cut -d= -f2)\" \"$USER\"",
+     "names, command lines and use of all processes, to every program of this user",
+     "command lines may hold passwords; without it other users and their GPU shares are missing", NO_CAPABILITY},
     {are_devices_denied, "GPUs whose device files this user may not open", "sudo usermod -aG %s \"$USER\"",
      "the GPUs, to every program of this user, for computing as well as for reading",
      "the user can take GPU time and memory from others", NO_CAPABILITY},

@@ -87,6 +87,29 @@ def test_energy_files(machine):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the files would be this user's own")
+@pytest.mark.parametrize("options, group, hidden", [
+    ("rw,nosuid", None, False), ("rw,hidepid=0", None, False), ("rw,hidepid=off", None, False),
+    ("rw,hidepid=2", "proc", True), ("rw,hidepid=invisible", "proc", True), ("rw,hidepid=noaccess", "proc", True),
+    ("rw,gid=4711,hidepid=invisible", "4711", True), ("rw,gid=4711,hidepid=ptraceable", "proc", True)])
+def test_processes_that_proc_hides(machine, options, group, hidden):
+    machine.put("proc/mounts", f"sysfs /sys sysfs rw 0 0\nproc /proc proc {options} 0 0\ntmpfs /tmp tmpfs rw,hidepid=2 0 0\n")
+    machine.capabilities(NET_ADMIN)
+    text = machine.fix()
+    assert ("hidepid; for serve --all" in text) == hidden
+    if group == "proc":
+        assert "sudo usermod -aG proc" in text and "mount -o remount,hidepid=invisible,gid=" in text
+    if group == "4711":
+        assert "groupadd" not in text and "grep -o 'gid=[0-9]*'" in text
+    machine.capabilities(EVERYTHING)
+    assert commands(machine.fix()) == []
+
+
+def test_the_group_that_sees_processes_needs_nothing(machine):
+    machine.put("proc/mounts", "proc /proc proc rw,gid=65534,hidepid=2 0 0\n")
+    if os.geteuid() == 0:  # else fix() does not become a member of the group
+        assert "hidepid" not in machine.fix()
+
+
 def test_devices_and_a_relay_that_runs(machine):
     machine.capabilities(NET_ADMIN | SYS_PTRACE)
     machine.put("etc/group", "root:x:0:\nrender:x:105:a,b\nvideo:x:44:\n")
