@@ -1,5 +1,8 @@
 #include "analyse/course.h"
 
+#include <stdio.h>
+
+#include "analyse/shown.h"
 #include "schema/unit.h"
 
 enum { LINES = 4 };
@@ -94,7 +97,10 @@ static void add_picture(const struct gt_course *course, struct gt_node *root, co
             for (size_t k = 0; k < course->bands; k++)
                 gt_series_band(series, course->band[k].title, course->band[k].from, course->band[k].to);
         }
-        int index = gt_series_line(series, picture->of[i].key, picture->of[i].title);
+        bool is_estimated = gt_shown_is_estimated(picture->of[i].line.metric, course->machine);
+        char title[80];
+        snprintf(title, sizeof title, "%s%s", picture->of[i].title, is_estimated ? " (estimated)" : "");
+        int index = gt_series_line(series, picture->of[i].key, title);
         add_line(history, series, line, index, unit);
     }
 }

@@ -6,8 +6,7 @@
 #include "aggregate/energy_course.h"
 #include "schema/unit.h"
 
-/* Does what this metric has, joules or watts, rest on a model of the user's? */
-static bool is_estimated(enum gt_metric_id metric, const struct gt_machine *machine)
+bool gt_shown_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine)
 {
     static const char *const of[GT_ENERGY_DEVICES] = {
         [GT_ENERGY_CPU] = "cpu_", [GT_ENERGY_DRAM] = "dram_", [GT_ENERGY_GPU] = "gpu_"};
@@ -43,6 +42,6 @@ struct gt_shown gt_shown_as(const struct gt_columns *columns, const char *name, 
     }
     if (unit != GT_COUNT)
         snprintf(shown.label, sizeof shown.label, "%s (%s%s)", name, unit_name,
-                 is_estimated(column->metric, machine) ? ", estimated" : "");
+                 gt_shown_is_estimated(column->metric, machine) ? ", estimated" : "");
     return shown;
 }

@@ -12,5 +12,7 @@ struct gt_shown {
 
 /* The original's columns, and names that are no columns, stay as they are. The machine tells units and what counts energy. */
 struct gt_shown gt_shown_as(const struct gt_columns *columns, const char *name, const struct gt_machine *machine);
+/* Does what this metric has, joules or watts, rest on a model of the user's? */
+bool gt_shown_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine);
 
 #endif

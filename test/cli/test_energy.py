@@ -402,6 +402,13 @@ def test_rows_of_ours_have_the_units_of_their_neighbours_for_people(cli, recordi
         assert "main_ram (" not in shown
 
 
+def test_pictures_of_estimates_are_marked(cli, recording):
+    tracking = recording(4, cpu_energy_source="estimated by CPU use: 65 W with all cores busy")
+    page = cli("report", tracking, "-f", "html").stdout
+    assert "CPU, this tree (estimated)" in page and "GPU, this tree (estimated)" not in page
+    assert "(estimated)" not in cli("report", recording(4, name="counted.csv"), "-f", "html").stdout
+
+
 def test_compare_shows_units_and_estimates(cli, recording, tmp_path):
     for name, private in (("old", 1_500_000), ("new", 2_500_000)):
         rows = [{**sample(second), "main_ram_private": private} for second in range(4)]
