@@ -124,7 +124,7 @@ def test_threads_that_may_run_anywhere_count_where_they_are(attach, cli, tmp_pat
     report = attach("run.csv", job=1, stranger=0)
     cpu = report["energy"]["cpu"]
     assert watts(report, "job") == pytest.approx(70, abs=10)
-    assert cpu["placement_error"] == 0  # nobody was seen to move
+    assert cpu["placement_error"] < 0.05 * cpu["job"]  # nobody was seen to move; readings of a busy machine are apart
     assert "where they last ran" in cpu["method"]
     assert "where they last ran" in report["provenance"]["energy.cpu.job"]["note"]
     again = json.loads(cli("report", str(tmp_path / "run.csv"), "-f", "json").stdout)["energy"]
@@ -134,7 +134,7 @@ def test_threads_that_may_run_anywhere_count_where_they_are(attach, cli, tmp_pat
 
 def test_moving_makes_a_share_less_sure(attach):
     cpu = attach("run.sqlite", job=None, stranger=0)["energy"]["cpu"]
-    assert cpu["job_error"] > cpu["placement_error"] > 0.01 * cpu["job"]
+    assert cpu["job_error"] > cpu["placement_error"] > 0.1 * cpu["job"]
 
 
 def test_without_a_topology_the_machine_counts_as_one_and_says_so(attach):
