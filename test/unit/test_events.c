@@ -311,7 +311,7 @@ static void a_record_tells_faults_switches_and_bytes(void **state)
         madvise(memory, size, MADV_NOHUGEPAGE);
         memset(memory, 1, size);
         for (int i = 0; i < SLEEPS; i++)
-            usleep(100);
+            usleep(2000);
         FILE *sink = fopen("/dev/null", "w");
         _exit(sink && write(fileno(sink), memory, BYTES) == BYTES ? 0 : 1);
     }
