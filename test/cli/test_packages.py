@@ -106,7 +106,7 @@ def test_each_package_is_charged_to_who_runs_on_it(attach, cli, tmp_path):
     report = attach("run.sqlite", job=0, stranger=1, allowed="0-1")
     cpu, (first, second) = report["energy"]["cpu"], report["energy"]["packages"]
     assert watts(report, "job") == pytest.approx(30, abs=10) and watts(report, "other") == pytest.approx(70, abs=10)
-    assert "each package" in cpu["method"] and cpu["placement_error"] == pytest.approx(0, abs=1e-6)
+    assert "each package" in cpu["method"] and cpu["placement_error"] < 0.05 * cpu["job"]
     assert (first["package"], second["package"]) == (0, 1)
     assert first["job"] == pytest.approx(first["total"], rel=0.1)  # the job has ended before the last reading
     assert second["job"] == 0 and second["other"] == pytest.approx(second["total"])
