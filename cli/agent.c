@@ -25,7 +25,7 @@
 extern const struct command command_attach;
 
 enum { CONTROL, CALLER, SIGNALS, TIMER, EVENTS, SOURCE_COUNT };
-enum { EVENTS_PAUSE_MS = 5, SETTLE_US = 200 };
+enum { EVENTS_PAUSE_MS = 5, SETTLE_US = 200, PARENT_MS = 2000 };
 #define BACKUP_PERIOD INT64_C(1000000000) /* ns */
 
 struct agent {
@@ -269,6 +269,15 @@ static int read_pids(char *const *words, int count, pid_t **ret)
     return *ret ? count : -EINVAL;
 }
 
+/* Until our parent is no child of the caller any more: a look at the caller's processes would find it. */
+static void outlive(int parent)
+{
+    if (parent < 0)
+        return;
+    poll(&(struct pollfd){.fd = parent, .events = POLLIN}, 1, PARENT_MS);
+    close(parent);
+}
+
 int agent_main(int count, char **words)
 {
     struct agent agent = {.control = STDIN_FILENO, .timer = -1, .gpu_ram_peak = NAN};
@@ -279,9 +288,11 @@ int agent_main(int count, char **words)
     agent.caller = (int)syscall(SYS_pidfd_open, getppid(), 0);
     /* Processes forked by a caller that is gone may keep the socket open and never read it. */
     setsockopt(agent.control, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = 2}, sizeof(struct timeval));
+    int parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
     pid_t child = fork();
     if (child)
         return child < 0 ? tell_error(&agent, -errno, "the sampler cannot be forked") : 0;
+    outlive(parent);
     prctl(PR_SET_NAME, "gpu-tracker");
     prctl(PR_SET_TIMERSLACK, 1ul);
     if (count && strcmp(words[0], "experiment") == 0)
