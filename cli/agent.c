@@ -212,11 +212,10 @@ static int step(struct agent *agent)
         return listen_to_caller(agent);
     if (source[CALLER].revents || source[SIGNALS].revents)
         return 0;
-    if (source[TIMER].revents) {
+    if (source[TIMER].revents)
         tick(agent);
-        return set_timer(agent) < 0 ? 0 : GOES_ON;
-    }
-    return GOES_ON;
+    bool has_changed = source[TIMER].revents || source[EVENTS].revents; /* births bring looks */
+    return has_changed && set_timer(agent) < 0 ? 0 : GOES_ON;
 }
 
 /* The first of the processes is the tracker's main one. */

@@ -72,10 +72,9 @@ static int step(struct watch *watch)
         return 0;
     if (source[PROGRESS].revents)
         progress_draw(&watch->progress, watch->tracker);
-    if (!source[TIMER].revents)
-        return 0;
-    watch_tick(watch);
-    return set_timer(watch);
+    if (source[TIMER].revents)
+        watch_tick(watch);
+    return source[TIMER].revents || source[EVENTS].revents ? set_timer(watch) : 0; /* births bring looks */
 }
 
 int watch_run(struct watch *watch)

@@ -145,8 +145,8 @@ int64_t gt_tracker_due(const struct gt_tracker *tracker);
 /* Do what is due. Also to be called when the main process has ended and was not yet waited for (waitid with WNOWAIT).
  * Results as gt_tracker_sample. Ticks that were missed are counted, not made up for. */
 int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error);
-/* Readable when the kernel's short queue of process events should be emptied by gt_tracker_drain before the next tick
- * (leave it out of the poll for 5 ms after that); negative when there is no need. */
+/* Readable when the kernel has told of processes that began or ended: call gt_tracker_drain, after which the next tick may be due
+ * sooner (and leave the descriptor out of the poll for 5 ms). Negative where the kernel tells none. */
 int gt_tracker_events_fd(const struct gt_tracker *tracker);
 int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error);
 /* A descriptor that becomes readable when the main process ends (a pidfd; the tracker's own), or negative. */

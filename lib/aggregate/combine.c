@@ -80,29 +80,48 @@ static size_t living(const struct gt_sampler *sampler)
     return count;
 }
 
+/* The main process's own. While its mark is from before tracking began, the peak lies between the largest look and the mark. */
+static void keep_main_peak(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    double *peak = combine->peak[GT_SCOPE_MAIN];
+    const struct gt_process *main = main_process(sampler);
+    if (main) {
+        raise_to(&peak[GT_RAM_PEAK], main->value[GT_RAM_PEAK]);
+        raise_to(&peak[GT_RAM_PEAK_BOUND], main->mark);
+    }
+    raise_above_zero(&peak[GT_RAM_PEAK], sampler->account.main_peak);
+    raise_to(&peak[GT_RAM_PEAK_BOUND], peak[GT_RAM_PEAK]);
+}
+
+static void keep_tree_peak(struct gt_combiner *combine, const struct gt_sampler *sampler, enum gt_scope scope)
+{
+    const struct gt_job_peak *job = &sampler->follow.peak;
+    int which = scope == GT_SCOPE_COMBINED ? GT_PEAK_COMBINED : GT_PEAK_DESCENDANTS;
+    raise_to(&combine->peak[scope][GT_RAM_PEAK], job->scope[which].best);
+    raise_to(&combine->peak[scope][GT_RAM_PEAK_BOUND], gt_job_peak_most(job, which));
+}
+
 static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_process *process = sampler->tree.process[i];
-        enum gt_scope scope = process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS;
-        raise_to(&peak[scope][GT_RAM_PEAK], process->value[GT_RAM_PEAK]);
-        raise_to(&peak[scope][GT_RAM_PEAK], process->value[GT_RSS]);
-        raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], process->value[GT_RAM_PEAK]);
-    }
-    raise_above_zero(&peak[GT_SCOPE_MAIN][GT_RAM_PEAK], sampler->account.main_peak);
-    raise_above_zero(&peak[GT_SCOPE_DESCENDANTS][GT_RAM_PEAK], sampler->account.descendant_peak);
-    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], sampler->account.single_peak);
-    for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
-        if (sampler->memory.is_settled) /* what a process shares that was just born is not known yet */
-            raise_to(&peak[scope][GT_RAM_PEAK], sampler->memory.scope[scope].certain);
-        raise_to(&peak[scope][GT_RAM_PEAK_BOUND], sum_of_scope(sampler, GT_RAM_PEAK, scope));
-        raise_to(&peak[scope][GT_RAM_PEAK_BOUND], peak[scope][GT_RAM_PEAK]);
-    }
-    raise_to(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], sum_of_scope(sampler, GT_THREADS, GT_SCOPE_COMBINED));
+    const struct gt_membership_counts *counts = &sampler->follow.counts;
+    keep_main_peak(combine, sampler);
+    keep_tree_peak(combine, sampler, GT_SCOPE_DESCENDANTS);
+    keep_tree_peak(combine, sampler, GT_SCOPE_COMBINED);
+    raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], peak[GT_SCOPE_MAIN][GT_RAM_PEAK]);
+    raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND], peak[GT_SCOPE_MAIN][GT_RAM_PEAK_BOUND]);
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++)
+        raise_to(&peak[scope][GT_THREADS_PEAK], sum_of_scope(sampler, GT_THREADS, (enum gt_scope)scope));
     raise_to(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)living(sampler));
-    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], (double)sampler->follow.counts.threads_peak);
-    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)sampler->follow.counts.processes_peak);
+    raise_above_zero(&peak[GT_SCOPE_MAIN][GT_THREADS_PEAK], (double)counts->main_threads_peak);
+    raise_above_zero(&peak[GT_SCOPE_DESCENDANTS][GT_THREADS_PEAK], (double)counts->descendant_threads_peak);
+    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], (double)counts->threads_peak);
+    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)counts->processes_peak);
+}
+
+void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    keep_peaks(combine, sampler);
 }
 
 /* In a reading after the end of the last process there is no memory to compare: the ratio of the reading before stays. */

@@ -38,5 +38,7 @@ void gt_combine_release(struct gt_combiner *combine);
 int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret);
 /* Only what is kept from reading to reading, running peaks and energy, for readings that are not recorded. -ENOMEM. */
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler);
+/* After gt_sampler_look: peaks alone. */
+void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler);
 
 #endif

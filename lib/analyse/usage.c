@@ -21,7 +21,7 @@ static double largest(const struct gt_usage *usage, enum gt_scope scope, enum gt
     return usage->summary->of[scope][metric].max;
 }
 
-/* A recording's peak leaves out samples of trees whose shared memory was not known yet; foreign recordings have samples alone. */
+/* Foreign recordings have samples alone. */
 double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope)
 {
     double peak = usage->outcome->value[scope][GT_RAM_PEAK];
@@ -30,8 +30,9 @@ double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope)
 
 static void add_rss(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope)
 {
-    double total = gt_usage_peak(usage, scope);
-    double at_peak = usage->summary->shared_at_peak[scope], shared = isnan(at_peak) ? NAN : fmin(at_peak, total);
+    double total = gt_usage_peak(usage, scope), alone = usage->outcome->peak[scope].private_bytes;
+    double at_peak = isnan(alone) ? usage->summary->shared_at_peak[scope] : total - alone;
+    double shared = isnan(at_peak) ? NAN : fmin(fmax(at_peak, 0), total);
     gt_report_number(section, "total_rss", "Total RSS", total / usage->ram_unit, NULL);
     gt_report_number(section, "private_rss", "Private RSS", (total - shared) / usage->ram_unit, NULL);
     gt_report_number(section, "shared_rss", "Shared RSS", shared / usage->ram_unit, NULL);
@@ -83,6 +84,11 @@ static double mean_cpu(const struct gt_usage *usage, enum gt_scope scope)
     return isfinite(exact) ? exact : gt_summary_mean(usage->summary, scope, GT_CPU_UTILIZATION);
 }
 
+static double most_threads(const struct gt_usage *usage, enum gt_scope scope)
+{
+    return fmax(largest(usage, scope, GT_THREADS), usage->outcome->value[scope][GT_THREADS_PEAK]);
+}
+
 static void add_cpu(const struct gt_usage *usage, struct gt_node *root)
 {
     const struct gt_machine *machine = usage->machine;
@@ -95,13 +101,11 @@ static void add_cpu(const struct gt_usage *usage, struct gt_node *root)
         int cores = scopes[i].scope == GT_SCOPE_SYSTEM ? machine->core_count : machine->expected_cores;
         add_percentages(gt_report_section(section, scopes[i].key, scopes[i].title), max, mean, cores);
     }
-    double threads = fmax(largest(usage, GT_SCOPE_COMBINED, GT_THREADS),
-                          usage->outcome->value[GT_SCOPE_COMBINED][GT_THREADS_PEAK]);
-    gt_report_count(section, "main_n_threads", "Main number of threads", largest(usage, GT_SCOPE_MAIN, GT_THREADS),
-                    NULL);
+    gt_report_count(section, "main_n_threads", "Main number of threads", most_threads(usage, GT_SCOPE_MAIN), NULL);
     gt_report_count(section, "descendants_n_threads", "Descendants number of threads",
-                    largest(usage, GT_SCOPE_DESCENDANTS, GT_THREADS), NULL);
-    gt_report_count(section, "combined_n_threads", "Combined number of threads", threads, NULL);
+                    most_threads(usage, GT_SCOPE_DESCENDANTS), NULL);
+    gt_report_count(section, "combined_n_threads", "Combined number of threads", most_threads(usage, GT_SCOPE_COMBINED),
+                    NULL);
 }
 
 static void add_gpu(const struct gt_usage *usage, struct gt_node *root)

@@ -44,16 +44,51 @@ static void add_section(const struct gt_usage *usage, struct gt_node *root, cons
 
 #define SECTION(key, title, figures) add_section(usage, root, key, title, figures, sizeof figures / sizeof *figures)
 
-static void add_bracket(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope, const char *key,
+/* The peak lies between the two; where they are apart, the report says so. */
+static bool is_apart(double lower, double upper)
+{
+    static const double NEGLIGIBLE = 0.02;
+    return upper - lower > NEGLIGIBLE * upper;
+}
+
+static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope, const char *key,
                         const char *title)
 {
     struct gt_node *bracket = gt_report_section(section, key, title);
-    double lower = gt_usage_peak(usage, scope);
-    double upper = fmax(lower, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);
+    const struct gt_peak_facts *facts = &usage->outcome->peak[scope];
+    double peak = gt_usage_peak(usage, scope);
+    double lower = isnan(facts->least) ? peak : fmin(facts->least, peak);
+    double upper = fmax(peak, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);
     if (isnan(usage->outcome->value[scope][GT_RAM_PEAK_BOUND]))
         upper = NAN;
     gt_report_number(bracket, "lower", "At least", lower / usage->ram_unit, NULL);
+    gt_report_number(bracket, "best", "Best estimate", peak / usage->ram_unit, NULL);
     gt_report_number(bracket, "upper", "At most", upper / usage->ram_unit, NULL);
+    if (scope != GT_SCOPE_MAIN) {
+        double counted = fmin(facts->counted, peak);
+        struct gt_node *node = gt_report_number(bracket, "counted", "Of it counted page by page",
+                                                isnan(facts->counted) ? NAN : counted / usage->ram_unit, NULL);
+        gt_node_flags(node, isnan(facts->counted) ? GT_ONLY_DATA : 0);
+    }
+    return is_apart(lower, upper);
+}
+
+/* In words, for people: what the figures above rest on. */
+static void explain_bracket(const struct gt_usage *usage, struct gt_node *section, bool is_bracket)
+{
+    double untold = usage->outcome->peak_untold;
+    struct gt_node *node = gt_report_count(section, "untold_processes", "Processes missing in the upper bounds", untold,
+                                           NULL);
+    gt_node_flags(node, untold > 0 ? 0 : GT_ONLY_DATA);
+    if (!is_bracket)
+        return;
+    char text[300];
+    snprintf(
+        text, sizeof text,
+        "the peak of several processes lies between the bounds: \"at least\" was there in one look or one process, "
+        "\"at most\" adds up high-water marks of processes that lived together%s",
+        untold > 0 ? ", of those whose marks the kernel told" : "");
+    gt_report_text(section, "note", "Note", text);
 }
 
 static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
@@ -63,14 +98,16 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     const char *method = usage->machine->ram_method;
     struct gt_node *section = gt_report_section(root, "memory_peak", "Memory peak");
     gt_report_text(section, "unit", "Unit", usage->machine->ram_unit);
-    add_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
-    add_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
+    bool is_bracket = add_bracket(usage, section, GT_SCOPE_MAIN, "main", "Main");
+    is_bracket |= add_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
+    is_bracket |= add_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
     gt_report_number(section, "largest_sample", "Largest sample", combined[GT_RAM].max / usage->ram_unit, NULL);
     gt_report_number(section, "rss_sum", "Sum of RSS", combined[GT_RSS].max / usage->ram_unit, NULL);
     struct gt_node *control = gt_report_number(section, "control_group", "Control group, with page cache",
                                                group / usage->ram_unit, NULL);
     gt_node_flags(control, isnan(group) ? GT_ONLY_DATA : 0);
     gt_report_text(section, "method", "Shared memory counted by", *method ? method : NULL);
+    explain_bracket(usage, section, is_bracket);
 }
 
 static void add_processes(const struct gt_usage *usage, struct gt_node *root)

@@ -62,6 +62,23 @@ static void final_peaks(struct gt_tracker *tracker, struct gt_outcome *outcome)
                 outcome->value[scope][id] = tracker->combiner.peak[scope][id];
 }
 
+static void final_peak_facts(const struct gt_tracker *tracker, struct gt_outcome *outcome)
+{
+    const struct gt_job_peak *job = &tracker->sampler.follow.peak;
+    static const int which[GT_FIXED_ROWS] = {
+        [GT_SCOPE_DESCENDANTS] = GT_PEAK_DESCENDANTS, [GT_SCOPE_COMBINED] = GT_PEAK_COMBINED};
+    for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
+        const struct gt_scope_peak *peak = &job->scope[which[scope]];
+        double total = outcome->value[scope][GT_RAM_PEAK]; /* of one process alone where that is more */
+        outcome->peak[scope] = (struct gt_peak_facts){
+            .least = fmax(peak->least, total > peak->best ? total : 0),
+            .private_bytes = peak->private_bytes + fmax(0, total - peak->best),
+            .counted = peak->counted,
+        };
+    }
+    outcome->peak_untold = (double)job->untold;
+}
+
 int gt_tracker_outcome(struct gt_tracker *tracker, struct gt_outcome *ret, struct gt_error *error)
 {
     int64_t now = gt_clock_monotonic(&tracker->sampler.clock);
@@ -69,12 +86,13 @@ int gt_tracker_outcome(struct gt_tracker *tracker, struct gt_outcome *ret, struc
     gt_summary_outcome(&tracker->summary, ret);
     ret->elapsed = (double)((tracker->end_ns ? tracker->end_ns : now) - tracker->start_ns) / 1e9;
     ret->exit_status = tracker->exit_status;
-    ret->missed = tracker->missed;
+    ret->missed = tracker->schedule.missed;
     ret->slowest_sample = tracker->slowest_sample;
     ret->own_cpu_time = gt_tracker_own_cpu(tracker);
     final_counters(tracker, ret);
     final_packages(tracker, ret);
     final_peaks(tracker, ret);
+    final_peak_facts(tracker, ret);
     if (gt_provenance_fill(tracker, ret) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;

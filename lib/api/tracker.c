@@ -49,7 +49,6 @@ static void release(struct gt_tracker *tracker)
     free(tracker->machine.gpu);
     gt_tracker_options_release(&tracker->options);
     pthread_mutex_destroy(&tracker->mutex);
-    pthread_cond_destroy(&tracker->wake);
     gt_summary_release(&tracker->summary);
     free(tracker);
 }
@@ -95,21 +94,11 @@ static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *er
     return status;
 }
 
-static void init_wake(struct gt_tracker *tracker)
-{
-    pthread_condattr_t monotonic;
-    pthread_mutex_init(&tracker->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&tracker->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-}
-
 static void begin(struct gt_tracker *tracker, pid_t pid)
 {
     tracker->start_ns = now_of(tracker);
-    tracker->next_sample_ns = tracker->start_ns;
-    tracker->next_look_ns = tracker->start_ns;
+    gt_schedule_start(&tracker->schedule, tracker->start_ns, (int64_t)(tracker->options.sleep_time * 1e9));
+    gt_schedule_listen(&tracker->schedule, gt_follow_fd(&tracker->sampler.follow) >= 0, tracker->start_ns);
     tracker->machine.start_real_ns = gt_clock_real(&tracker->sampler.clock);
     tracker->pidfd = tracker->sampler.root.is_machine ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     gt_summary_init(&tracker->summary);
@@ -131,8 +120,8 @@ int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_
     struct gt_tracker *tracker = calloc(1, sizeof *tracker);
     if (!tracker)
         return gt_error_system(error, ENOMEM, "tracker");
-    init_wake(tracker);
-    tracker->pidfd = -1;
+    pthread_mutex_init(&tracker->mutex, NULL);
+    tracker->pidfd = tracker->stop_fd = -1;
     tracker->exit_status = -1;
     tracker->sampler.root.fd = -1;
     tracker->is_dedicated = pid != 0 && pid != getpid();
@@ -144,7 +133,6 @@ int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_
         release(tracker);
         return status;
     }
-    tracker->period_ns = (int64_t)(tracker->options.sleep_time * 1e9);
     begin(tracker, pid);
     warn_of_sources(tracker);
     *ret = tracker;
@@ -212,7 +200,7 @@ static int store_sample(struct gt_tracker *tracker, struct gt_error *error)
 
 static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *error)
 {
-    int64_t patience = tracker->period_ns / 4 < 50000000 ? tracker->period_ns / 4 : 50000000;
+    int64_t period = tracker->schedule.period_ns, patience = period / 4 < 50000000 ? period / 4 : 50000000;
     int status = gt_sampler_read(&tracker->sampler, patience, error);
     if (status < 0)
         return status;
@@ -249,29 +237,48 @@ int gt_tracker_sample_locked(struct gt_tracker *tracker, bool record, struct gt_
     return status;
 }
 
-/* Between samples that are far apart, the tree is looked at soon after the start and then once a second. */
-static void plan_next_look(struct gt_tracker *tracker, int64_t now)
+static void note_change(struct gt_tracker *tracker)
 {
-    static const int64_t early_ms[] = {25, 100, 300};
-    int64_t next = 0;
-    while (tracker->looks < sizeof early_ms / sizeof *early_ms && next <= now)
-        next = tracker->start_ns + early_ms[tracker->looks++] * 1000000;
-    tracker->next_look_ns = next > now ? next : now + GT_SECOND;
+    static const double CHANGE = 0.01;
+    double rss = tracker->sampler.memory.scope[GT_SCOPE_COMBINED].rss;
+    if (fabs(rss - tracker->rss) > CHANGE * fmax(rss, tracker->rss))
+        gt_schedule_change(&tracker->schedule, now_of(tracker));
+    tracker->rss = rss;
+}
+
+static void note_births(struct gt_tracker *tracker)
+{
+    uint64_t born = gt_sampler_born(&tracker->sampler);
+    if (born > tracker->born)
+        gt_schedule_birth(&tracker->schedule, now_of(tracker));
+    tracker->born = born;
+}
+
+/* 1, or 0 when nothing of the job lives. */
+static int look(struct gt_tracker *tracker, struct gt_error *error)
+{
+    double began = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+    int status = gt_sampler_look(&tracker->sampler, error);
+    if (status >= 0) {
+        gt_combine_look(&tracker->combiner, &tracker->sampler);
+        note_end(tracker);
+        status = any_lives(&tracker->sampler.tree);
+    }
+    double used = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    if (!tracker->is_dedicated)
+        tracker->own_cpu_spent += used;
+    gt_schedule_looked(&tracker->schedule, now_of(tracker), (int64_t)(used * 1e9));
+    return status;
 }
 
 int gt_tracker_tick_locked(struct gt_tracker *tracker, struct gt_error *error)
 {
-    int64_t now = now_of(tracker);
-    bool record = now >= tracker->next_sample_ns;
-    if (record) {
-        int64_t soonest = now +
-                          tracker->period_ns / 4; /* a late sample takes the place of one that would follow at once */
-        int64_t ticks = (soonest - tracker->next_sample_ns) / tracker->period_ns + 1;
-        tracker->missed += (uint64_t)(ticks - 1);
-        tracker->next_sample_ns += ticks * tracker->period_ns;
-    }
-    plan_next_look(tracker, now);
-    return gt_tracker_sample_locked(tracker, record, error);
+    enum gt_due due = gt_schedule_take(&tracker->schedule, now_of(tracker));
+    int status = due == GT_DUE_LOOK ? look(tracker, error)
+                                    : gt_tracker_sample_locked(tracker, due == GT_DUE_SAMPLE, error);
+    note_births(tracker);
+    note_change(tracker);
+    return status;
 }
 
 int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error)
@@ -303,13 +310,14 @@ int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error)
 {
     pthread_mutex_lock(&tracker->mutex);
     int status = gt_sampler_drain(&tracker->sampler, error);
+    note_births(tracker);
     pthread_mutex_unlock(&tracker->mutex);
     return status;
 }
 
 int64_t gt_tracker_due(const struct gt_tracker *tracker)
 {
-    return tracker->next_look_ns < tracker->next_sample_ns ? tracker->next_look_ns : tracker->next_sample_ns;
+    return gt_schedule_next(&tracker->schedule);
 }
 
 int gt_tracker_pidfd(const struct gt_tracker *tracker)
@@ -324,7 +332,7 @@ void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, c
     pthread_mutex_lock(&tracker->mutex);
     if (pid == tracker->machine.pid)
         tracker->exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-    gt_account_reaped(&tracker->sampler.account, &tracker->sampler.tree, pid, usage);
+    gt_sampler_reaped(&tracker->sampler, pid, usage);
     note_end(tracker);
     if (!tracker->sampler.tree.count)
         tracker->end_ns = now_of(tracker);

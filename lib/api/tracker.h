@@ -8,6 +8,7 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_window.h"
 #include "aggregate/summary.h"
+#include "sample/schedule.h"
 #include "store/store.h"
 
 struct gt_tracker {
@@ -27,10 +28,9 @@ struct gt_tracker {
 
     int64_t start_ns; /* CLOCK_MONOTONIC */
     int64_t end_ns;   /* when the main process was seen to have ended; 0: it lives */
-    int64_t period_ns;
-    int64_t next_sample_ns, next_look_ns;
-    uint64_t missed;
-    unsigned looks;
+    struct gt_schedule schedule;
+    uint64_t born; /* gt_sampler_born and the sum of resident sets, as of the last look */
+    double rss;
 
     bool is_dedicated; /* this process does nothing but track: all its CPU time is our cost */
     double own_cpu_base, own_cpu_spent, slowest_sample;
@@ -38,7 +38,7 @@ struct gt_tracker {
 
     pthread_t thread;
     pthread_mutex_t mutex; /* between the caller and the sampling thread */
-    pthread_cond_t wake;
+    int stop_fd;           /* eventfd that ends the sampling thread's wait, or -1 */
     bool has_thread, stop;
     struct gt_error thread_error;
 };

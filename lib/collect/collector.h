@@ -23,6 +23,14 @@ struct gt_ledger {
     double left[GT_ACCOUNTED];     /* all that its children have left it when they vanished */
 };
 
+/* What a forked process began with: the anonymous memory of its parent, whose pages they have in common until one writes. */
+struct gt_heritage {
+    pid_t from; /* the parent it was forked from, a process of the job; 0: none, or it has executed a program */
+    uint64_t from_start; /* of that */
+    double bytes;        /* as measured when the process was first read */
+    double bound;        /* the parent's high-water mark then: no more can have been inherited */
+};
+
 /* One process of the job. (pid, start) is its identity: a number used again has another start. */
 struct gt_process {
     pid_t pid;
@@ -35,7 +43,16 @@ struct gt_process {
     bool is_admitted;  /* its account is open */
     bool is_fresh;     /* all of its files were read in this frame */
     bool is_denied;    /* some of its files may not be read by this user */
+    bool is_forked;    /* it has not executed a program since it was forked: it began with its parent's memory */
+    bool is_worker;    /* it was so at two looks some time apart: it is not about to execute another program */
+    bool is_ours;      /* it executes a program of this name; */
+    bool is_known;     /* which has been looked at */
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
+    struct gt_heritage heritage;
+    double mark,
+        mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
+    int64_t met_ns;  /* monotonic: when it was first read */
+    uint32_t peak;   /* see sample/job_peak.h */
     double value[GT_METRIC_COUNT];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_METRIC_COUNT]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
     struct gt_ledger ledger;        /* kept by sample/account.c */

@@ -15,6 +15,7 @@
 #ifndef GT_COLLECT_EVENTS_H
 #define GT_COLLECT_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -44,6 +45,7 @@ struct gt_event {
     pid_t parent;                 /* the parent process: FORK (for threads, of their process) and RECORD */
     int64_t monotonic_ns;         /* FORK and EXIT: when */
     int wait_status;              /* EXIT: as wait(2) gives it */
+    bool is_forked;               /* RECORD of a first thread: it never executed a program */
     struct gt_exit_record record; /* RECORD */
 };
 

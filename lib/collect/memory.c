@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "collect/page_walk.h"
+#include "collect/process.h"
 #include "collect/smaps.h"
 
 struct gt_memory {
@@ -147,12 +148,24 @@ static int64_t cpu_of_thread(void)
     return t.tv_sec * GT_SECOND + t.tv_nsec;
 }
 
+static double faults_of(const struct gt_memory *memory, pid_t pid)
+{
+    char path[64], text[1024];
+    struct gt_process_stat stat;
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_read(memory->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+        return NAN;
+    return stat.minor_faults + stat.major_faults;
+}
+
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
     struct gt_page_count count = {0};
     int64_t begin = cpu_of_thread();
+    double faults = faults_of(memory, process->pid);
     int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
                                                     : walk_sums(memory, process, &count);
+    process->faults = (faults + faults_of(memory, process->pid)) / 2;
     process->duration_ns = cpu_of_thread() - begin;
     process->ok = result >= 0;
     process->is_denied = result == -EACCES || result == -EPERM;

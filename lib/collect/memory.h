@@ -24,6 +24,7 @@ struct gt_memory_process {
     double private_bytes; /* resident pages mapped once on the whole machine */
     double shared_bytes;  /* the other resident pages, those of files and libraries that strangers map included */
     double swap;
+    double faults;       /* minor and major page faults of the process, half way through its walk */
     int64_t duration_ns; /* CPU time of walking this one */
 };
 

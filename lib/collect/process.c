@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,8 +71,15 @@ static void skip_numbers(const char **text, int count)
         next_number(text);
 }
 
-/* PF_KTHREAD of the kernel's include/linux/sched.h. */
-static const unsigned long long KERNEL_THREAD = 0x200000;
+/* PF_KTHREAD and PF_FORKNOEXEC of the kernel's include/linux/sched.h. */
+static const unsigned long long KERNEL_THREAD = 0x200000, FORKED = 0x40;
+
+static void copy_name(const char *text, const char *end, char *name, size_t size)
+{
+    const char *begin = strchr(text, '(');
+    size_t length = begin && begin < end ? (size_t)(end - begin) - 1 : 0;
+    snprintf(name, size, "%.*s", (int)length, begin ? begin + 1 : "");
+}
 
 int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
 {
@@ -79,6 +88,7 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
         return -EINVAL;
     double tick = (double)sysconf(_SC_CLK_TCK);
     ret->pid = atoi(text);
+    copy_name(text, p, ret->name, sizeof ret->name);
     ret->state = p[2];
     p += 3;
     ret->parent = (pid_t)next_number(&p);
@@ -87,7 +97,9 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
     p += strspn(p, " ");
     strtol(p, (char **)&p, 10); /* terminal */
     strtol(p, (char **)&p, 10); /* its foreground group, may be -1 */
-    ret->is_kernel = next_number(&p) & KERNEL_THREAD;
+    unsigned long long flags = next_number(&p);
+    ret->is_kernel = flags & KERNEL_THREAD;
+    ret->is_forked = flags & FORKED;
     ret->minor_faults = (double)next_number(&p);
     ret->reaped_minor_faults = (double)next_number(&p);
     ret->major_faults = (double)next_number(&p);
@@ -106,11 +118,20 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
     return 0;
 }
 
+#define PROGRAM "gpu-tracker"
+
 static void apply_stat(struct gt_process *process, const struct gt_process_stat *stat)
 {
     process->parent = stat->parent;
     process->session = stat->session;
     process->is_zombie = stat->state == 'Z' || stat->state == 'X';
+    if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
+        process->heritage = (struct gt_heritage){0};
+        process->is_worker = false;
+        process->value[GT_RAM_PEAK] = process->mark = NAN;
+    }
+    process->is_forked = stat->is_forked;
+    process->is_ours = !strcmp(stat->name, PROGRAM);
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;
     process->value[GT_MAJOR_FAULTS] = stat->major_faults;
     process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
@@ -177,7 +198,7 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
         close_kept(directory);
         return -ENOMEM;
     }
-    *process = (struct gt_process){.pid = pid, .files = files};
+    *process = (struct gt_process){.pid = pid, .files = files, .mark = NAN, .peak = UINT32_MAX};
     gt_values_clear(process->value);
     *files = (struct gt_process_files){
         .root = root->fd,
@@ -259,6 +280,7 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     const char *p = text;
     unsigned long long size = next_number(&p), resident = next_number(&p);
     process->value[GT_RSS] = (double)resident * (double)sysconf(_SC_PAGESIZE);
+    process->value[GT_RAM_PEAK] = fmax(process->value[GT_RSS], process->value[GT_RAM_PEAK]);
     process->file_bytes = (double)next_number(&p) * (double)sysconf(_SC_PAGESIZE);
     bool has_no_space = size == 0 && !process->is_zombie; /* ending, or a kernel thread */
     if (has_no_space || !process->files->has_clock)
@@ -280,14 +302,24 @@ static double status_number(const char *text, const char *key)
     return line ? (double)strtoull(line + strlen(key), NULL, 10) : NAN;
 }
 
+/* A mark that is older than the tracking tells nothing until it rises; one that has fallen was set back meanwhile. */
+static void note_mark(struct gt_process *process, double mark)
+{
+    if (mark < process->mark)
+        process->mark_before = 0;
+    process->mark = mark;
+    if (mark > process->mark_before)
+        process->value[GT_RAM_PEAK] = fmax(mark, process->value[GT_RAM_PEAK]);
+}
+
 static void read_status(struct gt_process *process)
 {
     char text[4096];
     if (read_file(process, -1, "status", text, sizeof text) <= 0)
         return;
-    double peak = status_number(text, "\nVmHWM:") * 1024;
-    if (!isnan(peak)) {
-        process->value[GT_RAM_PEAK] = peak;
+    double mark = status_number(text, "\nVmHWM:") * 1024;
+    if (!isnan(mark)) {
+        note_mark(process, mark);
         process->value[GT_SWAP] = status_number(text, "\nVmSwap:") * 1024;
     }
     process->value[GT_VOLUNTARY_SWITCHES] = status_number(text, "\nvoluntary_ctxt_switches:");
@@ -359,6 +391,56 @@ int gt_process_read_slowly(struct gt_process *process, const struct gt_root *roo
     if (process->files->may_read_io && !process->is_zombie)
         read_io(process);
     return 0;
+}
+
+static double anonymous_bytes(const struct gt_process *process)
+{
+    return process->value[GT_RSS] - process->file_bytes;
+}
+
+void gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root)
+{
+    if (!process->is_forked || process == parent || gt_process_read(parent, root) < 0)
+        return;
+    process->heritage = (struct gt_heritage){
+        .from = parent->pid,
+        .from_start = parent->start,
+        .bytes = fmax(0, fmin(anonymous_bytes(process), anonymous_bytes(parent))),
+        .bound = fmax(parent->mark, parent->value[GT_RAM_PEAK]),
+    };
+}
+
+/* vfork(2) lends the child the address space of its parent until it executes a program. */
+static bool shares_memory(const struct gt_process *process, const struct gt_process *parent, const struct gt_root *root)
+{
+    if (!root->is_machine || !parent)
+        return false;
+    long order = syscall(SYS_kcmp, process->pid, parent->pid, KCMP_VM, 0, 0);
+    if (order >= 0)
+        return order == 0;
+    return process->value[GT_RSS] == parent->value[GT_RSS] && process->file_bytes == parent->file_bytes;
+}
+
+static const int64_t LAUNCH_NS = GT_SECOND / 50, YOUNG_NS = 2 * GT_SECOND;
+
+void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
+                             int64_t now_ns)
+{
+    int64_t age = now_ns - process->met_ns;
+    if (!process->is_forked || (process->is_worker && age > YOUNG_NS) || gt_process_read_stat(process, root) < 0)
+        return;
+    if (process->is_forked && !process->is_worker && age >= LAUNCH_NS)
+        process->is_worker = !shares_memory(process, parent, root);
+}
+
+bool gt_process_is_sampler(const struct gt_process *process)
+{
+    char text[4096];
+    if (!process->is_ours)
+        return false;
+    ssize_t length = read_file(process, -1, "cmdline", text, sizeof text);
+    const char *second = length > 0 ? text + strlen(text) + 1 : text;
+    return length > 0 && second < text + length && !strcmp(second, GT_SAMPLER_WORD);
 }
 
 static size_t parse_pids(const char *text, pid_t *pids, size_t count, size_t capacity)

@@ -25,6 +25,18 @@ int gt_process_read_slowly(struct gt_process *process, const struct gt_root *roo
 /* Only stat: parent, faults, what waited-for children used. */
 int gt_process_read_stat(struct gt_process *process, const struct gt_root *root);
 
+/* For a forked process that was just read: what it began with. Reads `parent`, the member of the job that forked it. */
+void gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root);
+/* For a forked process, at each look: whether it has become a worker, or another program. `parent` may be NULL. */
+void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
+                             int64_t now_ns);
+
+/* What follows the program's name on the command line of a sampler. */
+#define GT_SAMPLER_WORD "agent"
+
+/* It samples for a tracker in another process (`gpu-tracker agent`, see cli/agent.h), and is no part of any job. */
+bool gt_process_is_sampler(const struct gt_process *process);
+
 /* Append the children of the process to `pids`; of its main thread, or of every thread. Returns how many there are in all now,
  * or -ENOENT when this kernel has no children files. */
 int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
@@ -35,6 +47,8 @@ struct gt_process_stat {
     pid_t pid, parent, session;
     char state;
     bool is_kernel; /* a thread of the kernel's own */
+    bool is_forked; /* it has not executed a program since it was forked */
+    char name[16];
     uint64_t start;
     double minor_faults, major_faults, reaped_minor_faults, reaped_major_faults;
     double cpu_time, reaped_cpu_time; /* seconds, in steps of a clock tick */

@@ -1,6 +1,7 @@
 #include "collect/taskstats.h"
 
 #include <errno.h>
+#include <linux/acct.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/taskstats.h>
@@ -213,6 +214,7 @@ static bool convert(const char *bytes, size_t size, struct gt_event *ret)
         .tgid = (pid_t)tgid,
         .parent = (pid_t)task.ac_ppid,
         .wait_status = (int)task.ac_exitcode,
+        .is_forked = task.ac_flag & AFORK,
         .record =
             {
                 .cpu_ns = task.cpu_run_virtual_total,

@@ -49,6 +49,9 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
             process->ledger.base[k] = inclusive(process, k);
         if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
             account->main_own_base = process->value[GT_CPU_TIME];
+        process->mark_before = isnan(process->mark) ? 0 : process->mark;
+        process->value[GT_RAM_PEAK] = process->value[GT_RSS];
+        process->is_worker = process->is_forked;
     }
     for (int k = 0; k < GT_ACCOUNTED; k++)
         process->ledger.absorbed[k] = absorbed(process, k);
@@ -174,22 +177,27 @@ static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNT
 }
 
 /* wait4's maximum is that of the largest single process among the child and the children it waited for. It starts at the
- * memory of the process that forked the child, so the main process's tells something only above our own. */
-static void note_peak(struct gt_account *account, const struct gt_tree *tree, pid_t pid, const struct rusage *usage)
+ * memory of the process that forked the child, so the main process's tells something only above our own, and that of a
+ * descendant only above what any process of the job is known to have had. */
+static void note_peak(struct gt_account *account, const struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
+                      const struct rusage *usage)
 {
-    double peak = (double)usage->ru_maxrss * 1024;
+    double bytes = (double)usage->ru_maxrss * 1024;
+    const struct gt_process *process = gt_tree_find(tree, pid);
+    if (process && process->peak != GT_PEAK_NONE)
+        gt_job_peak_limit(peak, process->peak, bytes);
+    struct rusage own;
     if (pid != tree->main) {
-        account->descendant_peak = fmax(account->descendant_peak, peak);
-        account->single_peak = fmax(account->single_peak, peak);
+        if (bytes > peak->largest_mark)
+            gt_job_peak_certain(peak, GT_PEAK_DESCENDANTS, bytes);
+    } else if (getrusage(RUSAGE_SELF, &own) < 0 || usage->ru_maxrss <= own.ru_maxrss) {
         return;
     }
-    struct rusage own;
-    if (getrusage(RUSAGE_SELF, &own) < 0 || usage->ru_maxrss <= own.ru_maxrss)
-        return;
-    account->single_peak = fmax(account->single_peak, peak);
-    const struct gt_process *main = gt_tree_find(tree, pid);
-    if (main && main->is_zombie && main->reaped[GT_MINOR_FAULTS] + main->reaped[GT_MAJOR_FAULTS] == 0)
-        account->main_peak = peak; /* it never waited for a child */
+    gt_job_peak_certain(peak, GT_PEAK_COMBINED, bytes);
+    bool waited_for_none = process && process->is_zombie &&
+                           process->reaped[GT_MINOR_FAULTS] + process->reaped[GT_MAJOR_FAULTS] == 0;
+    if (pid == tree->main && waited_for_none)
+        account->main_peak = bytes;
 }
 
 /* Its legacy is counted: drop it, and nothing else. */
@@ -199,13 +207,19 @@ static void forget(struct gt_tree *tree, struct gt_process *process)
     gt_tree_drop_gone(tree);
 }
 
-void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, pid_t pid, const struct rusage *usage)
+void gt_account_leave_out(struct gt_account *account, uint64_t cpu_ns)
+{
+    account->ended[0] -= (double)cpu_ns / 1e9;
+}
+
+void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
+                       const struct rusage *usage)
 {
     double exact[GT_ACCOUNTED];
     usage_values(usage, exact);
     for (int k = 0; k < 7; k++)
         account->measured[k] = true;
-    note_peak(account, tree, pid, usage);
+    note_peak(account, tree, peak, pid, usage);
     struct gt_process *process = gt_tree_find(tree, pid);
     if (!process) { /* it came and went between two samples */
         for (int k = 0; k < GT_ACCOUNTED; k++)

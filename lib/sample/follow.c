@@ -7,7 +7,7 @@
 
 static const int64_t LOST_PAUSE_NS = 2 * GT_SECOND;
 
-enum { THOROUGH_PERIOD_MS = 950, LONG_QUEUE = 50000, LAST_EVENTS_MS = 10 };
+enum { THOROUGH_PERIOD_MS = 950, LAST_EVENTS_MS = 10 };
 
 int gt_follow_open(struct gt_follow *follow, const struct gt_root *root, struct gt_error *error)
 {
@@ -19,7 +19,7 @@ int gt_follow_open(struct gt_follow *follow, const struct gt_root *root, struct 
         follow->events = NULL;
     }
     if (status >= 0 && follow->events)
-        status = gt_membership_new(&follow->membership, root, error);
+        status = gt_membership_new(&follow->membership, root, &follow->peak, error);
     if (status < 0)
         gt_follow_close(follow);
     return status;
@@ -30,6 +30,7 @@ void gt_follow_close(struct gt_follow *follow)
     gt_events_close(follow->events);
     gt_membership_free(follow->membership);
     gt_slurm_close(follow->slurm);
+    gt_job_peak_release(&follow->peak);
     free(follow->pid);
     *follow = (struct gt_follow){0};
 }
@@ -55,16 +56,11 @@ static int make_room(struct gt_follow *follow, size_t count)
     return 0;
 }
 
-/* High-water marks of members that ended, the main process's apart from those of its descendants. */
-static void note_peaks(const struct gt_follow *follow, const struct gt_tree *tree, struct gt_account *account)
+static void note_main_peak(const struct gt_follow *follow, const struct gt_tree *tree, struct gt_account *account)
 {
     const struct gt_member *main = gt_membership_find(follow->membership, tree->main);
     if (main && main->has_ended && main->record.peak_rss > 0)
         account->main_peak = fmax(account->main_peak, (double)main->record.peak_rss);
-    double largest = (double)gt_membership_ended(follow->membership)->peak_rss;
-    account->single_peak = fmax(account->single_peak, largest);
-    if (largest > account->main_peak && !(main && main->has_ended && largest <= (double)main->record.peak_rss))
-        account->descendant_peak = fmax(account->descendant_peak, largest);
 }
 
 static int seed(struct gt_follow *follow, const struct gt_tree *tree, struct gt_error *error)
@@ -100,7 +96,7 @@ static int look_at_events(struct gt_follow *follow, struct gt_tree *tree, struct
     int status = gt_membership_update(follow->membership, follow->events, error);
     if (status < 0)
         return status;
-    note_peaks(follow, tree, account);
+    note_main_peak(follow, tree, account);
     int added = add_members(follow, tree);
     return added < 0 ? gt_error_system(error, -added, "cannot follow the processes") : status;
 }
@@ -121,6 +117,24 @@ static bool knows_task(void *context, pid_t pid)
 static int take_task(void *context, pid_t pid)
 {
     return gt_tree_add(context, pid);
+}
+
+/* Where the kernel tells of forks, each is a member by now; else processes begin when they are found. */
+static void give_handles(struct gt_follow *follow, struct gt_tree *tree)
+{
+    tree->peak = follow->events ? NULL : &follow->peak;
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_process *process = tree->process[i];
+        if (follow->events) {
+            const struct gt_member *member = gt_membership_find(follow->membership, process->pid);
+            process->peak = member && !member->has_ended ? member->peak : GT_PEAK_NONE;
+        } else if (process->peak == GT_PEAK_NONE) {
+            const struct gt_process *parent = gt_tree_find(tree, process->parent);
+            gt_job_peak_begin(&follow->peak, parent ? parent->peak : GT_PEAK_NONE, &process->peak);
+        }
+    }
+    uint64_t heard = follow->counts.started;
+    follow->born = heard > tree->started ? heard : tree->started;
 }
 
 int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,
@@ -153,34 +167,61 @@ int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_acc
     }
     if (follow->events)
         follow->counts = gt_membership_counts(follow->membership);
+    give_handles(follow, tree);
     return 0;
 }
 
-int gt_follow_drain(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, struct gt_error *error)
+int gt_follow_drain(struct gt_follow *follow, struct gt_error *error)
 {
     if (!follow->events || !follow->thorough_ns)
         return 0;
-    int status = look_at_events(follow, tree, account, error);
+    int status = gt_membership_update(follow->membership, follow->events, error);
     follow->has_lost |= status == 1; /* search the tree at the next look */
+    follow->born = gt_membership_counts(follow->membership).started;
     return status < 0 ? status : 0;
 }
 
 int gt_follow_fd(const struct gt_follow *follow)
 {
-    bool is_short = follow->events && gt_events_capacity(follow->events, GT_EVENTS_FORKS) < LONG_QUEUE;
-    return is_short ? gt_events_fd(follow->events, GT_EVENTS_FORKS) : -1;
+    return follow->events ? gt_events_fd(follow->events, GT_EVENTS_FORKS) : -1;
 }
 
-void gt_follow_last(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account)
+struct gt_process *gt_follow_origin(const struct gt_follow *follow, const struct gt_tree *tree,
+                                    const struct gt_process *process)
 {
-    for (int ms = 0; follow->events && follow->thorough_ns && ms < LAST_EVENTS_MS; ms++) {
+    const struct gt_member *member = follow->events ? gt_membership_find(follow->membership, process->pid) : NULL;
+    pid_t parent = member && member->parent ? member->parent : process->parent;
+    struct gt_process *origin = gt_tree_find(tree, parent);
+    return origin ? origin : gt_tree_find(tree, tree->main);
+}
+
+void gt_follow_leave_out(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account,
+                         struct gt_process *process)
+{
+    if (follow->events)
+        gt_account_leave_out(account, gt_membership_disown(follow->membership, process->pid));
+    gt_tree_leave_out(tree, process);
+}
+
+static void wait_for_last(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account)
+{
+    for (int ms = 0; ms < LAST_EVENTS_MS; ms++) {
         if (gt_membership_update(follow->membership, follow->events, NULL) < 0)
             return;
-        note_peaks(follow, tree, account);
+        note_main_peak(follow, tree, account);
         follow->counts = gt_membership_counts(follow->membership);
         if (follow->counts.processes <= tree->count)
             return;
         struct pollfd waiting = {.fd = gt_events_fd(follow->events, GT_EVENTS_FORKS), .events = POLLIN};
         poll(&waiting, 1, 1);
     }
+}
+
+void gt_follow_last(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account)
+{
+    if (!follow->events || !follow->thorough_ns)
+        return;
+    wait_for_last(follow, tree, account);
+    gt_membership_settle(follow->membership);
+    gt_membership_settle(follow->membership);
 }

@@ -12,11 +12,13 @@ struct gt_follow {
     struct gt_events *events; /* NULL: the kernel's events may not be had */
     struct gt_availability availability[GT_EVENTS_SOURCES];
     struct gt_membership *membership;
+    struct gt_job_peak peak;
     struct gt_slurm *slurm;             /* NULL: no job of Slurm, or not one that starts tasks */
     struct gt_membership_counts counts; /* as of the last look; zeros without events */
     pid_t *pid;                         /* scratch */
     size_t capacity;
     uint64_t added;      /* counts.started when the tree last took over all members */
+    uint64_t born;       /* processes heard of, or found */
     int64_t thorough_ns; /* last search through every thread of every process */
     bool has_lost;       /* events, since the last look */
     int64_t lost_ns;     /* when events were last lost; 0: never */
@@ -30,13 +32,19 @@ void gt_follow_close(struct gt_follow *follow);
 int gt_follow_slurm(struct gt_follow *follow, const struct gt_root *root, const char *job, const char *mark,
                     struct gt_error *error);
 
-/* Find new members. `peaks` of ended members go into the account. */
+/* Find new members, and give each process its handle in the peak. */
 int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,
                    struct gt_error *error);
 /* Take in what waits, so that a short queue does not overflow between two looks. */
-int gt_follow_drain(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, struct gt_error *error);
-/* Readable when events wait and the queue is so short that they should be drained; else -1. */
+int gt_follow_drain(struct gt_follow *follow, struct gt_error *error);
+/* Readable when events wait; -1: the kernel tells none. */
 int gt_follow_fd(const struct gt_follow *follow);
+/* The process of the job that forked `process`, if it lives; else the main process. */
+struct gt_process *gt_follow_origin(const struct gt_follow *follow, const struct gt_tree *tree,
+                                    const struct gt_process *process);
+/* The process is no part of the job. */
+void gt_follow_leave_out(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account,
+                         struct gt_process *process);
 /* After the last wait4: events may still be on their way. Waits 10 ms at most. */
 void gt_follow_last(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account);
 

@@ -14,16 +14,19 @@
 struct entry {
     struct gt_member member; /* pid 0: a free entry */
     bool leader_ended;
-    bool end_was_heard;    /* all its threads' EXIT came */
-    bool number_is_reused; /* by a process that is no member, since this one ended */
-    bool is_seeded;        /* named by the seed that is under way */
-    int64_t seeded_ns;     /* when a seed saw it alive; 0: never */
-    uint32_t settles;      /* how many settles it has outlived its end */
+    bool end_was_heard;                        /* all its threads' EXIT came */
+    bool number_is_reused;                     /* by a process that is no member, since this one ended */
+    bool is_seeded;                            /* named by the seed that is under way */
+    int64_t seeded_ns;                         /* when a seed saw it alive; 0: never */
+    struct gt_membership_counts counts_before; /* when it began */
+    uint32_t settles;                          /* how many settles it has outlived its end */
     uint32_t next_free;
 };
 
 struct gt_membership {
     const struct gt_root *root;
+    struct gt_job_peak *peak;
+    pid_t main;                  /* 0: not seeded yet */
     struct gt_pid_map processes; /* process number -> index into `entry` */
     struct gt_pid_map threads;   /* thread number -> index into `entry` */
     struct entry *entry;
@@ -33,12 +36,14 @@ struct gt_membership {
     struct gt_exit_record ended;
 };
 
-int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, struct gt_error *error)
+int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, struct gt_job_peak *peak,
+                      struct gt_error *error)
 {
     struct gt_membership *membership = calloc(1, sizeof *membership);
     if (!membership)
         return gt_error_system(error, ENOMEM, "members of the job");
     membership->root = root;
+    membership->peak = peak;
     membership->free = GT_PID_ABSENT;
     membership->counts.is_exact = true;
     *ret = membership;
@@ -88,6 +93,9 @@ static void forget(struct gt_membership *membership, struct entry *entry)
     uint32_t index = (uint32_t)(entry - membership->entry);
     if (gt_pid_map_get(&membership->processes, entry->member.pid) == index)
         gt_pid_map_remove(&membership->processes, entry->member.pid);
+    if (entry->member.peak != GT_PEAK_NONE)
+        gt_job_peak_settle(membership->peak, entry->member.peak,
+                           entry->member.records && entry->member.records >= entry->member.tasks_ended);
     *entry = (struct entry){.next_free = membership->free};
     membership->free = index;
     membership->ended_kept--;
@@ -110,12 +118,21 @@ static void add_record(struct gt_exit_record *sum, const struct gt_exit_record *
         sum->peak_rss = record->peak_rss;
 }
 
-static void note_peaks(struct gt_membership_counts *counts)
+static void raise(size_t *peak, size_t value)
 {
-    if (counts->processes > counts->processes_peak)
-        counts->processes_peak = counts->processes;
-    if (counts->threads > counts->threads_peak)
-        counts->threads_peak = counts->threads;
+    if (value > *peak)
+        *peak = value;
+}
+
+static void note_peaks(struct gt_membership *membership)
+{
+    struct gt_membership_counts *counts = &membership->counts;
+    const struct entry *main = find(membership, membership->main);
+    size_t main_threads = main ? main->member.threads : 0;
+    raise(&counts->processes_peak, counts->processes);
+    raise(&counts->threads_peak, counts->threads);
+    raise(&counts->main_threads_peak, main_threads);
+    raise(&counts->descendant_threads_peak, counts->threads - main_threads);
 }
 
 /* ---- Beginnings and ends ----------------------------------------------------------------------------------------- */
@@ -142,6 +159,8 @@ static void end_process(struct gt_membership *membership, struct entry *entry)
     membership->counts.processes--;
     membership->ended_kept++;
     add_record(&membership->ended, &entry->member.record);
+    if (entry->member.peak != GT_PEAK_NONE)
+        gt_job_peak_end(membership->peak, entry->member.peak);
 }
 
 static void end_thread(struct gt_membership *membership, struct entry *entry, pid_t tid)
@@ -179,13 +198,21 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
     if (result < 0)
         return result;
     struct entry *entry = &membership->entry[index];
-    *entry = (struct entry){.member = {.pid = pid, .parent = parent, .seen_from_fork = parent != 0}};
+    const struct entry *from = find(membership, parent);
+    uint32_t from_peak = from ? from->member.peak : GT_PEAK_NONE;
+    *entry = (struct entry){
+        .member = {.pid = pid, .parent = parent, .seen_from_fork = parent != 0, .peak = GT_PEAK_NONE},
+        .counts_before = membership->counts,
+    };
     result = gt_pid_map_put(&membership->processes, pid, index);
     if (result < 0) {
         *entry = (struct entry){.next_free = membership->free};
         membership->free = index;
         return result;
     }
+    gt_job_peak_begin(membership->peak, from_peak, &entry->member.peak); /* without memory its peak is not known */
+    if (!membership->main)
+        membership->main = pid;
     membership->counts.processes++;
     membership->counts.started++;
     *ret = entry;
@@ -226,7 +253,7 @@ static int hear_fork(struct gt_membership *membership, const struct gt_event *ev
         if (entry && !entry->member.has_ended)
             result = begin_thread(membership, entry, event->pid);
     }
-    note_peaks(&membership->counts);
+    note_peaks(membership);
     return result;
 }
 
@@ -258,6 +285,8 @@ static void hear_record(struct gt_membership *membership, const struct gt_event 
     add_record(&entry->member.record, &event->record);
     entry->member.records++;
     membership->counts.records++;
+    if (entry->member.peak != GT_PEAK_NONE && event->record.peak_rss)
+        gt_job_peak_tell(membership->peak, entry->member.peak, (double)event->record.peak_rss, event->is_forked);
     if (entry->member.has_ended)
         add_record(&membership->ended, &event->record);
 }
@@ -275,6 +304,46 @@ int gt_membership_feed(struct gt_membership *membership, const struct gt_event *
         break;
     }
     return 0;
+}
+
+static void lower(size_t *peak, size_t before, size_t count)
+{
+    *peak = *peak - before > count ? *peak - count : before;
+}
+
+/* Peaks since it began have counted it, too. */
+static void take_back(struct gt_membership *membership, struct entry *entry)
+{
+    struct gt_membership_counts *counts = &membership->counts;
+    const struct gt_membership_counts *before = &entry->counts_before;
+    lower(&counts->processes_peak, before->processes_peak, 1);
+    lower(&counts->threads_peak, before->threads_peak, 1);
+    lower(&counts->descendant_threads_peak, before->descendant_threads_peak, 1);
+    counts->started--;
+    if (entry->member.peak != GT_PEAK_NONE)
+        gt_job_peak_drop(membership->peak, entry->member.peak);
+    entry->member.peak = GT_PEAK_NONE;
+    if (!entry->member.has_ended) {
+        remove_threads(membership, entry);
+        counts->processes--;
+        membership->ended_kept++;
+    }
+    forget(membership, entry);
+}
+
+uint64_t gt_membership_disown(struct gt_membership *membership, pid_t pid)
+{
+    struct entry *entry = find(membership, pid);
+    if (!entry)
+        return 0;
+    pid_t helper = entry->member.parent;
+    take_back(membership, entry);
+    entry = helper && helper != membership->main ? find(membership, helper) : NULL;
+    if (!entry || !entry->member.has_ended)
+        return 0;
+    uint64_t cpu_ns = entry->member.record.cpu_ns;
+    take_back(membership, entry);
+    return cpu_ns;
 }
 
 void gt_membership_settle(struct gt_membership *membership)
@@ -374,7 +443,7 @@ int gt_membership_seed(struct gt_membership *membership, const pid_t *pids, size
         if (entry->member.pid && !entry->member.has_ended && !(entry->is_seeded && entry->member.threads))
             end_process(membership, entry);
     }
-    note_peaks(&membership->counts);
+    note_peaks(membership);
     return 0;
 }
 

@@ -21,11 +21,13 @@
 
 #include "base/root.h"
 #include "collect/events.h"
+#include "sample/job_peak.h"
 
 struct gt_member {
     pid_t pid;
     pid_t parent;   /* when it was forked; 0 for seeded processes */
     size_t threads; /* living */
+    uint32_t peak;  /* its handle in the job's peak */
     bool has_ended;
     bool seen_from_fork;  /* so `record` will hold all it used; false: seeded */
     int wait_status;      /* of the first thread that ended with the process's number */
@@ -37,19 +39,21 @@ struct gt_member {
 struct gt_membership_counts {
     size_t processes, threads;           /* living now */
     size_t processes_peak, threads_peak; /* at one time */
-    uint64_t started;                    /* processes the job has consisted of so far */
-    uint64_t tasks_ended, records;       /* all members' threads that ended; those whose record came */
-    uint64_t lost;                       /* how many times the kernel dropped events */
-    bool is_exact;                       /* no fork or exit was lost, so every count above is the kernel's own */
+    size_t main_threads_peak, descendant_threads_peak;
+    uint64_t started;              /* processes the job has consisted of so far */
+    uint64_t tasks_ended, records; /* all members' threads that ended; those whose record came */
+    uint64_t lost;                 /* how many times the kernel dropped events */
+    bool is_exact;                 /* no fork or exit was lost, so every count above is the kernel's own */
 };
 
 struct gt_membership;
 
-/* An empty job. `root` is read when seeding. -ENOMEM. */
-int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, struct gt_error *error);
+/* An empty job. `root` is read when seeding; `peak` hears of every beginning and end. Both stay the caller's. -ENOMEM. */
+int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, struct gt_job_peak *peak,
+                      struct gt_error *error);
 void gt_membership_free(struct gt_membership *membership);
 
-/* These processes are the living members: others end here, new ones begin. Their threads are read from /proc/PID/task; what
+/* These processes are the living members, at first the main process before all others: others end here, new ones begin. Their threads are read from /proc/PID/task; what
  * vanished or is a zombie is left out. 0 or -ENOMEM. */
 int gt_membership_seed(struct gt_membership *membership, const pid_t *pids, size_t count, struct gt_error *error);
 /* Take in one event; the caller then calls gt_membership_settle when gt_events_next has returned 0. 0 or -ENOMEM. */
@@ -58,6 +62,10 @@ int gt_membership_feed(struct gt_membership *membership, const struct gt_event *
 void gt_membership_settle(struct gt_membership *membership);
 /* Take in all that waits, and settle. 1: forks or exits were lost; 0; negative errno. */
 int gt_membership_update(struct gt_membership *membership, struct gt_events *events, struct gt_error *error);
+
+/* `pid` is no member, and never was, nor is the process that forked it, a helper that has ended since. Returns the CPU time, ns,
+ * of that helper if its record has come. */
+uint64_t gt_membership_disown(struct gt_membership *membership, pid_t pid);
 
 struct gt_membership_counts gt_membership_counts(const struct gt_membership *membership);
 /* The numbers of the living members, in no order; returns how many there are, also when `capacity` is less. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const int64_t RETRY_NS = GT_SECOND / 10; /* of a process that was just ending, or executing another program */
 
@@ -49,6 +50,16 @@ static void swap(struct gt_overlap_record *a, struct gt_overlap_record *b)
     *b = kept;
 }
 
+/* The memory that a walk saw is gone when the process has executed another program. */
+static void take_fork(struct gt_overlap_record *record, const struct gt_process *process)
+{
+    if (record->is_forked && !process->is_forked)
+        record->has_walk = false;
+    record->is_forked = process->is_forked && !process->is_main;
+    record->is_worker = process->is_worker;
+    record->heritage = process->heritage;
+}
+
 /* Records before `at` are settled; those behind are from the last frame, in any order. */
 static void take_over(struct gt_overlap *overlap, size_t at, const struct gt_process *process)
 {
@@ -63,11 +74,37 @@ static void take_over(struct gt_overlap *overlap, size_t at, const struct gt_pro
         overlap->count++;
         *record = (struct gt_overlap_record){.pid = process->pid, .start = process->start};
     }
-    record->parent = process->parent;
     record->is_main = process->is_main;
     record->rss = or_zero(process->value[GT_RSS]);
     record->file_bytes = or_zero(process->file_bytes);
     record->faults = process->value[GT_MINOR_FAULTS] + process->value[GT_MAJOR_FAULTS];
+    take_fork(record, process);
+}
+
+/* Whose record stands for those that inherited from the same process. */
+static int find_families(struct gt_overlap *overlap)
+{
+    int result = 0;
+    bool has_any = false;
+    for (size_t i = 0; i < overlap->count; i++) {
+        overlap->record[i].family = GT_OVERLAP_NONE;
+        has_any |= overlap->record[i].heritage.from != 0;
+    }
+    if (!has_any)
+        return 0;
+    gt_pid_map_clear(&overlap->place);
+    for (size_t i = 0; i < overlap->count && result >= 0; i++)
+        result = gt_pid_map_put(&overlap->place, overlap->record[i].pid, (uint32_t)i);
+    for (size_t i = 0; i < overlap->count && result >= 0; i++) {
+        struct gt_overlap_record *record = &overlap->record[i];
+        if (!record->heritage.from)
+            continue;
+        uint32_t place = gt_pid_map_get(&overlap->place, record->heritage.from);
+        record->family = place == GT_PID_ABSENT ? i : place;
+        if (place == GT_PID_ABSENT)
+            result = gt_pid_map_put(&overlap->place, record->heritage.from, (uint32_t)i);
+    }
+    return result;
 }
 
 int gt_overlap_follow(struct gt_overlap *overlap, const struct gt_frame *frame)
@@ -80,7 +117,12 @@ int gt_overlap_follow(struct gt_overlap *overlap, const struct gt_frame *frame)
     for (size_t i = frame->process_count; i < overlap->count; i++)
         overlap->has_left |= overlap->record[i].has_walk;
     overlap->count = frame->process_count;
-    return 0;
+    return find_families(overlap);
+}
+
+bool gt_overlap_is_pending(const struct gt_overlap_record *record)
+{
+    return record->is_forked && record->heritage.from && !record->is_worker;
 }
 
 size_t gt_overlap_ask(struct gt_overlap *overlap, struct gt_memory_process *process, bool only_new)
@@ -88,7 +130,7 @@ size_t gt_overlap_ask(struct gt_overlap *overlap, struct gt_memory_process *proc
     size_t count = 0;
     for (size_t i = 0; i < overlap->count; i++) {
         struct gt_overlap_record *record = &overlap->record[i];
-        if (only_new && (record->has_walk || record->is_denied))
+        if (gt_overlap_is_pending(record) || (only_new && (record->has_walk || record->is_denied)))
             continue;
         record->asked_rss = record->rss;
         record->asked_file = record->file_bytes;
@@ -108,6 +150,7 @@ static void learn_one(struct gt_overlap_record *record, const struct gt_memory_p
     record->is_alone = !is_whole;
     record->seen = walked->rss;
     record->seen_file = record->asked_file;
+    record->seen_faults = isnan(walked->faults) ? record->asked_faults : walked->faults;
     record->walked_private = walked->private_bytes;
     record->walked_shared = walked->shared_bytes;
 }
@@ -132,70 +175,129 @@ void gt_overlap_learn(struct gt_overlap *overlap, const struct gt_memory_process
     }
 }
 
+static double anonymous_bytes(const struct gt_overlap_record *record)
+{
+    return record->rss - record->file_bytes;
+}
+
+/* Each page that is written to is copied at a page fault, and new pages are made at others. A fault of a file may map several
+ * pages, so this is rather too low. */
+double gt_overlap_copied(const struct gt_overlap_record *record)
+{
+    if (!record->heritage.from)
+        return 0;
+    double before = record->has_walk ? record->seen - record->seen_file : record->heritage.bytes;
+    double faults = record->faults - (record->has_walk ? record->seen_faults : 0);
+    double file = record->file_bytes - (record->has_walk ? record->seen_file : 0);
+    double made = fmax(0, anonymous_bytes(record) - before) + fmax(0, file);
+    double left = record->has_walk ? record->shared_bytes - record->file_bytes : record->heritage.bytes;
+    double copied = or_zero(faults) * (double)sysconf(_SC_PAGESIZE) - made;
+    return between(copied, 0, fmax(0, left));
+}
+
 void gt_overlap_update(struct gt_overlap *overlap)
 {
     for (size_t i = 0; i < overlap->count; i++) {
         struct gt_overlap_record *record = &overlap->record[i];
-        if (!record->has_walk) {
-            record->private_bytes = record->shared_bytes = NAN;
-            continue;
-        }
         double more = record->rss - record->seen, more_file = record->file_bytes - record->seen_file;
-        record->private_bytes = between(record->walked_private + more - more_file, 0, record->rss);
-        record->shared_bytes = record->rss - record->private_bytes;
+        record->private_bytes = record->shared_bytes = NAN;
+        if (record->has_walk) {
+            record->private_bytes = between(record->walked_private + more - more_file, 0, record->rss);
+            record->shared_bytes = record->rss - record->private_bytes;
+        }
+        double alone = record->has_walk ? record->private_bytes
+                                        : fmax(0, anonymous_bytes(record) - record->heritage.bytes);
+        record->own = fmin(alone + gt_overlap_copied(record), record->rss);
     }
-}
-
-static double resident_parent(const struct gt_overlap *overlap, pid_t parent)
-{
-    for (size_t i = 0; i < overlap->count; i++)
-        if (overlap->record[i].pid == parent)
-            return overlap->record[i].rss;
-    return 0;
 }
 
 struct sums {
-    double rss, largest, private_bytes, shared, largest_shared, more_shared;
-    size_t count, walked;
+    double rss, largest, own, sure, counted;
+    double shared, largest_shared, more_shared, largest_file; /* of those that were part of a whole walk */
+    double other_shared;                                      /* the largest of the others */
 };
 
-static void add(struct sums *sums, const struct gt_overlap *overlap, const struct gt_overlap_record *record)
+static void add_walked(struct sums *sums, const struct gt_overlap_record *record)
 {
-    sums->rss += record->rss;
-    sums->largest = fmax(sums->largest, record->rss);
-    sums->count++;
-    sums->walked += record->has_walk;
-    if (record->has_walk) {
-        sums->private_bytes += record->private_bytes;
-    } else if (record->is_denied) {
-        sums->private_bytes += record->rss;
-    } else {
-        sums->private_bytes += fmax(0, record->rss - resident_parent(overlap, record->parent));
+    sums->sure += record->private_bytes;
+    sums->counted += fmin(record->private_bytes, record->walked_private);
+    if (record->is_alone) {
+        sums->other_shared = fmax(sums->other_shared, record->shared_bytes - record->heritage.bytes);
+        return;
     }
-    if (record->has_walk && !record->is_alone) {
-        sums->shared += record->shared_bytes;
-        sums->largest_shared = fmax(sums->largest_shared, record->shared_bytes);
-        sums->more_shared = fmax(sums->more_shared, record->shared_bytes - record->walked_shared);
-    }
+    sums->shared += record->shared_bytes;
+    sums->largest_file = fmax(sums->largest_file, record->file_bytes);
+    sums->largest_shared = fmax(sums->largest_shared, record->shared_bytes);
+    sums->more_shared = fmax(sums->more_shared, record->shared_bytes - record->walked_shared);
 }
 
-struct gt_scope_memory gt_overlap_scope(const struct gt_overlap *overlap, enum gt_scope scope)
+static void add(struct sums *sums, const struct gt_overlap_record *record)
+{
+    /* What is about to execute another program has nothing yet but what it began with. */
+    double rss = gt_overlap_is_pending(record) ? fmin(record->rss, record->own + record->file_bytes) : record->rss;
+    sums->rss += rss;
+    sums->largest = fmax(sums->largest, rss);
+    sums->own += record->own;
+    if (record->has_walk) {
+        add_walked(sums, record);
+        return;
+    }
+    double inherited = record->heritage.from ? fmax(record->heritage.bound, record->heritage.bytes) : 0;
+    sums->sure += fmax(0, anonymous_bytes(record) - inherited);
+    sums->other_shared = fmax(sums->other_shared, record->file_bytes);
+}
+
+static bool is_in(const struct gt_overlap_record *record, enum gt_scope scope)
+{
+    return scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN);
+}
+
+/* What was inherited is counted with the process it is from, or once where that one is not in the scope. */
+static double inherited_memory(struct gt_overlap *overlap, enum gt_scope scope)
+{
+    double sum = 0;
+    for (size_t i = 0; i < overlap->count; i++)
+        overlap->record[i].inherited = 0;
+    for (size_t i = 0; i < overlap->count; i++) {
+        struct gt_overlap_record *record = &overlap->record[i];
+        if (record->family == GT_OVERLAP_NONE || gt_overlap_is_pending(record) || !is_in(record, scope))
+            continue;
+        struct gt_overlap_record *family = &overlap->record[record->family];
+        bool is_counted = family->inherited < 0 || (record->has_walk && !record->is_alone) ||
+                          (family->pid == record->heritage.from && is_in(family, scope));
+        double rest = fmin(record->heritage.bytes, anonymous_bytes(record) - record->own);
+        family->inherited = is_counted ? -1 : fmax(family->inherited, rest);
+    }
+    for (size_t i = 0; i < overlap->count; i++)
+        sum += fmax(0, overlap->record[i].inherited);
+    return sum;
+}
+
+/* Files of a process that was not part of a whole walk are taken for those that the others have. */
+struct gt_scope_memory gt_overlap_scope(struct gt_overlap *overlap, enum gt_scope scope)
 {
     struct sums sums = {0};
-    for (size_t i = 0; i < overlap->count; i++) {
-        const struct gt_overlap_record *record = &overlap->record[i];
-        if (scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN))
-            add(&sums, overlap, record);
-    }
+    for (size_t i = 0; i < overlap->count; i++)
+        if (is_in(&overlap->record[i], scope))
+            add(&sums, &overlap->record[i]);
+    double walked = fmin(overlap->shared[scope], sums.shared);
     double shared = between(overlap->shared[scope] + sums.more_shared, sums.largest_shared, sums.shared);
-    double ram = between(sums.private_bytes + shared, sums.largest, sums.rss);
-    double private_bytes = sums.walked || !sums.count ? fmin(sums.private_bytes, ram) : NAN;
-    double certain = between(sums.private_bytes + fmin(overlap->shared[scope], sums.shared), sums.largest, ram);
-    return (struct gt_scope_memory){sums.rss, ram, private_bytes, ram - private_bytes, certain};
+    shared += fmax(0, sums.other_shared - sums.largest_file) + inherited_memory(overlap, scope);
+    double ram = between(sums.own + shared, sums.largest, sums.rss);
+    double private_bytes = fmin(sums.own, ram);
+    return (struct gt_scope_memory){
+        .rss = sums.rss,
+        .ram = ram,
+        .private_bytes = private_bytes,
+        .shared_bytes = ram - private_bytes,
+        .certain = between(sums.sure + walked, sums.largest, ram),
+        .counted = fmin(sums.counted + walked, ram),
+    };
 }
 
 void gt_overlap_release(struct gt_overlap *overlap)
 {
     free(overlap->record);
+    gt_pid_map_release(&overlap->place);
     *overlap = (struct gt_overlap){0};
 }

@@ -1,47 +1,60 @@
-/* What the last walk over the processes' memory says about their memory now.
+/* What the processes' resident sets and the last walk over their memory say about the memory that they have together.
  *
- * A walk is a moment in the past; resident sets are read at every sample. Each walked process has private memory, which
- * changes with its anonymous resident memory since, and shared memory; the shared memory of a scope is its union at the walk,
- * never less than the largest part of one living process and never more than all of theirs. So a process that ends takes its
- * private memory and leaves what others still map. Files and shared memory touched since the walk count once, as if they were
- * the same in all processes. A process not yet walked counts at what it has more than its parent, which right after a fork is
- * nothing; one that may not be walked, whole. */
+ * A walk is a moment in the past; resident sets are read at every look. Each walked process has private memory, which changes
+ * with its anonymous resident memory since, and shared memory; the shared memory of a scope is its union at the walk, never less
+ * than the largest part of one living process and never more than all of theirs. So a process that ends takes its private memory
+ * and leaves what others still map. Files and shared memory touched since the walk count once, as if they were the same in all
+ * processes.
+ *
+ * A process that was not walked yet needs no walk for what matters most. After execve(2) its anonymous memory is its own. After a
+ * fork it has what its parent had, once; what it has beyond that is its own, and so is what it has written to, of which its page
+ * faults tell. Its files count once. A process that may not be walked stays in this state. */
 #ifndef GT_SAMPLE_OVERLAP_H
 #define GT_SAMPLE_OVERLAP_H
 
+#include "base/pid_map.h"
 #include "collect/memory.h"
 
 struct gt_scope_memory {
     double rss;           /* bytes: sum of resident sets */
-    double ram;           /* shared pages once; between the largest resident set and rss */
-    double private_bytes; /* NaN without a walk */
+    double ram;           /* shared pages once, as far as is known; between the largest resident set and rss */
+    double private_bytes; /* its part that one process has alone */
     double shared_bytes;  /* ram - private_bytes */
-    double certain; /* ram without what was touched of files and shared memory since the walk: another process of the
-                           * walk may have had the same pages. At least the largest resident set */
+    double certain;       /* it is not less than this */
+    double counted;       /* the part of it that the last walk saw; the rest follows from resident sets */
 };
 
 /* One process of the frame, matched with its last walk. */
 struct gt_overlap_record {
-    pid_t pid, parent;
+    pid_t pid;
     uint64_t start;
     bool is_main;
+    bool is_forked, is_worker; /* see struct gt_process */
     bool has_walk;
     bool is_alone; /* walked alone, since it is new: what it shares is taken for part of the rest */
     bool is_denied;
+    struct gt_heritage heritage;
+    size_t
+        family; /* the record of the process it inherited from; when that has ended, of the first that did; GT_OVERLAP_NONE */
     double rss, file_bytes;                     /* now */
     double faults;                              /* minor and major, as last read; NaN unknown */
     double asked_rss, asked_file, asked_faults; /* when its walk was asked for */
-    double seen, seen_file;                     /* at its walk */
+    double seen, seen_file, seen_faults;        /* at its walk */
     double walked_private, walked_shared;
     double private_bytes, shared_bytes; /* now; NaN without a walk */
-    int64_t allowed_ns;                 /* not walked again before */
+    double own;                         /* what would go if it ended now */
+    double inherited;   /* of those in its family, the most that still has what it inherited; -1: walked */
+    int64_t allowed_ns; /* not walked again before */
 };
+
+#define GT_OVERLAP_NONE SIZE_MAX
 
 struct gt_overlap {
     struct gt_overlap_record *record; /* in the frame's order */
     size_t count, capacity;
     double shared[GT_SCOPE_COMBINED + 1]; /* union of the shared pages at the last whole walk */
     bool has_left;                        /* a walked process has ended since */
+    struct gt_pid_map place;              /* scratch: the record of each process */
 };
 
 /* Take over which processes live and their resident sets. -ENOMEM. */
@@ -54,7 +67,11 @@ void gt_overlap_learn(struct gt_overlap *overlap, const struct gt_memory_process
                       const struct gt_memory_totals *totals, bool is_whole, int64_t end_ns, int pause);
 /* Bring each process's figures up to its resident set now. */
 void gt_overlap_update(struct gt_overlap *overlap);
-struct gt_scope_memory gt_overlap_scope(const struct gt_overlap *overlap, enum gt_scope scope);
+/* Bytes of pages that the process may have written to, and so copied, since its last walk or its fork; an estimate. */
+double gt_overlap_copied(const struct gt_overlap_record *record);
+/* It was forked and may be about to execute another program: what it began with does not count. */
+bool gt_overlap_is_pending(const struct gt_overlap_record *record);
+struct gt_scope_memory gt_overlap_scope(struct gt_overlap *overlap, enum gt_scope scope);
 void gt_overlap_release(struct gt_overlap *overlap);
 
 #endif

@@ -106,12 +106,21 @@ struct gt_package_figures {
     double value[GT_PACKAGE_FIGURES];
 };
 
+/* What is known of a scope's peak of memory beside the peak and its upper bound, which are metrics; bytes, NaN not known. */
+struct gt_peak_facts {
+    double least;         /* it was certainly not less */
+    double private_bytes; /* the part that one process had alone */
+    double counted;       /* the part that a walk over the pages saw; the rest follows from resident sets */
+};
+
 /* What is known only at the end. Values are those of the whole run: the final counters and peaks. */
 struct gt_outcome {
     bool complete;   /* the tracker ended in order: false in a recording whose tracker was killed */
     double elapsed;  /* seconds: the time of the command, NaN while unknown */
     int exit_status; /* 0..255, 128 + n for a signal; -1 unknown (attached) */
     double value[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
+    struct gt_peak_facts peak[GT_FIXED_ROWS];     /* [scope], of DESCENDANTS and COMBINED */
+    double peak_untold;                           /* processes whose high-water marks are missing in the upper bounds */
     double own_cpu_time;                          /* the tracker's own cost, seconds */
     double slowest_sample;                        /* seconds */
     uint64_t samples, missed;                     /* taken; ticks of the schedule that were missed */

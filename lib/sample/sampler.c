@@ -142,6 +142,21 @@ bool gt_sampler_complaint(const struct gt_sampler *sampler, size_t number, char 
     return is_missed;
 }
 
+/* Samplers of other trackers, which may be descendants. */
+static void leave_samplers_out(struct gt_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->tree.count && sampler->walker; i++) {
+        struct gt_process *process = sampler->tree.process[i];
+        if (!process->is_ours || process->is_main || process->is_known)
+            continue;
+        process->is_known = true;
+        if (gt_process_is_sampler(process)) {
+            gt_follow_leave_out(&sampler->follow, &sampler->tree, &sampler->account, process);
+            i--;
+        }
+    }
+}
+
 static void admit_new(struct gt_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->tree.count; i++) {
@@ -149,10 +164,17 @@ static void admit_new(struct gt_sampler *sampler)
         if (process->is_admitted)
             continue;
         process->is_admitted = true;
+        process->met_ns = gt_clock_monotonic(&sampler->clock);
         if (gt_process_read(process, &sampler->root) == 0)
             gt_process_read_slowly(process, &sampler->root);
+        struct gt_process *origin = process->is_main || !process->is_forked
+                                        ? NULL
+                                        : gt_follow_origin(&sampler->follow, &sampler->tree, process);
+        if (origin)
+            gt_process_inherit(process, origin, &sampler->root);
         gt_account_admit(&sampler->account, process);
     }
+    leave_samplers_out(sampler);
 }
 
 static int discover(struct gt_sampler *sampler, struct gt_error *error)
@@ -166,10 +188,12 @@ static int discover(struct gt_sampler *sampler, struct gt_error *error)
 
 int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error)
 {
-    int status = gt_follow_drain(&sampler->follow, &sampler->tree, &sampler->account, error);
-    if (status >= 0)
-        admit_new(sampler);
-    return status;
+    return gt_follow_drain(&sampler->follow, error);
+}
+
+uint64_t gt_sampler_born(const struct gt_sampler *sampler)
+{
+    return sampler->follow.born;
 }
 
 static int collect(struct gt_sampler *sampler, struct gt_error *error)
@@ -197,18 +221,71 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     return 0;
 }
 
+/* Before their memory is read: page faults that come later would be taken for pages that were copied. */
+static void look_at_forks(struct gt_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        struct gt_process *process = sampler->tree.process[i];
+        if (process->is_forked && !process->is_main && !process->is_gone)
+            gt_process_look_at_fork(process, gt_tree_find(&sampler->tree, process->parent), &sampler->root,
+                                    gt_clock_monotonic(&sampler->clock));
+    }
+    leave_samplers_out(sampler);
+}
+
+/* What a process says of the job's peak. */
+static void note_process(struct gt_sampler *sampler, const struct gt_process *process, double own, bool is_pending)
+{
+    if (process->peak == GT_PEAK_NONE || process->is_zombie)
+        return;
+    gt_job_peak_seen(&sampler->follow.peak, process->peak,
+                     &(struct gt_peak_look){.rss = process->value[GT_RSS],
+                                            .file_bytes = process->file_bytes,
+                                            .own = own,
+                                            .mark = process->mark,
+                                            .is_old = process->mark_before > 0,
+                                            .is_pending = is_pending});
+}
+
+/* After the processes were read: who has gone, what they have together, the peak. */
+static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
+{
+    gt_account_settle(&sampler->account, &sampler->tree);
+    sampler->frame.process = sampler->tree.process;
+    sampler->frame.process_count = sampler->tree.count;
+    int status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
+    if (status < 0)
+        return gt_error_system(error, -status, "memory of the processes");
+    gt_job_peak_look(&sampler->follow.peak, &sampler->memory.scope[GT_SCOPE_DESCENDANTS],
+                     &sampler->memory.scope[GT_SCOPE_COMBINED]);
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_overlap_record *record = gt_walker_record(sampler->walker, i);
+        note_process(sampler, sampler->tree.process[i], record->own, gt_overlap_is_pending(record));
+    }
+    return 0;
+}
+
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
 {
     int status = discover(sampler, error);
     if (status >= 0)
+        look_at_forks(sampler);
+    if (status >= 0)
         status = collect(sampler, error);
+    return status < 0 ? status : settle(sampler, patience_ns, error);
+}
+
+int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error)
+{
+    int status = discover(sampler, error);
     if (status < 0)
         return status;
-    gt_account_settle(&sampler->account, &sampler->tree);
+    look_at_forks(sampler);
+    for (size_t i = 0; i < sampler->tree.count; i++)
+        gt_process_read(sampler->tree.process[i], &sampler->root);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
-    status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
-    return status < 0 ? gt_error_system(error, -status, "memory of the processes") : 0;
+    return settle(sampler, 0, error);
 }
 
 void gt_sampler_read_last(struct gt_sampler *sampler)
@@ -237,6 +314,12 @@ void gt_sampler_settle_machine(struct gt_sampler *sampler)
     gt_account_settle(&sampler->account, &sampler->tree);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
+}
+
+void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage)
+{
+    if (!gt_tree_was_left_out(&sampler->tree, pid))
+        gt_account_reaped(&sampler->account, &sampler->tree, &sampler->follow.peak, pid, usage);
 }
 
 double gt_sampler_started(const struct gt_sampler *sampler)

@@ -49,8 +49,14 @@ struct gt_sampler_options {
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);
 /* Read everything into sampler->frame, waiting at most `patience_ns` for a walk over the memory. Vanished processes are settled and dropped. */
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error);
+/* Read only who lives and what memory they have, for peaks: cheap enough to do soon after each birth. */
+int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error);
 /* After the last of them: bring the counters up to date that rows read less often. */
 void gt_sampler_read_last(struct gt_sampler *sampler);
+/* Processes of the job that were heard of or found so far: when it grows, one was born. */
+uint64_t gt_sampler_born(const struct gt_sampler *sampler);
+/* wait4 told of a child of the tracker: see gt_account_reaped. */
+void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage);
 /* Processes the job has consisted of so far, as far as they were seen. */
 double gt_sampler_started(const struct gt_sampler *sampler);
 /* Between readings, when gt_follow_fd is readable. */

@@ -64,9 +64,30 @@ static int append(struct gt_tree *tree, pid_t pid)
     return 1;
 }
 
+static uint32_t low_bits(uint64_t start)
+{
+    return (uint32_t)start & 0x7fffffff;
+}
+
+/* The number may be another process's by now. */
+bool gt_tree_was_left_out(struct gt_tree *tree, pid_t pid)
+{
+    char path[64], text[1024];
+    struct gt_process_stat stat;
+    if (gt_pid_map_get(&tree->left_out, pid) == GT_PID_ABSENT)
+        return false;
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_read(tree->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+        return true;
+    bool is_same = gt_pid_map_get(&tree->left_out, pid) == low_bits(stat.start);
+    if (!is_same)
+        gt_pid_map_remove(&tree->left_out, pid);
+    return is_same;
+}
+
 int gt_tree_add(struct gt_tree *tree, pid_t pid)
 {
-    if (gt_tree_find(tree, pid) || pid == tree->own)
+    if (gt_tree_find(tree, pid) || pid == tree->own || gt_tree_was_left_out(tree, pid))
         return 0;
     int status = append(tree, pid);
     return status == -ENOMEM ? status : status > 0;
@@ -100,6 +121,7 @@ void gt_tree_close(struct gt_tree *tree)
     free(tree->process);
     free(tree->slot);
     free(tree->found);
+    gt_pid_map_release(&tree->left_out);
     *tree = (struct gt_tree){0};
 }
 
@@ -196,6 +218,17 @@ static void keep_split(struct gt_tree *tree, const struct gt_placement *placemen
     }
 }
 
+void gt_tree_leave_out(struct gt_tree *tree, struct gt_process *process)
+{
+    gt_pid_map_put(&tree->left_out, process->pid, low_bits(process->start)); /* without memory it is found again */
+    if (tree->peak && process->peak != GT_PEAK_NONE)
+        gt_job_peak_drop(tree->peak, process->peak);
+    process->peak = GT_PEAK_NONE;
+    process->is_gone = true;
+    tree->started--;
+    gt_tree_drop_gone(tree);
+}
+
 void gt_tree_drop_gone(struct gt_tree *tree)
 {
     size_t kept = 0;
@@ -205,6 +238,8 @@ void gt_tree_drop_gone(struct gt_tree *tree)
             continue;
         }
         keep_split(tree, tree->process[i]->placement);
+        if (tree->peak && tree->process[i]->peak != GT_PEAK_NONE)
+            gt_job_peak_settle(tree->peak, tree->process[i]->peak, false);
         gt_process_close(tree->process[i]);
     }
     if (kept != tree->count) {

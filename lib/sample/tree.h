@@ -5,7 +5,9 @@
 #ifndef GT_SAMPLE_TREE_H
 #define GT_SAMPLE_TREE_H
 
+#include "base/pid_map.h"
 #include "collect/collector.h"
+#include "sample/job_peak.h"
 
 struct gt_tree {
     const struct gt_root *root;
@@ -16,6 +18,8 @@ struct gt_tree {
     pid_t *found; /* scratch of one search */
     size_t found_capacity;
     struct gt_process *tracker; /* ourselves, when ended parents leave us their children; else NULL */
+    struct gt_pid_map left_out; /* processes that are no part of the job, by the low bits of their start */
+    struct gt_job_peak *peak;   /* told of ends where the kernel's events do; else NULL */
     pid_t main;
     pid_t own;        /* ourselves: a tracker that is a child of what it tracks is no part of it */
     uint64_t started; /* processes seen so far */
@@ -37,6 +41,10 @@ struct gt_process *gt_tree_find(const struct gt_tree *tree, pid_t pid);
 int gt_tree_add(struct gt_tree *tree, pid_t pid);
 /* Look for new members. `thorough`: ask every thread of every process, not only the main threads. */
 int gt_tree_discover(struct gt_tree *tree, bool thorough, int64_t now_ns);
+/* A member, not the main process, that turned out to be no part of the job. */
+void gt_tree_leave_out(struct gt_tree *tree, struct gt_process *process);
+/* Process `pid`, a zombie or living, was left out. */
+bool gt_tree_was_left_out(struct gt_tree *tree, pid_t pid);
 /* Drop the members that are marked is_gone. */
 void gt_tree_drop_gone(struct gt_tree *tree);
 

@@ -16,6 +16,7 @@ enum {
 };
 
 static const double CHANGE = 0.01;
+static const int64_t MOST_KEPT_NS = GT_SECOND / 20;
 static const int64_t PERIOD_NS = GT_SECOND - GT_SECOND / 20; /* a sample once a second may come a little early */
 static const int64_t STILL_PERIOD_NS = 10 * GT_SECOND;
 
@@ -41,7 +42,9 @@ struct gt_walker {
     pthread_cond_t wake, finished;
     struct task task;
     struct gt_overlap overlap;
-    int64_t asked_ns, ended_ns, last_cpu_ns; /* of the last walk */
+    int64_t asked_ns;  /* of the last walk */
+    int64_t budget_ns; /* CPU time that walks may use; below 0: to be waited for */
+    int64_t budget_at_ns;
     int64_t moment_ns, duration_ns, cpu_ns;
     uint64_t walks;
 };
@@ -113,6 +116,7 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
         return result;
     }
     walker->clock = clock;
+    walker->budget_ns = MOST_KEPT_NS;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -166,8 +170,7 @@ static void harvest(struct gt_walker *walker, int64_t patience_ns)
     if (!wait(walker, patience_ns))
         return;
     walker->is_walking = false;
-    walker->ended_ns = task->end_ns;
-    walker->last_cpu_ns = task->cpu_ns;
+    walker->budget_ns -= task->cpu_ns;
     walker->cpu_ns += task->cpu_ns;
     walker->walks++;
     if (task->result < 0)
@@ -193,12 +196,12 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
     double change = 0, whole = 0;
     for (size_t i = 0; i < overlap->count; i++) {
         const struct gt_overlap_record *record = &overlap->record[i];
-        if (record->is_denied || record->rss == 0)
+        if (record->is_denied || record->rss == 0 || gt_overlap_is_pending(record))
             continue;
         outlook.has_new |= !record->has_walk && now >= record->allowed_ns;
         outlook.has_changed |= !record->has_walk || record->is_alone;
         outlook.has_stirred |= record->rss != record->asked_rss || record->faults != record->asked_faults;
-        change += fabs(record->rss - record->seen);
+        change += fabs(record->rss - record->seen) + gt_overlap_copied(record);
         whole += record->rss;
         if (record->allowed_ns > outlook.allowed_ns)
             outlook.allowed_ns = record->allowed_ns;
@@ -207,15 +210,24 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
     return outlook;
 }
 
+/* A share of the time since the last look, whatever was done with it. */
+static void earn(struct gt_walker *walker, int64_t now, bool has_changed)
+{
+    int64_t passed = walker->budget_at_ns ? now - walker->budget_at_ns : 0;
+    walker->budget_ns += passed / (has_changed ? CHANGING_SHARE : QUIET_SHARE);
+    walker->budget_ns = walker->budget_ns < MOST_KEPT_NS ? walker->budget_ns : MOST_KEPT_NS;
+    walker->budget_at_ns = now;
+}
+
 enum due { NOTHING, ONLY_NEW, WHOLE };
 
-static enum due what_is_due(const struct gt_walker *walker, int64_t now)
+static enum due what_is_due(struct gt_walker *walker, int64_t now)
 {
     if (gt_memory_method(walker->memory) == GT_MEMORY_RSS || !walker->overlap.count)
         return NOTHING;
     struct outlook outlook = look(walker, now);
-    int64_t pause = (outlook.has_changed ? CHANGING_SHARE : QUIET_SHARE) * walker->last_cpu_ns;
-    if (walker->walks && now < walker->ended_ns + pause)
+    earn(walker, now, outlook.has_changed);
+    if (walker->budget_ns < 0)
         return NOTHING;
     bool is_still = !outlook.has_stirred && gt_memory_method(walker->memory) == GT_MEMORY_UNIQUE;
     int64_t period = is_still ? STILL_PERIOD_NS : PERIOD_NS;
@@ -265,21 +277,26 @@ static void fill_processes(struct gt_walker *walker, struct gt_frame *frame, str
         value[GT_RAM_PRIVATE] = record[i].private_bytes;
         value[GT_RAM_SHARED] = record[i].shared_bytes;
         ret->denied += record[i].is_denied;
-        ret->is_settled &= record[i].is_denied || (record[i].has_walk && !record[i].is_alone);
     }
+}
+
+/* Without walks: the sum of resident sets, as was asked for. */
+static void count_shared_again(struct gt_scope_memory *memory)
+{
+    memory->ram = memory->rss;
+    memory->private_bytes = memory->shared_bytes = NAN;
+    memory->counted = 0;
 }
 
 static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, struct gt_walker_result *ret)
 {
     bool has_walks = gt_memory_method(walker->memory) != GT_MEMORY_RSS;
     gt_overlap_update(&walker->overlap);
-    ret->is_settled = true;
     fill_processes(walker, frame, ret);
-    ret->is_settled |= !has_walks;
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         ret->scope[scope] = gt_overlap_scope(&walker->overlap, (enum gt_scope)scope);
         if (!has_walks)
-            ret->scope[scope].ram = ret->scope[scope].certain = ret->scope[scope].rss;
+            count_shared_again(&ret->scope[scope]);
     }
     ret->is_estimate = !has_walks || ret->denied || look(walker, now).has_changed;
     ret->moment_ns = walker->moment_ns;
@@ -310,4 +327,9 @@ int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t pa
 const char *gt_walker_method(const struct gt_walker *walker)
 {
     return gt_memory_label(walker->memory);
+}
+
+const struct gt_overlap_record *gt_walker_record(const struct gt_walker *walker, size_t index)
+{
+    return &walker->overlap.record[index];
 }

@@ -1,11 +1,12 @@
 /* Walks over the memory of the job's processes, on a thread of their own and within limits, so that neither the samples nor
  * the job notice them.
  *
- * Limits: after a walk each process is left alone for 100 times what its walk took, and all walks together use at most 1 % of a
- * core, 5 % while resident sets change. Within them there is a walk once a second; sooner, when resident sets have changed by a
- * hundredth or processes came or went. A new process is walked at once, alone if the others may not be. While no resident set
- * has changed and no process had a page fault (as read once a second) there is nothing new to see in page frames, but how much
- * of it strangers share: then there is a walk every 10 s. */
+ * Limits: after a walk each process is left alone for 100 times what its walk took. All walks together use at most 1 % of a
+ * core, 5 % while the job's memory changes; what was not used is kept, up to 50 ms, so that a job can be walked soon after it
+ * began and when processes are born. Within these limits there is a walk once a second; sooner, when the memory has changed by a
+ * hundredth or processes came or went. A new process is walked at once, alone if the others may not be. While no resident set has
+ * changed and no process had a page fault there is nothing new to see in page frames, but how much of it strangers share: then
+ * there is a walk every 10 s. */
 #ifndef GT_SAMPLE_WALKER_H
 #define GT_SAMPLE_WALKER_H
 
@@ -15,9 +16,8 @@ struct gt_walker;
 
 struct gt_walker_result {
     struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1]; /* MAIN, DESCENDANTS, COMBINED; the first entry is unused */
-    bool is_estimate; /* a process was not walked, or resident sets have changed by a hundredth since */
-    bool is_settled;  /* every process that may be walked was part of a whole walk: what is estimated is growth alone */
-    size_t denied;    /* processes that may not be walked */
+    bool is_estimate;    /* a process was not walked, or resident sets have changed by a hundredth since */
+    size_t denied;       /* processes that may not be walked */
     int64_t moment_ns;   /* monotonic: when the last whole walk ended; 0: none yet */
     int64_t duration_ns; /* what it took */
     int64_t cpu_ns;      /* what all walks have used so far */
@@ -32,6 +32,8 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
  * is due and waits for it at most `patience_ns`; a walk that takes longer counts at the next call. */
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns,
                     struct gt_walker_result *ret);
+/* Of process `index` of the frame that was last applied. */
+const struct gt_overlap_record *gt_walker_record(const struct gt_walker *walker, size_t index);
 /* How shared memory is counted once: gt_memory_label(). */
 const char *gt_walker_method(const struct gt_walker *walker);
 /* Breaks off a walk in progress. */

@@ -54,6 +54,13 @@ const struct gt_fact gt_outcome_facts[] = {
     FACT(gt_outcome, "complete", complete, INTEGER, BOOL),
     FACT(gt_outcome, "elapsed", elapsed, NUMBER, DOUBLE),
     FACT(gt_outcome, "exit_status", exit_status, INTEGER, INT),
+    FACT(gt_outcome, "descendants_ram_peak_least", peak[GT_SCOPE_DESCENDANTS].least, NUMBER, DOUBLE),
+    FACT(gt_outcome, "descendants_ram_peak_private", peak[GT_SCOPE_DESCENDANTS].private_bytes, NUMBER, DOUBLE),
+    FACT(gt_outcome, "descendants_ram_peak_counted", peak[GT_SCOPE_DESCENDANTS].counted, NUMBER, DOUBLE),
+    FACT(gt_outcome, "combined_ram_peak_least", peak[GT_SCOPE_COMBINED].least, NUMBER, DOUBLE),
+    FACT(gt_outcome, "combined_ram_peak_private", peak[GT_SCOPE_COMBINED].private_bytes, NUMBER, DOUBLE),
+    FACT(gt_outcome, "combined_ram_peak_counted", peak[GT_SCOPE_COMBINED].counted, NUMBER, DOUBLE),
+    FACT(gt_outcome, "ram_peak_untold", peak_untold, NUMBER, DOUBLE),
     FACT(gt_outcome, "own_cpu_time", own_cpu_time, NUMBER, DOUBLE),
     FACT(gt_outcome, "slowest_sample", slowest_sample, NUMBER, DOUBLE),
     FACT(gt_outcome, "samples", samples, INTEGER, UINT64),
@@ -144,8 +151,11 @@ int gt_machine_fact_read(struct gt_machine *machine, const struct gt_fact *fact,
 void gt_outcome_init(struct gt_outcome *outcome)
 {
     *outcome = (struct gt_outcome){.elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN};
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+    outcome->peak_untold = NAN;
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(outcome->value[scope]);
+        outcome->peak[scope] = (struct gt_peak_facts){NAN, NAN, NAN};
+    }
 }
 
 struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine)

@@ -4,6 +4,8 @@ import json
 import os
 import statistics
 import subprocess
+import sys
+import tempfile
 
 import pytest
 
@@ -118,3 +120,78 @@ def test_time_of_the_command(track):
     for seconds in (0.0, 0.95):
         _, report = track(["/bin/sleep", str(seconds)], *BYTES, "--sleep-time", "1")
         assert seconds <= report["compute_time"]["time"] < seconds + 0.1
+
+
+def as_somebody(command):
+    """The command as a user who may read no exit records and no page frames, when the tests are root's."""
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command]
+
+
+@pytest.fixture(params=["as we are", "as somebody"])
+def peak(request, gpu_tracker, truth):
+    """peak(options, "workers", ...): (the report's figures of memory, the truth)."""
+    if request.param == "as somebody" and os.geteuid() != 0:
+        pytest.skip("we are no root")
+    wrap = as_somebody if request.param == "as somebody" else list
+
+    def run(options, name, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            line = wrap([gpu_tracker, "run", *BYTES, *options, "--format", "json", "--output", "report.json", "--",
+                         *truth(name, *arguments)])
+            done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+            assert done.returncode == 0, done.stderr
+            with open(folder + "/report.json", encoding="utf-8") as report:
+                return json.load(report), json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+@pytest.mark.parametrize("sleep_time", ["1", "0.1"])
+@pytest.mark.parametrize("parent, count, each, hold, how", [
+    (600, 4, 60, 1500, "fork"),   # beside a large parent, whose memory they share
+    (50, 4, 100, 300, "fork"),    # short-lived ones
+    (100, 4, 50, 300, "exec"),    # other programs
+    (100, 4, 50, 300, "server"),  # of a helper
+])
+def test_workers_beside_a_parent(peak, sleep_time, parent, count, each, hold, how):
+    report, truth = peak(["--sleep-time", sleep_time], "workers", parent, count, each, hold, how)
+    combined, bounds = report["max_ram"]["combined"], report["memory_peak"]["combined"]
+    assert combined["total_rss"] == about(truth["bytes"], share=0.02, plus=2 * LIBRARIES)
+    assert report["max_ram"]["descendants"]["total_rss"] == about(truth["descendants"], share=0.02, plus=2 * LIBRARIES)
+    assert combined["private_rss"] + combined["shared_rss"] == pytest.approx(combined["total_rss"])
+    assert report["max_ram"]["descendants"]["private_rss"] is not None
+    assert bounds["lower"] <= bounds["best"] == combined["total_rss"] <= bounds["upper"]
+    assert bounds["upper"] >= truth["bytes"] >= 0.99 * bounds["lower"] - 2 * LIBRARIES
+    assert report["memory_peak"]["largest_sample"] <= combined["total_rss"]
+
+
+# They write to what is the parent's, so that no resident set grows: only walks and page faults tell.
+def test_workers_that_copy_on_write(peak):
+    report, truth = peak(["--sleep-time", "0.1"], "workers", 200, 4, 50, 1500, "touch")
+    assert report["max_ram"]["combined"]["total_rss"] == about(truth["bytes"], share=0.05)
+    assert report["memory_peak"]["combined"]["upper"] >= truth["bytes"]
+
+
+# A shell's child has the shell's memory until it executes its program: from a large parent that would be much.
+@pytest.mark.parametrize("way", ["fork", "vfork"])
+def test_the_launch_of_a_small_program_from_a_large_one(gpu_tracker, tmp_path, way):
+    program = ("import os, subprocess\n"
+               "memory = bytearray(400_000_000)\n"
+               f"subprocess._USE_VFORK = {way == 'vfork'}\n"
+               "for i in range(20): subprocess.run(['/bin/sleep', '.02'], close_fds=False)\n")
+    line = [gpu_tracker, "run", *BYTES, "--sleep-time", "0.001", "--format", "json", "--output", "report.json", "--",
+            sys.executable, "-S", "-c", program]
+    subprocess.run(line, cwd=tmp_path, check=True, timeout=120, capture_output=True)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["max_ram"]["descendants"]["total_rss"] < 20e6
+    assert report["max_ram"]["main"]["total_rss"] > 400e6
+    assert report["max_ram"]["combined"]["total_rss"] < 450e6
+
+
+def test_threads_between_samples(measure):
+    report, truth = measure("threads", 50, 50, options=["--sleep-time", "20"])
+    if os.geteuid() == 0:  # the kernel tells of each
+        assert report["cpu_utilization"]["main_n_threads"] == truth["threads"]
+        assert report["cpu_utilization"]["descendants_n_threads"] == 0
+    assert report["cpu_utilization"]["combined_n_threads"] == report["cpu_utilization"]["main_n_threads"]

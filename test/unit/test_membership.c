@@ -17,6 +17,7 @@ struct job {
     struct gt_root root;
     char path[64];
     struct gt_membership *membership;
+    struct gt_job_peak peak;
 };
 
 static void store_text(const char *directory, const char *name, const char *text)
@@ -51,7 +52,7 @@ static int open_job(void **state)
     strcpy(job->path, "/tmp/membership-XXXXXX");
     if (!mkdtemp(job->path) || gt_root_open(&job->root, job->path, NULL))
         return -1;
-    if (gt_membership_new(&job->membership, &job->root, NULL))
+    if (gt_membership_new(&job->membership, &job->root, &job->peak, NULL))
         return -1;
     store_process(job, 100, 1, 'S');
     *state = job;

@@ -25,13 +25,14 @@ static struct gt_root machine;
 struct live {
     struct gt_events *events;
     struct gt_membership *membership;
+    struct gt_job_peak peak;
 };
 
 static int open_live(void **state)
 {
     struct live *live = calloc(1, sizeof *live);
     *state = live;
-    return gt_membership_new(&live->membership, &machine, NULL);
+    return gt_membership_new(&live->membership, &machine, &live->peak, NULL);
 }
 
 static int close_live(void **state)

@@ -1,0 +1,232 @@
+#include "sample/job_peak.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+struct gt_peak_member {
+    uint32_t bound[GT_PEAK_SCOPES]; /* GT_PEAK_NONE: it is not in that scope */
+    uint32_t next_free;
+    double inherited;              /* the most that it can have had from its parent */
+    double mark;                   /* as looks have it */
+    double told;                   /* as the kernel told it */
+    double rss, own;               /* at the last look */
+    double around[GT_PEAK_SCOPES]; /* of the others, when it ended */
+    uint64_t look;                 /* number of that look */
+    bool is_seen, is_forked, has_ended, is_limited;
+};
+
+static const double UNKNOWN = -1;
+
+void gt_job_peak_release(struct gt_job_peak *peak)
+{
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        gt_peak_bound_release(&peak->bound[scope]);
+    free(peak->member);
+    *peak = (struct gt_job_peak){0};
+}
+
+static struct gt_peak_member *take(struct gt_job_peak *peak, uint32_t *ret)
+{
+    struct gt_peak_member *member;
+    if (peak->free) {
+        *ret = peak->free - 1;
+        member = &peak->member[*ret];
+        peak->free = member->next_free;
+        return member;
+    }
+    member = GT_GROW(peak, member);
+    *ret = (uint32_t)peak->member_count - 1;
+    return member;
+}
+
+static void give_back(struct gt_job_peak *peak, uint32_t index)
+{
+    peak->member[index] = (struct gt_peak_member){.next_free = peak->free};
+    peak->free = index + 1;
+}
+
+int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t parent, uint32_t *ret)
+{
+    double inherited = parent == GT_PEAK_NONE ? 0 : fmax(peak->member[parent].mark, peak->member[parent].rss);
+    struct gt_peak_member *member = take(peak, ret);
+    if (!member)
+        return -ENOMEM;
+    *member = (struct gt_peak_member){
+        .bound = {GT_PEAK_NONE, GT_PEAK_NONE}, .inherited = inherited, .mark = UNKNOWN, .told = UNKNOWN};
+    int result = gt_peak_bound_begin(&peak->bound[GT_PEAK_COMBINED], &member->bound[GT_PEAK_COMBINED]);
+    if (result == 0 && peak->has_main)
+        result = gt_peak_bound_begin(&peak->bound[GT_PEAK_DESCENDANTS], &member->bound[GT_PEAK_DESCENDANTS]);
+    peak->has_main = true;
+    if (result < 0)
+        gt_job_peak_drop(peak, *ret);
+    return result;
+}
+
+static void raise_bounds(struct gt_job_peak *peak, const struct gt_peak_member *member, double mark)
+{
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        if (member->bound[scope] != GT_PEAK_NONE)
+            gt_peak_bound_raise(&peak->bound[scope], member->bound[scope], mark);
+}
+
+static void raise_least(struct gt_job_peak *peak, int scope, double bytes)
+{
+    struct gt_scope_peak *ret = &peak->scope[scope];
+    ret->least = fmax(ret->least, bytes);
+    if (ret->least <= ret->best)
+        return;
+    ret->private_bytes += peak->looks ? ret->least - ret->best : NAN;
+    ret->best = ret->least;
+    ret->is_between = true;
+}
+
+/* One process had more than the look saw of it, alone, while the others had what they had at the look. */
+static void raise_between(struct gt_job_peak *peak, int scope, double bytes)
+{
+    const struct gt_scope_memory *now = &peak->now[scope];
+    struct gt_scope_peak *ret = &peak->scope[scope];
+    if (!(bytes > ret->best))
+        return;
+    double shared = now->rss > 0 ? fmin(now->shared_bytes, bytes) : NAN;
+    *ret = (struct gt_scope_peak){.best = bytes,
+                                  .least = ret->least,
+                                  .private_bytes = bytes - shared,
+                                  .counted = fmin(now->counted, bytes),
+                                  .is_between = true};
+}
+
+static void look_at_scope(struct gt_job_peak *peak, int scope, const struct gt_scope_memory *memory)
+{
+    struct gt_scope_peak *ret = &peak->scope[scope];
+    peak->now[scope] = *memory;
+    if (memory->ram > ret->best)
+        *ret = (struct gt_scope_peak){.best = memory->ram,
+                                      .least = ret->least,
+                                      .private_bytes = memory->private_bytes,
+                                      .counted = memory->counted};
+    raise_least(peak, scope, memory->certain);
+}
+
+void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
+                      const struct gt_scope_memory *combined)
+{
+    peak->looks++;
+    look_at_scope(peak, GT_PEAK_DESCENDANTS, descendants);
+    look_at_scope(peak, GT_PEAK_COMBINED, combined);
+}
+
+void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t index, const struct gt_peak_look *look)
+{
+    struct gt_peak_member *member = &peak->member[index];
+    double mark = fmax(look->mark, look->rss), before = member->mark;
+    member->rss = look->rss;
+    member->own = look->own;
+    member->look = peak->looks;
+    peak->largest_file = fmax(peak->largest_file, look->file_bytes);
+    if (look->is_pending)
+        return;
+    raise_bounds(peak, member, mark);
+    member->mark = fmax(mark, before);
+    peak->largest_mark = fmax(peak->largest_mark, member->mark);
+    bool has_risen = member->mark > before && (before != UNKNOWN || !look->is_old);
+    member->is_seen = true;
+    for (int scope = 0; scope < GT_PEAK_SCOPES && has_risen; scope++) {
+        if (member->bound[scope] == GT_PEAK_NONE)
+            continue;
+        raise_between(peak, scope, peak->now[scope].ram + member->mark - look->rss);
+        raise_least(peak, scope, member->mark);
+    }
+}
+
+/* What a process had that no look met: which of its files it shared with others is not known, so files are left out. */
+static double own_of_unseen(const struct gt_job_peak *peak, const struct gt_peak_member *member)
+{
+    return fmax(0, member->told - (member->is_forked ? member->inherited : peak->largest_file));
+}
+
+/* What the kernel told of a process that has ended. */
+static void weigh(struct gt_job_peak *peak, struct gt_peak_member *member)
+{
+    if (!member->has_ended || !(member->told > member->mark))
+        return;
+    double own = member->is_seen ? member->own + member->told - member->rss : own_of_unseen(peak, member);
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++) {
+        if (member->bound[scope] == GT_PEAK_NONE)
+            continue;
+        bool is_inherited = scope == GT_PEAK_DESCENDANTS && member->is_forked && !member->is_seen;
+        raise_between(peak, scope, member->around[scope] + own);
+        raise_least(peak, scope, is_inherited ? own : member->told);
+    }
+    member->mark = member->told;
+}
+
+static void leave(struct gt_job_peak *peak, const struct gt_peak_member *member, int scope)
+{
+    struct gt_scope_memory *now = &peak->now[scope];
+    if (member->look == peak->looks) /* else the last look was without it */
+        now->ram = fmax(0, now->ram - member->own);
+    now->counted = fmin(now->counted, now->ram);
+}
+
+void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index)
+{
+    struct gt_peak_member *member = &peak->member[index];
+    member->has_ended = true;
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++) {
+        if (member->bound[scope] == GT_PEAK_NONE)
+            continue;
+        gt_peak_bound_end(&peak->bound[scope], member->bound[scope]);
+        leave(peak, member, scope);
+        member->around[scope] = peak->now[scope].ram;
+    }
+    weigh(peak, member);
+}
+
+void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t index, double mark, bool is_forked)
+{
+    struct gt_peak_member *member = &peak->member[index];
+    member->told = fmax(member->told, mark);
+    member->is_forked |= is_forked;
+    raise_bounds(peak, member, mark);
+    weigh(peak, member);
+}
+
+void gt_job_peak_certain(struct gt_job_peak *peak, int scope, double bytes)
+{
+    raise_least(peak, scope, bytes);
+}
+
+void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t index, double mark)
+{
+    raise_bounds(peak, &peak->member[index], mark);
+    peak->member[index].is_limited = true;
+}
+
+void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t index, bool is_told)
+{
+    struct gt_peak_member *member = &peak->member[index];
+    if (!member->has_ended)
+        gt_job_peak_end(peak, index);
+    peak->untold += !is_told && !member->is_limited;
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        if (member->bound[scope] != GT_PEAK_NONE)
+            gt_peak_bound_settle(&peak->bound[scope], member->bound[scope]);
+    give_back(peak, index);
+}
+
+void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t index)
+{
+    struct gt_peak_member *member = &peak->member[index];
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        if (member->bound[scope] != GT_PEAK_NONE)
+            gt_peak_bound_drop(&peak->bound[scope], member->bound[scope]);
+    give_back(peak, index);
+}
+
+double gt_job_peak_most(const struct gt_job_peak *peak, int scope)
+{
+    return fmax(gt_peak_bound_value(&peak->bound[scope]), peak->scope[scope].best);
+}

@@ -1,0 +1,73 @@
+/* The largest memory that a job has had, from looks at its processes and from what the kernel tells of them at their ends.
+ *
+ * Of each scope three figures:
+ *   best   the largest estimate: of a look, or of a moment between two looks at which one process had its high-water mark
+ *   least  what it certainly came to: at a look, or in one process alone
+ *   most   high-water marks of processes that lived together, added up (sample/peak_bound.h)
+ * Marks that the kernel does not tell (without exit records, of processes that end between two looks) are missing in `most`;
+ * how many those are is counted. */
+#ifndef GT_SAMPLE_JOB_PEAK_H
+#define GT_SAMPLE_JOB_PEAK_H
+
+#include "sample/overlap.h"
+#include "sample/peak_bound.h"
+
+enum { GT_PEAK_DESCENDANTS, GT_PEAK_COMBINED, GT_PEAK_SCOPES };
+
+struct gt_scope_peak {
+    double best, least;   /* bytes; 0: nothing was seen */
+    double private_bytes; /* the part of `best` that one process had alone; NaN: not known */
+    double counted;       /* the part of it that a walk saw */
+    bool is_between;      /* it is no look's figure: a process had its mark between two looks */
+};
+
+struct gt_peak_member; /* one process, living or not settled yet */
+
+/* All zero is that of a job that has not begun. */
+struct gt_job_peak {
+    struct gt_scope_peak scope[GT_PEAK_SCOPES];
+    struct gt_peak_bound bound[GT_PEAK_SCOPES];
+    struct gt_scope_memory now[GT_PEAK_SCOPES]; /* at the last look, less what has ended since */
+    struct gt_peak_member *member;
+    size_t member_count, member_capacity;
+    uint32_t free; /* 1 + the first unused one; 0: none */
+    bool has_main;
+    uint64_t looks;
+    double largest_file; /* bytes of files in any process that was looked at */
+    double largest_mark; /* the largest that any had at a look */
+    uint64_t untold;     /* processes that ended and whose final mark is not known */
+};
+
+/* What a look says of a process. */
+struct gt_peak_look {
+    double rss, file_bytes; /* bytes */
+    double own;             /* what would go if it ended */
+    double mark;            /* its high-water mark, as last read; NaN: not read */
+    bool is_old;            /* the mark may be from before tracking began */
+    bool is_pending;        /* see gt_overlap_is_pending */
+};
+
+void gt_job_peak_release(struct gt_job_peak *peak);
+/* A process begins, the first of them the main process; `parent` is the handle of the one that forked it, or GT_PEAK_NONE. *ret is
+ * its handle. 0 or -ENOMEM. */
+int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t parent, uint32_t *ret);
+/* A look: first what it says of the scopes, then of each process. */
+void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
+                      const struct gt_scope_memory *combined);
+void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, const struct gt_peak_look *look);
+/* The process ends now. Its mark may be told, and told again, until it is settled. */
+void gt_job_peak_end(struct gt_job_peak *peak, uint32_t member);
+/* The kernel's final word on its mark; `is_forked`: it never executed a program. */
+void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t member, double mark, bool is_forked);
+/* The scope has had at least this, as the kernel told otherwise. */
+void gt_job_peak_certain(struct gt_job_peak *peak, int scope, double bytes);
+/* The mark of the process is not above this; that of a process it waited for may be. */
+void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t member, double mark);
+/* Nothing more will be told. `is_told`: that was the kernel's last word on its mark. The handle is given back. */
+void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t member, bool is_told);
+/* It was no part of the job, as if it had never been. */
+void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t member);
+/* The upper bound, bytes. */
+double gt_job_peak_most(const struct gt_job_peak *peak, int scope);
+
+#endif
