@@ -182,6 +182,13 @@ static void next_window(struct agent *agent)
 
 enum { GOES_ON = 1, WAS_ASKED = 2 };
 
+static void take_own_peak(const struct agent *agent)
+{
+    double bytes;
+    if (recv(agent->control, &bytes, sizeof bytes, MSG_WAITALL) == sizeof bytes)
+        gt_tracker_main_peak(agent->tracker, bytes);
+}
+
 /* What the caller wants: GOES_ON, WAS_ASKED to stop, or 0 when it is gone. */
 static int listen_to_caller(struct agent *agent)
 {
@@ -193,6 +200,8 @@ static int listen_to_caller(struct agent *agent)
         return 0;
     if (request == AGENT_NEXT_WINDOW)
         next_window(agent);
+    if (request == AGENT_OWN_PEAK)
+        take_own_peak(agent);
     return request == AGENT_STOP ? WAS_ASKED : GOES_ON;
 }
 

@@ -2,7 +2,7 @@
  * caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
  * when told to, when the caller closes the socket, or when the caller ends in whatever way.
  *
- * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each.
+ * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum agent_request.
  * Options and messages are not promised to anybody: the package and the program come from one source. */
 #ifndef CLI_AGENT_H
 #define CLI_AGENT_H
@@ -26,8 +26,9 @@ enum agent_kind {
 };
 
 enum agent_request {
-    AGENT_STOP = 's',       /* finish and report */
-    AGENT_NEXT_WINDOW = 'n' /* take a sample now; tell about the time since the last request of this kind */
+    AGENT_STOP = 's',        /* finish and report */
+    AGENT_OWN_PEAK = 'p',    /* then a double: the largest resident memory of the caller, bytes, which tracks itself */
+    AGENT_NEXT_WINDOW = 'n', /* take a sample now; tell about the time since the last request of this kind */
 };
 
 /* NaN where not measured. */

@@ -107,6 +107,10 @@ struct gt_tracker_options {
     /* In a job of Slurm: a word that only the environment of the tracked process has in GPU_TRACKER_RUN, among others there. srun
      * hands it on to the tasks it starts, which are no descendants and are found by it. NULL: they are not looked for. */
     const char *mark;
+    /* The calling process as the tracked one: its peak is exact because the kernel's high-water mark is set back when tracking begins,
+     * which makes ru_maxrss of getrusage(2) begin anew. 1: the mark is left alone, and the peak lies between the largest look
+     * and the mark. */
+    int keep_high_water_mark;
 };
 
 /* Blank-separated marks of all trackers around, the innermost last. */
@@ -160,6 +164,9 @@ struct rusage;
 /* The caller has launched the main process and is a subreaper: tell what wait4 said of a child, so that totals are
  * exact. */
 void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, const struct rusage *usage);
+
+/* The largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is exact from now on. */
+void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
 
 /* The latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
 double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric);

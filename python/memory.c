@@ -1,4 +1,4 @@
-/* The memory of this process, for notebooks: resident now, and the kernel's high-water mark, which may be set back. */
+/* The memory of this process: resident now, and the largest within a window of time. */
 #include "core.h"
 
 #include <errno.h>
@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "collect/own_peak.h"
 
 /* The number of kB behind `key` in /proc/PID/status, in bytes; NaN without. */
 static double bytes_of(const char *status, const char *key)
@@ -29,22 +31,30 @@ static PyObject *own_memory(PyObject *module, PyObject *unused)
     return Py_BuildValue("(dd)", bytes_of(status, "\nVmRSS:"), bytes_of(status, "\nVmHWM:"));
 }
 
-/* proc(5): writing 5 to clear_refs sets the high-water mark to what is resident now, and does nothing else. */
-static PyObject *reset_own_peak(PyObject *module, PyObject *unused)
+static PyObject *own_peak_begin(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-    int done = fd >= 0 && write(fd, "5", 1) == 1;
-    if (fd >= 0)
-        close(fd);
-    return PyBool_FromLong(done);
+    int window = gt_own_peak_begin();
+    return PyLong_FromLong(window < 0 ? 0 : window);
+}
+
+static PyObject *own_peak_end(PyObject *module, PyObject *window)
+{
+    (void)module;
+    long number = PyLong_AsLong(window);
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    return PyFloat_FromDouble(number > 0 && number <= INT_MAX ? gt_own_peak_end((int)number) : Py_NAN);
 }
 
 PyMethodDef core_memory_methods[] = {
     {"own_memory", own_memory, METH_NOARGS,
      "own_memory()\n--\n\n(resident memory, its high-water mark) of this process in bytes."},
-    {"reset_own_peak", reset_own_peak, METH_NOARGS,
-     "reset_own_peak()\n--\n\nSet the high-water mark to what is resident now; False where the kernel refuses."},
+    {"own_peak_begin", own_peak_begin, METH_NOARGS,
+     "own_peak_begin()\n--\n\nBegin a window of time, and set the kernel's high-water mark of this process back. Its number; 0 where "
+     "the kernel refuses."},
+    {"own_peak_end", own_peak_end, METH_O,
+     "own_peak_end(window, /)\n--\n\nEnd a window: the largest resident memory in it, bytes; NaN where it is not known."},
     {NULL, NULL, 0, NULL},
 };

@@ -259,6 +259,19 @@ static PyObject *sampler_stop(PyObject *self, PyObject *unused)
     return request(self, AGENT_STOP);
 }
 
+static PyObject *sampler_own_peak(PyObject *self, PyObject *number)
+{
+    struct sampler *sampler = sampler_of(self);
+    char message[1 + sizeof(double)] = {AGENT_OWN_PEAK};
+    double bytes = PyFloat_AsDouble(number);
+    if (bytes == -1 && PyErr_Occurred())
+        return NULL;
+    memcpy(message + 1, &bytes, sizeof bytes);
+    if (sampler->control < 0 || send(sampler->control, message, sizeof message, MSG_NOSIGNAL) != sizeof message)
+        return gone();
+    Py_RETURN_NONE;
+}
+
 static PyObject *sampler_next_window(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -303,6 +316,8 @@ static PyMethodDef methods[] = {
      "receive($self, timeout, /)\n--\n\nThe next message as (kind, value), None when none came within `timeout` seconds. "
      "Raises what the sampler reports as its failure, and EOFError when it has gone."},
     {"stop", sampler_stop, METH_NOARGS, "stop($self, /)\n--\n\nAsk for the final report."},
+    {"own_peak", sampler_own_peak, METH_O,
+     "own_peak($self, bytes, /)\n--\n\nTell the largest resident memory of this process while it was tracked."},
     {"next_window", sampler_next_window, METH_NOARGS,
      "next_window($self, /)\n--\n\nAsk for the figures since the last call."},
     {"kill", sampler_kill, METH_NOARGS, "kill($self, /)\n--\n\nEnd the process by force."},

@@ -88,7 +88,9 @@ static void keep_main_peak(struct gt_combiner *combine, const struct gt_sampler 
     if (main) {
         raise_to(&peak[GT_RAM_PEAK], main->value[GT_RAM_PEAK]);
         raise_to(&peak[GT_RAM_PEAK_BOUND], main->mark);
+        combine->has_main_mark |= main->mark > main->mark_before;
     }
+    combine->has_main_mark |= sampler->account.main_peak > 0;
     raise_above_zero(&peak[GT_RAM_PEAK], sampler->account.main_peak);
     raise_to(&peak[GT_RAM_PEAK_BOUND], peak[GT_RAM_PEAK]);
 }
@@ -101,22 +103,41 @@ static void keep_tree_peak(struct gt_combiner *combine, const struct gt_sampler 
     raise_to(&combine->peak[scope][GT_RAM_PEAK_BOUND], gt_job_peak_most(job, which));
 }
 
-static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
+/* Where every fork was heard of, the kernel's counts are right, also when they fall because a process turned out to be no part of
+ * the job. */
+static void keep_counts(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
     const struct gt_membership_counts *counts = &sampler->follow.counts;
+    const double threads[] = {
+        [GT_SCOPE_MAIN] = (double)counts->main_threads_peak,
+        [GT_SCOPE_DESCENDANTS] = (double)counts->descendant_threads_peak,
+        [GT_SCOPE_COMBINED] = (double)counts->threads_peak,
+    };
+    bool is_exact = counts->started && counts->is_exact;
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
+        double seen = sum_of_scope(sampler, GT_THREADS, (enum gt_scope)scope);
+        if (is_exact)
+            peak[scope][GT_THREADS_PEAK] = threads[scope];
+        else
+            raise_to(&peak[scope][GT_THREADS_PEAK], fmax(seen, threads[scope] > 0 ? threads[scope] : NAN));
+    }
+    double *processes = &peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK];
+    if (is_exact)
+        *processes = (double)counts->processes_peak;
+    else
+        raise_to(processes, fmax((double)living(sampler), (double)counts->processes_peak));
+}
+
+static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    double(*peak)[GT_METRIC_COUNT] = combine->peak;
     keep_main_peak(combine, sampler);
     keep_tree_peak(combine, sampler, GT_SCOPE_DESCENDANTS);
     keep_tree_peak(combine, sampler, GT_SCOPE_COMBINED);
     raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], peak[GT_SCOPE_MAIN][GT_RAM_PEAK]);
     raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND], peak[GT_SCOPE_MAIN][GT_RAM_PEAK_BOUND]);
-    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++)
-        raise_to(&peak[scope][GT_THREADS_PEAK], sum_of_scope(sampler, GT_THREADS, (enum gt_scope)scope));
-    raise_to(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)living(sampler));
-    raise_above_zero(&peak[GT_SCOPE_MAIN][GT_THREADS_PEAK], (double)counts->main_threads_peak);
-    raise_above_zero(&peak[GT_SCOPE_DESCENDANTS][GT_THREADS_PEAK], (double)counts->descendant_threads_peak);
-    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_THREADS_PEAK], (double)counts->threads_peak);
-    raise_above_zero(&peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK], (double)counts->processes_peak);
+    keep_counts(combine, sampler);
 }
 
 void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler)

@@ -14,7 +14,8 @@ struct gt_combiner {
     double system_utilization; /* of the last interval long enough to tell */
     struct gt_rate cpu[GT_FIXED_ROWS];
     double peak[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* running values of the metrics of kind PEAK */
-    double job[GT_METRIC_COUNT];                 /* what the whole job has used so far: gt_account_totals */
+    bool has_main_mark;          /* the main process's high-water mark is of the time of tracking, not of before */
+    double job[GT_METRIC_COUNT]; /* what the whole job has used so far: gt_account_totals */
     struct gt_attribution attribution;
     double cpu_joules;                    /* the job's, not yet divided among its processes, */
     double divided_seconds;               /* for its CPU time has not grown since it was this */

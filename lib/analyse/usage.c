@@ -86,7 +86,8 @@ static double mean_cpu(const struct gt_usage *usage, enum gt_scope scope)
 
 static double most_threads(const struct gt_usage *usage, enum gt_scope scope)
 {
-    return fmax(largest(usage, scope, GT_THREADS), usage->outcome->value[scope][GT_THREADS_PEAK]);
+    double peak = usage->outcome->value[scope][GT_THREADS_PEAK];
+    return isnan(peak) ? largest(usage, scope, GT_THREADS) : peak;
 }
 
 static void add_cpu(const struct gt_usage *usage, struct gt_node *root)

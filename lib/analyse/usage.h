@@ -1,7 +1,7 @@
 /* The tracking report: what a run used, in the layout of gpu_tracker's report and with further sections after it.
  *
- *   Max RAM          the kernel's high-water mark, or the largest sample whose shared memory was known; shared as in
- *                    the largest sample, private the rest, so that the three belong to one moment
+ *   Max RAM          the kernel's high-water mark of one process, the best estimate for several; private and shared are its
+ *                    parts, so that the three belong to one moment
  *   CPU utilisation  max: the largest sampled interval, at least the mean. mean: CPU time of the run over its time; the
  *                    mean of the samples in recordings without CPU time. Hardware percentages are divided by the
  *                    expected cores, the system's by all cores

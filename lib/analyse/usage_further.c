@@ -115,7 +115,8 @@ static void add_processes(const struct gt_usage *usage, struct gt_node *root)
     const double *last = usage->outcome->value[GT_SCOPE_COMBINED];
     const struct gt_statistic *samples = usage->summary->of[GT_SCOPE_COMBINED];
     struct gt_node *section = gt_report_section(root, "processes", "Processes");
-    gt_report_count(section, "max", "Most at one time", fmax(samples[GT_PROCESSES].max, last[GT_PROCESSES_PEAK]), NULL);
+    double peak = last[GT_PROCESSES_PEAK];
+    gt_report_count(section, "max", "Most at one time", isnan(peak) ? samples[GT_PROCESSES].max : peak, NULL);
     gt_report_count(section, "started", "In all", last[GT_PROCESSES_STARTED], NULL);
 }
 

@@ -11,7 +11,7 @@ struct gt_usage {
     double ram_unit, gpu_ram_unit, time_unit; /* bytes and seconds in one of the report's units */
 };
 
-/* The kernel's high-water mark, or the largest sample whose shared memory was known, bytes. */
+/* The kernel's high-water mark, or the best estimate for several processes, bytes. */
 double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope);
 
 /* The sections that the original's report has. */

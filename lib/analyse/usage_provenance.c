@@ -12,9 +12,11 @@ static const struct {
 } figures[] = {
 #define LARGEST "largest sample"
 #define FINAL "value at the end"
-#define PEAK "the high-water mark, or the largest sample whose shared memory was known"
+#define PEAK "the high-water mark of a process, or the largest look at several"
+#define MOST "the largest number at one time"
 #define SHARED "value in the largest sample of RAM"
 #define PRIVATE "total less shared"
+#define AT_PEAK "its part of the peak"
 #define MEAN_CPU "CPU time over elapsed time"
 #define MAX_CPU "largest interval between two samples, at least the mean"
     {"max_ram.system", GT_SCOPE_SYSTEM, GT_RAM, LARGEST},
@@ -22,11 +24,11 @@ static const struct {
     {"max_ram.main.private_rss", GT_SCOPE_MAIN, GT_RAM_SHARED, PRIVATE},
     {"max_ram.main.shared_rss", GT_SCOPE_MAIN, GT_RAM_SHARED, SHARED},
     {"max_ram.descendants.total_rss", GT_SCOPE_DESCENDANTS, GT_RAM_PEAK, PEAK},
-    {"max_ram.descendants.private_rss", GT_SCOPE_DESCENDANTS, GT_RAM_SHARED, PRIVATE},
-    {"max_ram.descendants.shared_rss", GT_SCOPE_DESCENDANTS, GT_RAM_SHARED, SHARED},
+    {"max_ram.descendants.private_rss", GT_SCOPE_DESCENDANTS, GT_RAM_PRIVATE, AT_PEAK},
+    {"max_ram.descendants.shared_rss", GT_SCOPE_DESCENDANTS, GT_RAM_SHARED, AT_PEAK},
     {"max_ram.combined.total_rss", GT_SCOPE_COMBINED, GT_RAM_PEAK, PEAK},
-    {"max_ram.combined.private_rss", GT_SCOPE_COMBINED, GT_RAM_SHARED, PRIVATE},
-    {"max_ram.combined.shared_rss", GT_SCOPE_COMBINED, GT_RAM_SHARED, SHARED},
+    {"max_ram.combined.private_rss", GT_SCOPE_COMBINED, GT_RAM_PRIVATE, AT_PEAK},
+    {"max_ram.combined.shared_rss", GT_SCOPE_COMBINED, GT_RAM_SHARED, AT_PEAK},
     {"max_gpu_ram.system", GT_SCOPE_SYSTEM, GT_GPU_RAM, LARGEST},
     {"max_gpu_ram.main", GT_SCOPE_MAIN, GT_GPU_RAM, LARGEST},
     {"max_gpu_ram.descendants", GT_SCOPE_DESCENDANTS, GT_GPU_RAM, LARGEST},
@@ -39,13 +41,14 @@ static const struct {
     {"cpu_utilization.descendants.mean_sum_percent", GT_SCOPE_DESCENDANTS, GT_CPU_TIME, MEAN_CPU},
     {"cpu_utilization.combined.max_sum_percent", GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, MAX_CPU},
     {"cpu_utilization.combined.mean_sum_percent", GT_SCOPE_COMBINED, GT_CPU_TIME, MEAN_CPU},
-    {"cpu_utilization.main_n_threads", GT_SCOPE_MAIN, GT_THREADS, LARGEST},
-    {"cpu_utilization.descendants_n_threads", GT_SCOPE_DESCENDANTS, GT_THREADS, LARGEST},
-    {"cpu_utilization.combined_n_threads", GT_SCOPE_COMBINED, GT_THREADS_PEAK, PEAK},
+    {"cpu_utilization.main_n_threads", GT_SCOPE_MAIN, GT_THREADS_PEAK, MOST},
+    {"cpu_utilization.descendants_n_threads", GT_SCOPE_DESCENDANTS, GT_THREADS_PEAK, MOST},
+    {"cpu_utilization.combined_n_threads", GT_SCOPE_COMBINED, GT_THREADS_PEAK, MOST},
     {"gpu_utilization.gpu_percentages.max_sum_percent", GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, LARGEST},
     {"gpu_utilization.gpu_percentages.mean_sum_percent", GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, "mean of the samples"},
-    {"processes.max", GT_SCOPE_COMBINED, GT_PROCESSES_PEAK, PEAK},
+    {"processes.max", GT_SCOPE_COMBINED, GT_PROCESSES_PEAK, MOST},
     {"processes.started", GT_SCOPE_COMBINED, GT_PROCESSES_STARTED, FINAL},
+    {"memory_peak.main.upper", GT_SCOPE_MAIN, GT_RAM_PEAK_BOUND, FINAL},
     {"memory_peak.descendants.upper", GT_SCOPE_DESCENDANTS, GT_RAM_PEAK_BOUND, FINAL},
     {"memory_peak.combined.upper", GT_SCOPE_COMBINED, GT_RAM_PEAK_BOUND, FINAL},
     {"memory_peak.rss_sum", GT_SCOPE_COMBINED, GT_RSS, LARGEST},

@@ -19,7 +19,7 @@ static const struct origin origins[GT_METRIC_COUNT] = {
     [GT_RAM_SHARED] = {GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
     [GT_RSS] = {GT_SAMPLED, "/proc/PID/statm", ""},
     [GT_RAM_PEAK] = {GT_EXACT, "/proc/PID/status VmHWM, wait4", "high-water mark of the kernel"},
-    [GT_RAM_PEAK_BOUND] = {GT_DERIVED, "/proc/PID/status VmHWM",
+    [GT_RAM_PEAK_BOUND] = {GT_DERIVED, "/proc/PID/status VmHWM, exit records",
                            "sum of the high-water marks of processes alive together"},
     [GT_SWAP] = {GT_SAMPLED, "/proc/PID/status VmSwap", ""},
     [GT_CGROUP_RAM] = {GT_SAMPLED, "control group", "page cache included"},
@@ -170,20 +170,40 @@ static void restate(struct gt_provenance *entry, enum gt_exactness exactness, co
 static void refine_main_peak(const struct gt_tracker *tracker, struct gt_provenance *entry)
 {
     if (tracker->sampler.account.main_peak > 0)
-        restate(entry, GT_EXACT, "wait4 or exit record", "high-water mark of the kernel at the end of the process");
+        restate(entry, GT_EXACT, "wait4, exit record or the process's own mark",
+                "high-water mark of the kernel, of the time of tracking");
+    else if (!tracker->combiner.has_main_mark)
+        restate(entry, GT_SAMPLED, "/proc/PID/statm",
+                "the largest look: the high-water mark, ram_peak_bound, is from before tracking began");
     else if (tracker->end_ns)
         restate(entry, GT_SAMPLED, "/proc/PID/status VmHWM",
                 "high-water mark of the kernel at the last look; wait4 mixes it with that of waited-for children");
 }
 
-/* A tree's peak is exact only when it is a control group's; otherwise it lies between two bounds. */
-static void refine_tree_peak(const struct gt_outcome *outcome, struct gt_provenance *entry)
+/* A tree's peak is exact only when it is a control group's, or that of one process; otherwise it lies between two bounds. */
+static void refine_tree_peak(const struct gt_tracker *tracker, const struct gt_outcome *outcome,
+                             struct gt_provenance *entry)
 {
     const double *values = outcome->value[entry->scope];
-    if (!(values[GT_RAM_PEAK] >= values[GT_RAM_PEAK_BOUND]))
-        restate(entry, GT_SAMPLED, NULL,
-                "lower bound: the largest sample, at least the largest high-water mark of one process; upper bound: "
-                "ram_peak_bound");
+    const struct gt_peak_facts *facts = &outcome->peak[entry->scope];
+    if (facts->least >= values[GT_RAM_PEAK_BOUND] && !tracker->sampler.follow.peak.untold)
+        return;
+    restate(
+        entry, GT_SAMPLED, "/proc/PID/statm, walks, high-water marks",
+        "best estimate, between the bounds that memory_peak has: the largest look, or a high-water mark with what the "
+        "others had");
+}
+
+static void refine_peak_bound(const struct gt_tracker *tracker, struct gt_provenance *entry)
+{
+    uint64_t untold = tracker->sampler.follow.peak.untold;
+    char note[160];
+    if (entry->scope == GT_SCOPE_MAIN || !untold)
+        return;
+    snprintf(note, sizeof note,
+             "sum of the high-water marks of processes alive together; those of %llu that ended unseen are not known",
+             (unsigned long long)untold);
+    restate(entry, GT_SAMPLED, NULL, note);
 }
 
 static void refine_counts(const struct gt_tracker *tracker, struct gt_provenance *entry)
@@ -203,8 +223,9 @@ static void refine(const struct gt_tracker *tracker, const struct gt_outcome *ou
         if (entry->scope == GT_SCOPE_MAIN)
             refine_main_peak(tracker, entry);
         else
-            refine_tree_peak(outcome, entry);
+            refine_tree_peak(tracker, outcome, entry);
         break;
+    case GT_RAM_PEAK_BOUND: refine_peak_bound(tracker, entry); break;
     case GT_RAM_PRIVATE:
     case GT_RAM_SHARED:
         snprintf(entry->source, sizeof entry->source, "%s", tracker->sampler.walker_availability.source);

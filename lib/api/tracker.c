@@ -12,6 +12,7 @@
 
 #include "api/group.h"
 #include "collect/device.h"
+#include "collect/own_peak.h"
 
 static double cpu_seconds(clockid_t clock)
 {
@@ -43,6 +44,8 @@ static void release(struct gt_tracker *tracker)
         gt_store_close(tracker->store, NULL, NULL);
     if (tracker->pidfd >= 0)
         close(tracker->pidfd);
+    if (tracker->own_window > 0)
+        gt_own_peak_end(tracker->own_window);
     gt_sampler_close(&tracker->sampler);
     gt_combine_release(&tracker->combiner);
     gt_outcome_release(&tracker->outcome);
@@ -127,6 +130,8 @@ int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_
     tracker->is_dedicated = pid != 0 && pid != getpid();
     pid = pid ? pid : getpid();
     status = gt_tracker_options_copy(&tracker->options, options, error);
+    if (status >= 0 && !tracker->is_dedicated && !tracker->options.keep_high_water_mark)
+        tracker->own_window = gt_own_peak_begin(); /* where that is refused its peak is the largest look */
     if (status >= 0)
         status = open_parts(tracker, pid, error);
     if (status < 0) {
@@ -339,6 +344,20 @@ void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, c
     pthread_mutex_unlock(&tracker->mutex);
 }
 
+static void note_main_peak(struct gt_tracker *tracker, double bytes)
+{
+    gt_sampler_main_peak(&tracker->sampler, bytes);
+    gt_combine_look(&tracker->combiner, &tracker->sampler);
+}
+
+void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes)
+{
+    pthread_mutex_lock(&tracker->mutex);
+    if (bytes > 0 && !tracker->is_finished)
+        note_main_peak(tracker, bytes);
+    pthread_mutex_unlock(&tracker->mutex);
+}
+
 double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric)
 {
     struct gt_tracker *locked = (struct gt_tracker *)tracker;
@@ -409,6 +428,12 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
         gt_sampler_read(&tracker->sampler, 0, NULL);
     note_end(tracker);
     gt_follow_last(&tracker->sampler.follow, &tracker->sampler.tree, &tracker->sampler.account);
+    if (tracker->own_window > 0) {
+        double peak = gt_own_peak_end(tracker->own_window);
+        tracker->own_window = 0;
+        if (peak > 0)
+            note_main_peak(tracker, peak);
+    }
     gt_combine_keep(&tracker->combiner, &tracker->sampler);
     gt_sampler_read_last(&tracker->sampler);
     int described = gt_tracker_outcome(tracker, &tracker->outcome, error);

@@ -25,6 +25,7 @@ struct gt_tracker {
     bool is_finished;
     bool store_warned;
     int pidfd;
+    int own_window; /* of collect/own_peak.h, when the process tracks itself; else 0 */
 
     int64_t start_ns; /* CLOCK_MONOTONIC */
     int64_t end_ns;   /* when the main process was seen to have ended; 0: it lives */

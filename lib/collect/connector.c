@@ -18,12 +18,13 @@ enum {
     EVENT_AT = NLMSG_HDRLEN + sizeof(struct cn_msg),
 };
 
-/* Let through only acknowledgements, forks and exits: the others (exec, uid, comm, ...) never enter the queue. */
+/* Let through only acknowledgements, forks, execs and exits: the others (uid, comm, ...) never enter the queue. */
 static int filter_events(int fd)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, EVENT_AT + offsetof(struct proc_event, what)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __builtin_bswap32(PROC_EVENT_FORK), 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __builtin_bswap32(PROC_EVENT_FORK), 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __builtin_bswap32(PROC_EVENT_EXEC), 3, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __builtin_bswap32(PROC_EVENT_EXIT), 2, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROC_EVENT_NONE, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, 0),
@@ -31,7 +32,8 @@ static int filter_events(int fd)
     };
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     code[1].k = PROC_EVENT_FORK;
-    code[2].k = PROC_EVENT_EXIT;
+    code[2].k = PROC_EVENT_EXEC;
+    code[3].k = PROC_EVENT_EXIT;
 #endif
     struct sock_fprog program = {sizeof code / sizeof *code, code};
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) < 0 ? -errno : 0;
@@ -133,6 +135,15 @@ static bool convert(const struct proc_event *event, struct gt_event *ret)
             .pid = event->event_data.fork.child_pid,
             .tgid = event->event_data.fork.child_tgid,
             .parent = event->event_data.fork.parent_tgid,
+            .monotonic_ns = (int64_t)event->timestamp_ns,
+        };
+        return true;
+    }
+    if (event->what == PROC_EVENT_EXEC) {
+        *ret = (struct gt_event){
+            .kind = GT_EVENT_EXECUTE,
+            .pid = event->event_data.exec.process_pid,
+            .tgid = event->event_data.exec.process_tgid,
             .monotonic_ns = (int64_t)event->timestamp_ns,
         };
         return true;

@@ -24,7 +24,7 @@
 #include "collect/collector.h"
 
 enum gt_event_source { GT_EVENTS_FORKS, GT_EVENTS_RECORDS, GT_EVENTS_SOURCES };
-enum gt_event_kind { GT_EVENT_FORK, GT_EVENT_EXIT, GT_EVENT_RECORD, GT_EVENT_LOST };
+enum gt_event_kind { GT_EVENT_FORK, GT_EVENT_EXECUTE, GT_EVENT_EXIT, GT_EVENT_RECORD, GT_EVENT_LOST };
 
 /* What a task had used when it ended. CPU time is the scheduler's exact run time up to the end of the program; what the
  * kernel then needs to take the task down is not in it. The counters of bytes are cut down to whole KiB by the kernel. */
@@ -43,9 +43,10 @@ struct gt_event {
     pid_t pid;                    /* the task; differs from tgid for threads beside the first */
     pid_t tgid;                   /* its process */
     pid_t parent;                 /* the parent process: FORK (for threads, of their process) and RECORD */
-    int64_t monotonic_ns;         /* FORK and EXIT: when */
+    int64_t monotonic_ns;         /* FORK, EXECUTE and EXIT: when */
     int wait_status;              /* EXIT: as wait(2) gives it */
     bool is_forked;               /* RECORD of a first thread: it never executed a program */
+    bool is_ours;                 /* RECORD: it executed a program of the name of ours */
     struct gt_exit_record record; /* RECORD */
 };
 

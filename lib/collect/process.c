@@ -118,8 +118,6 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
     return 0;
 }
 
-#define PROGRAM "gpu-tracker"
-
 static void apply_stat(struct gt_process *process, const struct gt_process_stat *stat)
 {
     process->parent = stat->parent;
@@ -131,7 +129,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
         process->value[GT_RAM_PEAK] = process->mark = NAN;
     }
     process->is_forked = stat->is_forked;
-    process->is_ours = !strcmp(stat->name, PROGRAM);
+    process->is_ours = !strcmp(stat->name, GT_PROGRAM_NAME);
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;
     process->value[GT_MAJOR_FAULTS] = stat->major_faults;
     process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
@@ -433,14 +431,22 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
         process->is_worker = !shares_memory(process, parent, root);
 }
 
-bool gt_process_is_sampler(const struct gt_process *process)
+/* While execve(2) is under way there is no command line yet. */
+bool gt_process_is_sampler(struct gt_process *process)
 {
     char text[4096];
-    if (!process->is_ours)
+    if (!process->is_ours || process->is_known)
         return false;
     ssize_t length = read_file(process, -1, "cmdline", text, sizeof text);
     const char *second = length > 0 ? text + strlen(text) + 1 : text;
+    process->is_known = length > 0 || process->is_zombie;
     return length > 0 && second < text + length && !strcmp(second, GT_SAMPLER_WORD);
+}
+
+bool gt_process_is_pending(const struct gt_process *process)
+{
+    bool is_fork = process->is_forked && process->heritage.from && !process->is_worker;
+    return !process->is_main && (is_fork || (process->is_ours && !process->is_known && process->files->has_clock));
 }
 
 static size_t parse_pids(const char *text, pid_t *pids, size_t count, size_t capacity)

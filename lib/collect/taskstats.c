@@ -14,6 +14,7 @@
 
 #include "collect/availability.h"
 #include "collect/datagram.h"
+#include "collect/process.h"
 
 enum {
     QUEUE_BYTES = 64 << 20,
@@ -215,6 +216,7 @@ static bool convert(const char *bytes, size_t size, struct gt_event *ret)
         .parent = (pid_t)task.ac_ppid,
         .wait_status = (int)task.ac_exitcode,
         .is_forked = task.ac_flag & AFORK,
+        .is_ours = !strncmp(task.ac_comm, GT_PROGRAM_NAME, sizeof task.ac_comm),
         .record =
             {
                 .cpu_ns = task.cpu_run_virtual_total,

@@ -207,11 +207,6 @@ static void forget(struct gt_tree *tree, struct gt_process *process)
     gt_tree_drop_gone(tree);
 }
 
-void gt_account_leave_out(struct gt_account *account, uint64_t cpu_ns)
-{
-    account->ended[0] -= (double)cpu_ns / 1e9;
-}
-
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
                        const struct rusage *usage)
 {
@@ -243,6 +238,7 @@ void gt_account_totals(const struct gt_account *account, const struct gt_tree *t
 {
     double total[GT_ACCOUNTED];
     memcpy(total, account->ended, sizeof total);
+    total[0] -= account->left_out;
     for (size_t i = 0; i < tree->count; i++)
         for (int k = 0; k < GT_ACCOUNTED; k++)
             total[k] += legacy(tree->process[i], k) - tree->process[i]->ledger.base[k];

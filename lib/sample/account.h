@@ -22,7 +22,9 @@ struct gt_account {
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
     double main_own_base;        /* its own CPU time before that */
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
-    uint64_t start_tick;         /* members older than this have a base; 0: none has */
+    double
+        left_out; /* seconds of processes that turned out to be no part of the job, though a member waited for them */
+    uint64_t start_tick; /* members older than this have a base; 0: none has */
 };
 
 void gt_account_init(struct gt_account *account, uint64_t start_tick);
@@ -33,8 +35,6 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree);
 /* wait4 told of `pid`, a child of the tracker. The member is dropped from the tree. */
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
                        const struct rusage *usage);
-/* CPU time, ns, of a process that turned out to be no part of the job, though its parent waited for it. */
-void gt_account_leave_out(struct gt_account *account, uint64_t cpu_ns);
 /* Totals of the job, NaN where nothing was measured. */
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT]);
 

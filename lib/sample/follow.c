@@ -84,8 +84,11 @@ static int add_members(struct gt_follow *follow, struct gt_tree *tree)
     if (status < 0)
         return status;
     count = gt_membership_pids(follow->membership, follow->pid, count);
-    for (size_t i = 0; i < count && status >= 0; i++)
+    for (size_t i = 0; i < count && status >= 0; i++) {
         status = gt_tree_add(tree, follow->pid[i]);
+        if (status == 0 && gt_tree_was_left_out(tree, follow->pid[i])) /* it was found before its fork was heard of */
+            gt_membership_disown(follow->membership, follow->pid[i], false);
+    }
     return status;
 }
 
@@ -97,6 +100,7 @@ static int look_at_events(struct gt_follow *follow, struct gt_tree *tree, struct
     if (status < 0)
         return status;
     note_main_peak(follow, tree, account);
+    account->left_out = (double)gt_membership_disowned_cpu(follow->membership) / 1e9;
     int added = add_members(follow, tree);
     return added < 0 ? gt_error_system(error, -added, "cannot follow the processes") : status;
 }
@@ -195,11 +199,12 @@ struct gt_process *gt_follow_origin(const struct gt_follow *follow, const struct
     return origin ? origin : gt_tree_find(tree, tree->main);
 }
 
-void gt_follow_leave_out(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account,
-                         struct gt_process *process)
+void gt_follow_leave_out(struct gt_follow *follow, struct gt_tree *tree, struct gt_process *process)
 {
-    if (follow->events)
-        gt_account_leave_out(account, gt_membership_disown(follow->membership, process->pid));
+    if (follow->events) {
+        gt_membership_disown(follow->membership, process->pid, gt_tree_find(tree, process->parent));
+        follow->counts = gt_membership_counts(follow->membership);
+    }
     gt_tree_leave_out(tree, process);
 }
 
@@ -209,6 +214,7 @@ static void wait_for_last(struct gt_follow *follow, struct gt_tree *tree, struct
         if (gt_membership_update(follow->membership, follow->events, NULL) < 0)
             return;
         note_main_peak(follow, tree, account);
+        account->left_out = (double)gt_membership_disowned_cpu(follow->membership) / 1e9;
         follow->counts = gt_membership_counts(follow->membership);
         if (follow->counts.processes <= tree->count)
             return;

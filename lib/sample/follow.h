@@ -43,8 +43,7 @@ int gt_follow_fd(const struct gt_follow *follow);
 struct gt_process *gt_follow_origin(const struct gt_follow *follow, const struct gt_tree *tree,
                                     const struct gt_process *process);
 /* The process is no part of the job. */
-void gt_follow_leave_out(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account,
-                         struct gt_process *process);
+void gt_follow_leave_out(struct gt_follow *follow, struct gt_tree *tree, struct gt_process *process);
 /* After the last wait4: events may still be on their way. Waits 10 ms at most. */
 void gt_follow_last(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account);
 

@@ -9,12 +9,15 @@
 struct gt_peak_member {
     uint32_t bound[GT_PEAK_SCOPES]; /* GT_PEAK_NONE: it is not in that scope */
     uint32_t next_free;
-    double inherited;              /* the most that it can have had from its parent */
-    double mark;                   /* as looks have it */
-    double told;                   /* as the kernel told it */
-    double rss, own;               /* at the last look */
-    double around[GT_PEAK_SCOPES]; /* of the others, when it ended */
-    uint64_t look;                 /* number of that look */
+    double inherited;               /* the most that it can have had from its parent */
+    double mark;                    /* as looks have it */
+    double told;                    /* as the kernel told it */
+    double rss, own, file_bytes;    /* at the last look */
+    double most_rss;                /* of any look */
+    double at_most[GT_PEAK_SCOPES]; /* what the scope had at that look */
+    double pending;                 /* rss, when it might have executed a program next; else 0 */
+    double around[GT_PEAK_SCOPES];  /* of the others, when it ended */
+    uint64_t look;                  /* number of that look */
     bool is_seen, is_forked, has_ended, is_limited;
 };
 
@@ -118,27 +121,57 @@ void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *de
     look_at_scope(peak, GT_PEAK_COMBINED, combined);
 }
 
+/* Of `bytes` that a process had more than a look saw, what nobody else has: files come first, and are those of the others. */
+static double own_growth(const struct gt_job_peak *peak, const struct gt_peak_member *member, double bytes)
+{
+    return fmax(0, bytes - fmax(0, peak->largest_file - member->file_bytes));
+}
+
+/* It most likely had its mark near the look that saw the most of it. */
+void gt_job_peak_rise(struct gt_job_peak *peak, uint32_t index, double mark)
+{
+    struct gt_peak_member *member = &peak->member[index];
+    if (!(mark > member->mark))
+        return;
+    raise_bounds(peak, member, mark);
+    member->mark = mark;
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++) {
+        if (member->bound[scope] == GT_PEAK_NONE)
+            continue;
+        raise_between(peak, scope, member->at_most[scope] + own_growth(peak, member, mark - member->most_rss));
+        raise_least(peak, scope, mark);
+    }
+}
+
+static void note_most(const struct gt_job_peak *peak, struct gt_peak_member *member)
+{
+    if (member->is_seen && member->rss < member->most_rss)
+        return;
+    member->most_rss = member->rss;
+    for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
+        member->at_most[scope] = peak->now[scope].ram;
+}
+
 void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t index, const struct gt_peak_look *look)
 {
     struct gt_peak_member *member = &peak->member[index];
     double mark = fmax(look->mark, look->rss), before = member->mark;
     member->rss = look->rss;
     member->own = look->own;
+    member->file_bytes = look->file_bytes;
     member->look = peak->looks;
     peak->largest_file = fmax(peak->largest_file, look->file_bytes);
+    member->pending = look->is_pending ? look->rss : 0;
     if (look->is_pending)
         return;
-    raise_bounds(peak, member, mark);
-    member->mark = fmax(mark, before);
-    peak->largest_mark = fmax(peak->largest_mark, member->mark);
-    bool has_risen = member->mark > before && (before != UNKNOWN || !look->is_old);
+    note_most(peak, member);
     member->is_seen = true;
-    for (int scope = 0; scope < GT_PEAK_SCOPES && has_risen; scope++) {
-        if (member->bound[scope] == GT_PEAK_NONE)
-            continue;
-        raise_between(peak, scope, peak->now[scope].ram + member->mark - look->rss);
-        raise_least(peak, scope, member->mark);
+    peak->largest_mark = fmax(peak->largest_mark, mark);
+    if (before == UNKNOWN && look->is_old) { /* a mark from before tells nothing but a bound */
+        raise_bounds(peak, member, mark);
+        member->mark = mark;
     }
+    gt_job_peak_rise(peak, index, mark);
 }
 
 /* What a process had that no look met: which of its files it shared with others is not known, so files are left out. */
@@ -147,18 +180,27 @@ static double own_of_unseen(const struct gt_job_peak *peak, const struct gt_peak
     return fmax(0, member->told - (member->is_forked ? member->inherited : peak->largest_file));
 }
 
+/* What the scope had when a process that has ended had its mark, which no look saw. */
+static double at_mark(const struct gt_job_peak *peak, const struct gt_peak_member *member, int scope)
+{
+    bool is_pending = member->is_forked && member->pending > 0;
+    if (!member->is_seen && !is_pending)
+        return member->around[scope] + own_of_unseen(peak, member);
+    if (member->is_seen && member->rss < member->most_rss)
+        return member->at_most[scope] + own_growth(peak, member, member->told - member->most_rss);
+    return member->around[scope] + member->own + own_growth(peak, member, member->told - member->rss);
+}
+
 /* What the kernel told of a process that has ended. */
 static void weigh(struct gt_job_peak *peak, struct gt_peak_member *member)
 {
     if (!member->has_ended || !(member->told > member->mark))
         return;
-    double own = member->is_seen ? member->own + member->told - member->rss : own_of_unseen(peak, member);
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++) {
         if (member->bound[scope] == GT_PEAK_NONE)
             continue;
-        bool is_inherited = scope == GT_PEAK_DESCENDANTS && member->is_forked && !member->is_seen;
-        raise_between(peak, scope, member->around[scope] + own);
-        raise_least(peak, scope, is_inherited ? own : member->told);
+        raise_between(peak, scope, at_mark(peak, member, scope));
+        raise_least(peak, scope, member->told);
     }
     member->mark = member->told;
 }
@@ -171,7 +213,7 @@ static void leave(struct gt_job_peak *peak, const struct gt_peak_member *member,
     now->counted = fmin(now->counted, now->ram);
 }
 
-void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index)
+void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index, bool is_forked)
 {
     struct gt_peak_member *member = &peak->member[index];
     member->has_ended = true;
@@ -182,6 +224,9 @@ void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index)
         leave(peak, member, scope);
         member->around[scope] = peak->now[scope].ram;
     }
+    member->is_forked = is_forked;
+    if (is_forked) /* it did not: what it began with was its memory */
+        member->told = fmax(member->told, member->pending);
     weigh(peak, member);
 }
 
@@ -209,7 +254,7 @@ void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t index, bool is_told)
 {
     struct gt_peak_member *member = &peak->member[index];
     if (!member->has_ended)
-        gt_job_peak_end(peak, index);
+        gt_job_peak_end(peak, index, false);
     peak->untold += !is_told && !member->is_limited;
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         if (member->bound[scope] != GT_PEAK_NONE)

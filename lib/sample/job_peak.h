@@ -44,7 +44,7 @@ struct gt_peak_look {
     double own;             /* what would go if it ended */
     double mark;            /* its high-water mark, as last read; NaN: not read */
     bool is_old;            /* the mark may be from before tracking began */
-    bool is_pending;        /* see gt_overlap_is_pending */
+    bool is_pending;        /* see gt_process_is_pending */
 };
 
 void gt_job_peak_release(struct gt_job_peak *peak);
@@ -55,8 +55,11 @@ int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t parent, uint32_t *ret);
 void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
                       const struct gt_scope_memory *combined);
 void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, const struct gt_peak_look *look);
-/* The process ends now. Its mark may be told, and told again, until it is settled. */
-void gt_job_peak_end(struct gt_job_peak *peak, uint32_t member);
+/* It has had this since tracking began, as is known otherwise. */
+void gt_job_peak_rise(struct gt_job_peak *peak, uint32_t member, double mark);
+/* The process ends now; `is_forked`: it never executed a program, as far as is known. Its mark may be told, and told again, until it
+ * is settled. */
+void gt_job_peak_end(struct gt_job_peak *peak, uint32_t member, bool is_forked);
 /* The kernel's final word on its mark; `is_forked`: it never executed a program. */
 void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t member, double mark, bool is_forked);
 /* The scope has had at least this, as the kernel told otherwise. */

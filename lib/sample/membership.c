@@ -11,8 +11,13 @@
 #include "base/clock.h"
 #include "base/pid_map.h"
 
+/* A helper is kept until its child has been looked at. */
+enum { SETTLES_OF_HELPERS = 50 };
+
 struct entry {
     struct gt_member member; /* pid 0: a free entry */
+    bool has_executed;       /* a program, since it was forked */
+    bool is_ours; /* a program of our name: its child may turn out to be a sampler, and it the helper that forked it */
     bool leader_ended;
     bool end_was_heard;                        /* all its threads' EXIT came */
     bool number_is_reused;                     /* by a process that is no member, since this one ended */
@@ -34,6 +39,8 @@ struct gt_membership {
     uint32_t ended_kept; /* entries that ended and are not forgotten */
     struct gt_membership_counts counts;
     struct gt_exit_record ended;
+    struct gt_pid_map disowned; /* processes whose records are to come; the values say nothing */
+    uint64_t disowned_cpu;
 };
 
 int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, struct gt_job_peak *peak,
@@ -56,6 +63,7 @@ void gt_membership_free(struct gt_membership *membership)
         return;
     gt_pid_map_release(&membership->processes);
     gt_pid_map_release(&membership->threads);
+    gt_pid_map_release(&membership->disowned);
     free(membership->entry);
     free(membership);
 }
@@ -88,14 +96,23 @@ static struct entry *find(const struct gt_membership *membership, pid_t pid)
     return index == GT_PID_ABSENT ? NULL : &membership->entry[index];
 }
 
+static void tell_peak(struct gt_membership *membership, const struct entry *entry)
+{
+    bool is_forked = entry->member.seen_from_fork && !entry->has_executed;
+    if (entry->member.peak != GT_PEAK_NONE && entry->member.record.peak_rss)
+        gt_job_peak_tell(membership->peak, entry->member.peak, (double)entry->member.record.peak_rss, is_forked);
+}
+
 static void forget(struct gt_membership *membership, struct entry *entry)
 {
     uint32_t index = (uint32_t)(entry - membership->entry);
     if (gt_pid_map_get(&membership->processes, entry->member.pid) == index)
         gt_pid_map_remove(&membership->processes, entry->member.pid);
-    if (entry->member.peak != GT_PEAK_NONE)
+    if (entry->member.peak != GT_PEAK_NONE) {
+        tell_peak(membership, entry);
         gt_job_peak_settle(membership->peak, entry->member.peak,
                            entry->member.records && entry->member.records >= entry->member.tasks_ended);
+    }
     *entry = (struct entry){.next_free = membership->free};
     membership->free = index;
     membership->ended_kept--;
@@ -160,7 +177,7 @@ static void end_process(struct gt_membership *membership, struct entry *entry)
     membership->ended_kept++;
     add_record(&membership->ended, &entry->member.record);
     if (entry->member.peak != GT_PEAK_NONE)
-        gt_job_peak_end(membership->peak, entry->member.peak);
+        gt_job_peak_end(membership->peak, entry->member.peak, entry->member.seen_from_fork && !entry->has_executed);
 }
 
 static void end_thread(struct gt_membership *membership, struct entry *entry, pid_t tid)
@@ -257,6 +274,13 @@ static int hear_fork(struct gt_membership *membership, const struct gt_event *ev
     return result;
 }
 
+static void hear_execute(struct gt_membership *membership, const struct gt_event *event)
+{
+    struct entry *entry = find(membership, event->tgid);
+    if (entry && !entry->member.has_ended)
+        entry->has_executed = true;
+}
+
 static void hear_exit(struct gt_membership *membership, const struct gt_event *event)
 {
     struct entry *entry = find(membership, event->tgid);
@@ -280,13 +304,16 @@ static void hear_exit(struct gt_membership *membership, const struct gt_event *e
 static void hear_record(struct gt_membership *membership, const struct gt_event *event)
 {
     struct entry *entry = find(membership, event->tgid);
+    if (gt_pid_map_remove(&membership->disowned, event->tgid) != GT_PID_ABSENT)
+        membership->disowned_cpu += event->record.cpu_ns;
     if (!entry || (entry->end_was_heard && entry->member.records >= entry->member.tasks_ended))
         return; /* a stranger, perhaps one that has the number of a member that ended and whose records are all here */
     add_record(&entry->member.record, &event->record);
     entry->member.records++;
     membership->counts.records++;
-    if (entry->member.peak != GT_PEAK_NONE && event->record.peak_rss)
-        gt_job_peak_tell(membership->peak, entry->member.peak, (double)event->record.peak_rss, event->is_forked);
+    entry->is_ours |= event->is_ours;
+    if (!event->is_ours)
+        tell_peak(membership, entry);
     if (entry->member.has_ended)
         add_record(&membership->ended, &event->record);
 }
@@ -295,6 +322,7 @@ int gt_membership_feed(struct gt_membership *membership, const struct gt_event *
 {
     switch (event->kind) {
     case GT_EVENT_FORK: return hear_fork(membership, event);
+    case GT_EVENT_EXECUTE: hear_execute(membership, event); break;
     case GT_EVENT_EXIT: hear_exit(membership, event); break;
     case GT_EVENT_RECORD: hear_record(membership, event); break;
     case GT_EVENT_LOST:
@@ -331,26 +359,39 @@ static void take_back(struct gt_membership *membership, struct entry *entry)
     forget(membership, entry);
 }
 
-uint64_t gt_membership_disown(struct gt_membership *membership, pid_t pid)
+/* The CPU time it leaves to its parent is in its record, which may be still to come. */
+static void leave_out(struct gt_membership *membership, struct entry *entry, bool is_awaited)
+{
+    pid_t pid = entry->member.pid;
+    if (is_awaited && entry->member.records)
+        membership->disowned_cpu += entry->member.record.cpu_ns;
+    else if (is_awaited)
+        gt_pid_map_put(&membership->disowned, pid, 0); /* without memory its time is not taken off */
+    take_back(membership, entry);
+}
+
+void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_awaited)
 {
     struct entry *entry = find(membership, pid);
     if (!entry)
-        return 0;
-    pid_t helper = entry->member.parent;
-    take_back(membership, entry);
+        return;
+    pid_t helper = entry->has_executed ? 0 : entry->member.parent; /* else it executes what it was forked from */
+    leave_out(membership, entry, is_awaited);
     entry = helper && helper != membership->main ? find(membership, helper) : NULL;
-    if (!entry || !entry->member.has_ended)
-        return 0;
-    uint64_t cpu_ns = entry->member.record.cpu_ns;
-    take_back(membership, entry);
-    return cpu_ns;
+    if (entry)
+        leave_out(membership, entry, true);
+}
+
+uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership)
+{
+    return membership->disowned_cpu;
 }
 
 void gt_membership_settle(struct gt_membership *membership)
 {
     for (uint32_t i = 0; membership->ended_kept && i < membership->entries; i++) {
         struct entry *entry = &membership->entry[i];
-        if (entry->member.has_ended && entry->settles++)
+        if (entry->member.has_ended && entry->settles++ >= (entry->is_ours ? SETTLES_OF_HELPERS : 1))
             forget(membership, entry);
     }
 }

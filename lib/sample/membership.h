@@ -63,9 +63,11 @@ void gt_membership_settle(struct gt_membership *membership);
 /* Take in all that waits, and settle. 1: forks or exits were lost; 0; negative errno. */
 int gt_membership_update(struct gt_membership *membership, struct gt_events *events, struct gt_error *error);
 
-/* `pid` is no member, and never was, nor is the process that forked it, a helper that has ended since. Returns the CPU time, ns,
- * of that helper if its record has come. */
-uint64_t gt_membership_disown(struct gt_membership *membership, pid_t pid);
+/* `pid` is no member, and never was, nor is the helper that forked it, if it executes the same program. `is_awaited`: its parent is a
+ * member, to whom the kernel hands its CPU time. */
+void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_awaited);
+/* CPU time, ns, that such processes have left to members, as far as their records have come. */
+uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership);
 
 struct gt_membership_counts gt_membership_counts(const struct gt_membership *membership);
 /* The numbers of the living members, in no order; returns how many there are, also when `capacity` is less. */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/process.h"
+
 static const int64_t RETRY_NS = GT_SECOND / 10; /* of a process that was just ending, or executing another program */
 
 static double or_zero(double value)
@@ -56,7 +58,7 @@ static void take_fork(struct gt_overlap_record *record, const struct gt_process 
     if (record->is_forked && !process->is_forked)
         record->has_walk = false;
     record->is_forked = process->is_forked && !process->is_main;
-    record->is_worker = process->is_worker;
+    record->is_pending = gt_process_is_pending(process);
     record->heritage = process->heritage;
 }
 
@@ -120,17 +122,12 @@ int gt_overlap_follow(struct gt_overlap *overlap, const struct gt_frame *frame)
     return find_families(overlap);
 }
 
-bool gt_overlap_is_pending(const struct gt_overlap_record *record)
-{
-    return record->is_forked && record->heritage.from && !record->is_worker;
-}
-
 size_t gt_overlap_ask(struct gt_overlap *overlap, struct gt_memory_process *process, bool only_new)
 {
     size_t count = 0;
     for (size_t i = 0; i < overlap->count; i++) {
         struct gt_overlap_record *record = &overlap->record[i];
-        if (gt_overlap_is_pending(record) || (only_new && (record->has_walk || record->is_denied)))
+        if (record->is_pending || (only_new && (record->has_walk || record->is_denied)))
             continue;
         record->asked_rss = record->rss;
         record->asked_file = record->file_bytes;
@@ -233,10 +230,10 @@ static void add_walked(struct sums *sums, const struct gt_overlap_record *record
 
 static void add(struct sums *sums, const struct gt_overlap_record *record)
 {
-    /* What is about to execute another program has nothing yet but what it began with. */
-    double rss = gt_overlap_is_pending(record) ? fmin(record->rss, record->own + record->file_bytes) : record->rss;
-    sums->rss += rss;
-    sums->largest = fmax(sums->largest, rss);
+    if (record->is_pending)
+        return;
+    sums->rss += record->rss;
+    sums->largest = fmax(sums->largest, record->rss);
     sums->own += record->own;
     if (record->has_walk) {
         add_walked(sums, record);
@@ -260,7 +257,7 @@ static double inherited_memory(struct gt_overlap *overlap, enum gt_scope scope)
         overlap->record[i].inherited = 0;
     for (size_t i = 0; i < overlap->count; i++) {
         struct gt_overlap_record *record = &overlap->record[i];
-        if (record->family == GT_OVERLAP_NONE || gt_overlap_is_pending(record) || !is_in(record, scope))
+        if (record->family == GT_OVERLAP_NONE || record->is_pending || !is_in(record, scope))
             continue;
         struct gt_overlap_record *family = &overlap->record[record->family];
         bool is_counted = family->inherited < 0 || (record->has_walk && !record->is_alone) ||

@@ -29,7 +29,8 @@ struct gt_overlap_record {
     pid_t pid;
     uint64_t start;
     bool is_main;
-    bool is_forked, is_worker; /* see struct gt_process */
+    bool is_forked;
+    bool is_pending; /* what it has now does not count: see gt_process_is_pending */
     bool has_walk;
     bool is_alone; /* walked alone, since it is new: what it shares is taken for part of the rest */
     bool is_denied;
@@ -69,8 +70,6 @@ void gt_overlap_learn(struct gt_overlap *overlap, const struct gt_memory_process
 void gt_overlap_update(struct gt_overlap *overlap);
 /* Bytes of pages that the process may have written to, and so copied, since its last walk or its fork; an estimate. */
 double gt_overlap_copied(const struct gt_overlap_record *record);
-/* It was forked and may be about to execute another program: what it began with does not count. */
-bool gt_overlap_is_pending(const struct gt_overlap_record *record);
 struct gt_scope_memory gt_overlap_scope(struct gt_overlap *overlap, enum gt_scope scope);
 void gt_overlap_release(struct gt_overlap *overlap);
 

@@ -147,11 +147,8 @@ static void leave_samplers_out(struct gt_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->tree.count && sampler->walker; i++) {
         struct gt_process *process = sampler->tree.process[i];
-        if (!process->is_ours || process->is_main || process->is_known)
-            continue;
-        process->is_known = true;
-        if (gt_process_is_sampler(process)) {
-            gt_follow_leave_out(&sampler->follow, &sampler->tree, &sampler->account, process);
+        if (!process->is_main && gt_process_is_sampler(process)) {
+            gt_follow_leave_out(&sampler->follow, &sampler->tree, process);
             i--;
         }
     }
@@ -260,7 +257,7 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
                      &sampler->memory.scope[GT_SCOPE_COMBINED]);
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_overlap_record *record = gt_walker_record(sampler->walker, i);
-        note_process(sampler, sampler->tree.process[i], record->own, gt_overlap_is_pending(record));
+        note_process(sampler, sampler->tree.process[i], record->own, record->is_pending);
     }
     return 0;
 }
@@ -320,6 +317,14 @@ void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusag
 {
     if (!gt_tree_was_left_out(&sampler->tree, pid))
         gt_account_reaped(&sampler->account, &sampler->tree, &sampler->follow.peak, pid, usage);
+}
+
+void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes)
+{
+    const struct gt_process *main = gt_tree_find(&sampler->tree, sampler->tree.main);
+    sampler->account.main_peak = fmax(sampler->account.main_peak, bytes);
+    if (main && main->peak != GT_PEAK_NONE)
+        gt_job_peak_rise(&sampler->follow.peak, main->peak, bytes);
 }
 
 double gt_sampler_started(const struct gt_sampler *sampler)

@@ -57,6 +57,8 @@ void gt_sampler_read_last(struct gt_sampler *sampler);
 uint64_t gt_sampler_born(const struct gt_sampler *sampler);
 /* wait4 told of a child of the tracker: see gt_account_reaped. */
 void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage);
+/* The largest resident memory of the main process, as it knows itself. */
+void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes);
 /* Processes the job has consisted of so far, as far as they were seen. */
 double gt_sampler_started(const struct gt_sampler *sampler);
 /* Between readings, when gt_follow_fd is readable. */

@@ -57,6 +57,13 @@ class Sampling:
             if self._windows_asked == 0:
                 return window
 
+    def own_peak(self, size: float) -> None:
+        """Tell the largest resident memory of this process while it was tracked, in bytes."""
+        try:
+            self._sampler.own_peak(size)
+        except EOFError:
+            pass  # `finish` finds out
+
     def finish(self, attempts: int, timeout: float) -> tuple[str, str]:
         """The final report as (JSON text, text for people)."""
         try:

@@ -151,6 +151,7 @@ class _Meter:
 
     def __init__(self, gc_collect: bool) -> None:
         self._gc_collect = gc_collect
+        self._window_number = 0
         folder = tempfile.mkdtemp(prefix="gpu-tracker-")
         self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
         self.recording = os.path.join(folder, "notebook.sqlite")
@@ -196,14 +197,14 @@ class _Meter:
             for device in range(torch.cuda.device_count()):
                 torch.cuda.reset_peak_memory_stats(device)
         gpu, _, energy = self._read()
-        _core.reset_own_peak()
-        ram, peak = _core.own_memory()
-        return _Moment(ram, peak, gpu, gpu, energy, time.perf_counter(), time.time())
+        self._window_number = _core.own_peak_begin()
+        ram = _core.own_memory()[0]
+        return _Moment(ram, ram, gpu, gpu, energy, time.perf_counter(), time.time())
 
     def end(self) -> _Moment:
         """Clocks first and peaks before the cleaning, which is not the cell's."""
         clock, now = time.perf_counter(), time.time()
-        ram_peak = _core.own_memory()[1]
+        ram_peak = _core.own_peak_end(self._window_number)
         gpu, gpu_peak, energy = self._read()
         self._clean()
         if self._gc_collect and _torch() is not None:

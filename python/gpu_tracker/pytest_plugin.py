@@ -65,7 +65,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     from . import _core
     from .tracker import Tracker
 
-    _core.reset_own_peak()
     before = _core.own_memory()[0]
     tracker = Tracker(0.01, "bytes", "bytes", "seconds", disable_logs=True)
     try:

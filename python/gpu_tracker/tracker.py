@@ -203,6 +203,9 @@ class Tracker:
         power_meter: A CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
         power_model: A file that says what the processors draw by their use, where nothing counts their energy.
         cpu_tdp: Instead of such a file: the thermal design power of the processors in watts.
+        keep_high_water_mark: Leave the kernel's high-water mark of this process alone. Otherwise it is set back at the start of each
+            tracker that tracks this process, so that the peak is exactly that of the time in between, also of trackers inside
+            each other; ``resource.getrusage(...).ru_maxrss`` begins anew with it.
 
     Raises:
         ValueError: An argument is wrong, or a GPU is not there.
@@ -230,7 +233,8 @@ class Tracker:
                  memory: str | None = None, libraries: Iterable[str] = (), idle: str | None = None,
                  carbon_intensity: float | str | None = None, carbon_file: str | None = None,
                  price: float | str | None = None, power_meter: str | None = None,
-                 power_model: str | None = None, cpu_tdp: float | None = None) -> None:
+                 power_model: str | None = None, cpu_tdp: float | None = None,
+                 keep_high_water_mark: bool = False) -> None:
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if gpu_uuids is not None and not gpu_uuids:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
@@ -253,6 +257,8 @@ class Tracker:
         self._process_id = process_id
         self._resource_usage_file = resource_usage_file
         self._disable_logs = disable_logs
+        self._keep_mark = keep_high_water_mark
+        self._window = 0
         self._sampling: Any = None
         self._json = self._text = ""
         if gpu_uuids is not None:
@@ -279,7 +285,13 @@ class Tracker:
 
         process_id = os.getpid() if self._process_id is None else self._process_id
         self._resource_usage_file = os.path.abspath(self._resource_usage_file or _random_file())
-        self._sampling = Sampling(process_id, self._options, self._warn, self._resource_usage_file)
+        if process_id == os.getpid() and not self._keep_mark:
+            self._window = _core.own_peak_begin()
+        try:
+            self._sampling = Sampling(process_id, self._options, self._warn, self._resource_usage_file)
+        except BaseException:
+            _core.own_peak_end(self._window)
+            raise
         self.state = Tracker.State.STARTED
 
     def stop(self) -> None:
@@ -302,7 +314,10 @@ class Tracker:
     def _fetch(self, sampling: Any) -> None:
         import json
 
+        peak = _core.own_peak_end(self._window)
         try:
+            if peak > 0:
+                sampling.own_peak(peak)
             self._json, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
             self.resource_usage = _tree.instance(ResourceUsage, json.loads(self._json))
         except EOFError:

@@ -403,8 +403,10 @@ def test_the_high_water_mark_is_set_back():
     del block
     rss, peak = _core.own_memory()
     assert peak >= rss + 32 * 2**20
-    assert _core.reset_own_peak() is True
+    window = _core.own_peak_begin()
     rss, peak = _core.own_memory()
     assert abs(peak - rss) < 2**20
+    assert abs(_core.own_peak_end(window) - rss) < 2**20
+    assert math.isnan(_core.own_peak_end(window))
 
 

@@ -11,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import gpu_tracker
@@ -46,11 +47,113 @@ def test_figures_are_those_of_the_block():
 @pytest.mark.plain_heap
 @pytest.mark.parametrize("sleep_time", [0.01, 0.2, 10])
 def test_a_spike_between_samples(sleep_time):
-    gpu_tracker._core.reset_own_peak()
     before = gpu_tracker._core.own_memory()[0] / MEGABYTE
     with Tracker(sleep_time=sleep_time, **QUIET) as tracker:
         bytearray(b"1") * (90 * MEGABYTE)
     assert before + 88 < tracker.max_ram.main.total_rss < before + 100
+
+
+def resident():
+    return gpu_tracker._core.own_memory()[0] / MEGABYTE
+
+
+def spike(size):
+    bytearray(b"1") * (size * MEGABYTE)
+
+
+@pytest.mark.plain_heap
+def test_each_tracker_has_the_peak_of_its_own_time():
+    peaks = []
+    for size in (50, 500, 50):
+        before = resident()
+        with Tracker(sleep_time=10, **QUIET) as tracker:
+            spike(size)
+        peaks.append(tracker.max_ram.main.total_rss - before)
+        assert tracker.max_ram.combined.total_rss == pytest.approx(tracker.max_ram.main.total_rss, abs=3)
+        assert tracker.to_json()["memory_peak"]["main"]["lower"] == tracker.to_json()["memory_peak"]["main"]["upper"]
+    assert peaks == [pytest.approx(size, abs=5) for size in (50, 500, 50)]
+
+
+@pytest.mark.plain_heap
+def test_trackers_inside_each_other_and_beside_each_other_are_exact():
+    before = resident()
+    with Tracker(sleep_time=10, **QUIET) as outer:
+        spike(300)
+        with Tracker(sleep_time=10, **QUIET) as inner:
+            spike(60)
+        with Tracker(sleep_time=10, **QUIET) as second:
+            with Tracker(sleep_time=10, **QUIET) as innermost:
+                spike(40)
+            spike(120)
+    peaks = [tracker.max_ram.main.total_rss - before for tracker in (outer, inner, second, innermost)]
+    assert peaks == [pytest.approx(size, abs=5) for size in (300, 60, 120, 40)]
+
+
+@pytest.mark.plain_heap
+def test_trackers_of_threads_are_exact():
+    before, inside, done = resident(), threading.Event(), threading.Event()
+    results = {}
+
+    def work():
+        with Tracker(sleep_time=10, **QUIET) as tracker:
+            inside.set()
+            done.wait(60)
+        results["thread"] = tracker.max_ram.main.total_rss - before
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait(60)
+    spike(200)
+    with Tracker(sleep_time=10, **QUIET) as tracker:
+        spike(50)
+    done.set()
+    thread.join()
+    assert results["thread"] == pytest.approx(200, abs=5)
+    assert tracker.max_ram.main.total_rss - before == pytest.approx(50, abs=5)
+
+
+@pytest.mark.plain_heap
+def test_the_mark_is_left_alone_on_request():
+    spike(300)
+    before = resident()
+    with Tracker(sleep_time=10, keep_high_water_mark=True, **QUIET) as tracker:
+        spike(50)
+    bounds = tracker.to_json()["memory_peak"]["main"]
+    assert gpu_tracker._core.own_memory()[1] / MEGABYTE > before + 250
+    assert bounds["lower"] == bounds["best"] == tracker.max_ram.main.total_rss < before + 60
+    assert bounds["upper"] > before + 250
+
+
+# Its mark is from before; nobody sets that of another process back.
+def test_a_process_that_had_more_before_is_told_apart():
+    code = ("import sys, time\n"
+            "block = bytearray(b'1') * 300_000_000\ndel block\nprint(flush=True)\n"
+            "sys.stdin.readline()\nblock = bytearray(b'1') * 60_000_000\ntime.sleep(.5)\ndel block\nprint(flush=True)\n"
+            "sys.stdin.readline()\nblock = bytearray(b'1') * 400_000_000\ndel block\nprint(flush=True)\nsys.stdin.readline()")
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
+        job.stdout.readline()
+        results = []
+        for _ in range(2):
+            with Tracker(process_id=job.pid, sleep_time=0.05, ram_unit="bytes", disable_logs=True) as tracker:
+                job.stdin.write("\n")
+                job.stdin.flush()
+                job.stdout.readline()
+            results.append(tracker.to_json())
+        job.communicate("\n")
+    between, risen = (result["memory_peak"]["main"] for result in results)
+    assert 60e6 < between["lower"] == between["best"] < 100e6 and between["upper"] > 300e6
+    assert 400e6 < risen["lower"] == risen["best"] == risen["upper"]
+    assert [result["provenance"]["max_ram.main.total_rss"]["exactness"] for result in results] == ["sampled", "exact"]
+
+
+def test_samplers_of_other_trackers_are_no_descendants():
+    with Tracker(sleep_time=0.02, **QUIET) as outer:
+        for _ in range(3):
+            with Tracker(sleep_time=0.02, **QUIET):
+                time.sleep(0.1)
+    assert outer.max_ram.descendants.total_rss == 0
+    assert outer.to_json()["processes"] == {"max": 1, "started": 1}
+    assert outer.to_json()["cpu_time"]["descendants"] < 0.02  # what children used is told in clock ticks
 
 
 def test_children_are_descendants():

@@ -198,8 +198,8 @@ static void the_mark_told_at_the_end_counts_with_those_around(void **state)
     seen(main, 10, 10);
     seen(one, 20, 20);
     seen(two, 20, 20);
-    gt_job_peak_end(&peak, one);
-    gt_job_peak_end(&peak, two);
+    gt_job_peak_end(&peak, one, false);
+    gt_job_peak_end(&peak, two, false);
     gt_job_peak_tell(&peak, two, 70, false); /* when the first had gone */
     assert_float_equal(best(GT_PEAK_COMBINED), 80, 0);
     gt_job_peak_tell(&peak, one, 60, false); /* beside the second */
@@ -217,7 +217,7 @@ static void a_process_that_no_look_met_counts(void **state)
     look(0, 100);
     gt_job_peak_seen(&peak, main, &(struct gt_peak_look){.rss = 100, .own = 100, .file_bytes = 5, .mark = 100});
     uint32_t short_lived = born(main);
-    gt_job_peak_end(&peak, short_lived);
+    gt_job_peak_end(&peak, short_lived, false);
     gt_job_peak_tell(&peak, short_lived, 300, false);
     gt_job_peak_settle(&peak, short_lived, true);
     assert_float_equal(best(GT_PEAK_COMBINED), 395, 0); /* its files may be those of the others */
@@ -226,18 +226,31 @@ static void a_process_that_no_look_met_counts(void **state)
 }
 
 /* It had its parent's memory, and 20 of its own. */
-static void a_fork_that_no_look_met_counts_at_what_it_had_more(void **state)
+static void a_fork_that_no_look_met_has_its_parents_memory_once(void **state)
 {
     (void)state;
     uint32_t main = born(GT_PEAK_NONE);
     look(0, 1000);
     seen(main, 1000, 1000);
     uint32_t child = born(main);
-    gt_job_peak_end(&peak, child);
+    gt_job_peak_end(&peak, child, true);
     gt_job_peak_tell(&peak, child, 1020, true);
     assert_float_equal(best(GT_PEAK_COMBINED), 1020, 0);
-    assert_float_equal(best(GT_PEAK_DESCENDANTS), 20, 0);
+    assert_float_equal(best(GT_PEAK_DESCENDANTS), 1020, 0);
     assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 2020, 0);
+}
+
+/* It was looked at when it might have been about to execute one, and the kernel tells no mark. */
+static void a_fork_that_ends_without_a_program_counts(void **state)
+{
+    (void)state;
+    uint32_t main = born(GT_PEAK_NONE), child = born(main);
+    look(0, 1000);
+    seen(main, 1000, 1000);
+    gt_job_peak_seen(&peak, child, &(struct gt_peak_look){.rss = 950, .mark = 950, .is_pending = true});
+    gt_job_peak_end(&peak, child, true);
+    assert_float_equal(best(GT_PEAK_DESCENDANTS), 950, 0);
+    assert_float_equal(best(GT_PEAK_COMBINED), 1000, 0);
 }
 
 static void what_is_about_to_execute_a_program_does_not_count(void **state)
@@ -305,7 +318,8 @@ int main(void)
         TEST(a_spike_between_two_looks_counts_once),
         TEST(the_mark_told_at_the_end_counts_with_those_around),
         TEST(a_process_that_no_look_met_counts),
-        TEST(a_fork_that_no_look_met_counts_at_what_it_had_more),
+        TEST(a_fork_that_no_look_met_has_its_parents_memory_once),
+        TEST(a_fork_that_ends_without_a_program_counts),
         TEST(what_is_about_to_execute_a_program_does_not_count),
         TEST(marks_that_are_not_told_are_counted),
         TEST(an_old_mark_is_a_bound_only),

@@ -278,6 +278,48 @@ static void a_storm_needs_no_more_room(void **state)
     assert_int_equal(known, 10);
 }
 
+/* A sampler is forked by a helper that ends; both turn out to be no part of the job. */
+static void what_is_disowned_has_never_been(void **state)
+{
+    struct job *job = *state;
+    fork_of(job, 100, 101);
+    fork_of(job, 101, 102);
+    feed(job, (struct gt_event){.kind = GT_EVENT_EXECUTE, .pid = 101, .tgid = 101});
+    thread_of(job, 102, 103);
+    exit_of(job, 101, 101);
+    expect(job, 2, 3);
+    gt_membership_disown(job->membership, 102, false);
+    expect(job, 1, 1);
+    struct gt_membership_counts counts = gt_membership_counts(job->membership);
+    assert_int_equal(counts.started, 1);
+    assert_int_equal(counts.processes_peak, 1);
+    fork_of(job, 102, 104); /* its children are nobody's */
+    expect(job, 1, 1);
+    assert_int_equal(gt_membership_disowned_cpu(job->membership), 0);
+    record_of(job, 101, 101, 7000, 1 << 20); /* the helper's, whom the main process waits for */
+    assert_int_equal(gt_membership_disowned_cpu(job->membership), 7000);
+    record_of(job, 102, 102, 9000, 1 << 20);
+    assert_int_equal(gt_membership_disowned_cpu(job->membership), 7000);
+    assert_float_equal(gt_job_peak_most(&job->peak, GT_PEAK_COMBINED), 0, 0);
+}
+
+static void threads_of_each_scope_have_their_peak(void **state)
+{
+    struct job *job = *state;
+    for (pid_t thread = 110; thread < 115; thread++)
+        thread_of(job, 100, thread);
+    fork_of(job, 100, 101);
+    for (pid_t thread = 120; thread < 123; thread++)
+        thread_of(job, 101, thread);
+    for (pid_t thread = 110; thread < 115; thread++)
+        exit_of(job, 100, thread);
+    fork_of(job, 100, 102);
+    struct gt_membership_counts counts = gt_membership_counts(job->membership);
+    assert_int_equal(counts.main_threads_peak, 6);
+    assert_int_equal(counts.descendant_threads_peak, 5);
+    assert_int_equal(counts.threads_peak, 10);
+}
+
 int main(void)
 {
 #define MADE_UP(name) cmocka_unit_test_setup_teardown(name, open_job, close_job)
@@ -290,6 +332,8 @@ int main(void)
         MADE_UP(after_a_loss_a_seed_sets_it_right),
         MADE_UP(a_fork_older_than_the_seed_changes_nothing),
         MADE_UP(a_storm_needs_no_more_room),
+        MADE_UP(what_is_disowned_has_never_been),
+        MADE_UP(threads_of_each_scope_have_their_peak),
     };
     return cmocka_run_group_tests_name("membership", tests, NULL, NULL);
 }
