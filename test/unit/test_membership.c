@@ -64,6 +64,7 @@ static int close_job(void **state)
     struct job *job = *state;
     char command[128];
     gt_membership_free(job->membership);
+    gt_job_peak_release(&job->peak);
     gt_root_close(&job->root);
     snprintf(command, sizeof command, "rm -r %s", job->path);
     int result = system(command);

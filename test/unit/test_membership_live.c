@@ -40,6 +40,7 @@ static int close_live(void **state)
     struct live *live = *state;
     gt_events_close(live->events);
     gt_membership_free(live->membership);
+    gt_job_peak_release(&live->peak);
     free(live);
     return 0;
 }

@@ -318,6 +318,7 @@ static void a_new_process_is_walked_alone_at_once(void **state)
     double before = apply(&live, PATIENCE_S * GT_SECOND).scope[GT_SCOPE_COMBINED].ram;
     live.frame.process_count = 5;
     live.process[4]->is_worker = true;
+    live.process[4]->value[GT_MINOR_FAULTS] = live.process[4]->value[GT_MAJOR_FAULTS] = 0;
     live.process[4]->heritage = (struct gt_heritage){
         .from = live.process[0]->pid, .from_start = live.process[0]->start, .bytes = 1e15};
     struct gt_walker_result result = apply(&live, 0);
