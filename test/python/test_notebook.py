@@ -1,4 +1,5 @@
 """The notebook logger, in a real kernel and in plain IPython."""
+import math
 import re
 
 import jupyter_client
