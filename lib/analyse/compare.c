@@ -10,6 +10,7 @@
 #include "aggregate/spread.h"
 #include "analyse/compare_parts.h"
 #include "analyse/results.h"
+#include "analyse/welch.h"
 
 void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)
 {
@@ -25,7 +26,7 @@ void gt_compare_warn(const struct gt_comparison *comparison, const char *format,
 
 /* ---- figures ---- */
 
-static double run_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
     return tree ? gt_results_number(tree, figure->keys) * (figure->factor > 0 ? figure->factor : 1) : NAN;
@@ -37,7 +38,7 @@ double gt_compare_value(const struct gt_comparison *comparison, const struct gt_
     double sum = 0;
     size_t count = 0;
     for (size_t i = 0; i < comparison->runs; i++) {
-        double value = comparison->session_of_run[i] == session ? run_value(comparison, figure, i) : NAN;
+        double value = comparison->session_of_run[i] == session ? gt_compare_run(comparison, figure, i) : NAN;
         if (isnan(value))
             continue;
         sum += value;
@@ -48,61 +49,29 @@ double gt_compare_value(const struct gt_comparison *comparison, const struct gt_
     return count ? sum / (double)count : NAN;
 }
 
-/* xorshift64*, S. Vigna, ACM Transactions on Mathematical Software 42, 2016. */
-static uint64_t next_random(uint64_t *state)
+size_t gt_compare_values(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
+                         double *ret)
 {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * UINT64_C(2685821657736338717);
-}
-
-static double drawn_mean(const double *value, size_t count, uint64_t *random)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += value[(next_random(random) >> 32) % count];
-    return sum / (double)count;
-}
-
-enum { DRAWS = 2000 };
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void bootstrap(const double *baseline, size_t baselines, const double *value, size_t values, double *ret_low,
-                      double *ret_high)
-{
-    double difference[DRAWS];
-    uint64_t random = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < DRAWS; i++)
-        difference[i] = drawn_mean(value, values, &random) - drawn_mean(baseline, baselines, &random);
-    qsort(difference, DRAWS, sizeof *difference, compare_doubles);
-    *ret_low = difference[DRAWS / 40];
-    *ret_high = difference[DRAWS - 1 - DRAWS / 40];
+    size_t count = 0;
+    for (size_t i = 0; i < comparison->runs; i++) {
+        double value = comparison->session_of_run[i] == session ? gt_compare_run(comparison, figure, i) : NAN;
+        if (!isnan(value))
+            ret[count++] = value;
+    }
+    return count;
 }
 
 int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
                         size_t session, double *ret_low, double *ret_high)
 {
-    size_t counts[2] = {0};
-    double *values = calloc(2 * comparison->runs, sizeof *values);
+    double *value = calloc(2 * comparison->runs, sizeof *value), *other = value + comparison->runs;
     *ret_low = *ret_high = NAN;
-    if (!values)
+    if (!value)
         return -ENOMEM;
-    for (size_t i = 0; i < comparison->runs; i++) {
-        size_t of = comparison->session_of_run[i];
-        double value = of == baseline || of == session ? run_value(comparison, figure, i) : NAN;
-        size_t side = of == session;
-        if (!isnan(value))
-            values[side * comparison->runs + counts[side]++] = value;
-    }
-    if (counts[0] > 1 && counts[1] > 1)
-        bootstrap(values, counts[0], values + comparison->runs, counts[1], ret_low, ret_high);
-    free(values);
+    size_t values = gt_compare_values(comparison, figure, baseline, value);
+    size_t others = gt_compare_values(comparison, figure, session, other);
+    gt_welch_interval(value, values, other, others, ret_low, ret_high);
+    free(value);
     return 0;
 }
 

@@ -43,13 +43,16 @@ struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char 
 
 /* Does the energy of some session rest on a model of the user's? */
 bool gt_compare_is_estimated(const struct gt_comparison *comparison);
+/* The figure in one run, NaN where that has none. */
+double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run);
 /* The figure's mean over the runs of a session, and how many had it; NaN and 0 when none had. */
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
                         size_t *ret_runs);
-/* The 95 % confidence interval of the difference of the means of two sessions; NaN when one has a single run.
- * Bootstrap: both sessions are drawn anew from their own runs, with replacement, 2,000 times; the interval lies between
- * the percentiles 2.5 and 97.5 of the differences (B. Efron, Annals of Statistics 7, 1979). The random numbers are always
- * the same. */
+/* The values of a session's runs that have the figure; returns how many there are. */
+size_t gt_compare_values(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
+                         double *ret);
+/* The 95 % confidence interval of the difference of the means of two sessions, see gt_welch_interval; NaN when one of them has a
+ * single run. */
 int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
                         size_t session, double *ret_low, double *ret_high);
 
@@ -59,8 +62,42 @@ int gt_compare_match(struct gt_comparison *comparison, struct gt_error *error);
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error);
 /* Joules of the sessions side by side, where they were measured. 0 or -ENOMEM. */
 int gt_compare_energy(struct gt_node *root, const struct gt_comparison *comparison);
-/* The sessions beside each other: time, CPU, memory, GPUs and energy, whole and block by block. 0 or -ENOMEM. */
-int gt_compare_summary(struct gt_node *root, const struct gt_comparison *comparison, unsigned flags);
+
+/* What the runs of a session say against those of the baseline. */
+struct gt_judgement {
+    double low, high;       /* of the difference, see gt_compare_interval */
+    double p;               /* see gt_permutation_test; NaN with too few runs */
+    size_t baselines, runs; /* that have the figure */
+};
+
+/* A line of the summary: a figure of the job or of a block, in base units. */
+struct gt_compare_line {
+    const struct gt_slot *slot; /* NULL: the whole job */
+    const char *title;          /* "Peak RAM" */
+    const char *name;           /* as rules have it: "combined_ram_peak" */
+    struct gt_figure figure;
+    const char *unit, *shown_unit;  /* of the figure, and what people see it in */
+    double shown;                   /* from the one to the other */
+    struct gt_judgement *judgement; /* [sessions], the baseline's is empty */
+};
+
+struct gt_compare_lines {
+    struct gt_compare_line *line;
+    size_t count;
+};
+
+/* Time, CPU, memory, GPUs and energy, of the whole and of each block, where they are not nothing in every session; and which
+ * of them differ. 0 or -ENOMEM. */
+int gt_compare_lines(struct gt_compare_lines *ret, const struct gt_comparison *comparison);
+void gt_compare_lines_release(struct gt_compare_lines *lines);
+/* "yes", "no", "too few runs"; NULL where a side has no value at all. */
+const char *gt_compare_verdict(const struct gt_judgement *judgement);
+/* The lines for people, and for programs. */
+void gt_compare_summary(struct gt_node *root, const struct gt_comparison *comparison,
+                        const struct gt_compare_lines *lines, unsigned flags);
+void gt_compare_significance(struct gt_node *root, const struct gt_comparison *comparison,
+                             const struct gt_compare_lines *lines);
+
 /* The sessions' values in one row, ascending; `flags` of report.h. Sessions without the block are left out. */
 int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
                    const struct gt_figure *figure, unsigned flags);

@@ -232,14 +232,20 @@ static void add_unmatched(struct gt_node *root, const char *key, const char *tit
 int gt_compare_build(struct gt_report *report, const struct gt_comparison *comparison)
 {
     struct gt_node *root = gt_report_root(report);
+    struct gt_compare_lines lines;
+    int status = gt_compare_lines(&lines, comparison);
+    if (status < 0)
+        return status;
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    int status = gt_compare_summary(root, comparison, GT_ONLY_PAGE);
-    status |= add_original(root, comparison);
+    gt_compare_summary(root, comparison, &lines, GT_ONLY_PAGE);
+    status = add_original(root, comparison);
     add_unmatched(root, "added_blocks", "Added Blocks", comparison, false);
     add_unmatched(root, "removed_blocks", "Removed Blocks", comparison, true);
     status |= add_differences(root, comparison);
     status |= gt_compare_energy(root, comparison);
-    status |= gt_compare_summary(root, comparison, GT_ONLY_TEXT);
+    gt_compare_summary(root, comparison, &lines, GT_ONLY_TEXT);
+    gt_compare_significance(root, comparison, &lines);
+    gt_compare_lines_release(&lines);
     gt_node_flags(gt_report_text(root, "statistic", "Statistic", comparison->statistic), GT_ONLY_DATA);
     gt_node_flags(gt_report_text(root, "baseline", "Baseline", comparison->session[0].name), GT_ONLY_DATA);
     return status ? -ENOMEM : 0;

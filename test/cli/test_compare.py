@@ -69,22 +69,6 @@ def changed(sessions, name, factor, rename=None):
     return name
 
 
-def test_repeated_runs_are_compared_as_distributions(cli, sessions):
-    words = []
-    for i, factor in enumerate([1.0, 1.01, 0.99, 1.02]):
-        words += ["-m", f"before={changed(sessions, f'before{i}.json', factor)}"]
-        words += ["-m", f"after={changed(sessions, f'after{i}.json', factor * 1.5)}"]
-    results = compare(cli, *words)
-    row = next(row for row in results["overall_differences"] if row["measurement"] == "main_ram")
-    mean = 263.835999 * 1.005
-    assert row["baseline"] == pytest.approx(mean, rel=1e-6)
-    assert row["difference"] == pytest.approx(mean / 2, rel=1e-6)
-    assert row["percent"] == pytest.approx(50)
-    assert row["runs"] == 4
-    assert mean * 0.47 < row["low"] < mean / 2 < row["high"] < mean * 0.53
-    assert compare(cli, *words) == results, "the same random numbers every time"
-
-
 def test_added_and_removed_blocks(cli, sessions):
     changed(sessions, "renamed.json", 1, {"load data": "load more data"})
     results = compare(cli, "-m", "b=A.json", "-m", "a=renamed.json")
@@ -228,7 +212,8 @@ def test_text_ends_with_a_summary(cli, sessions):
             values.append(node["combined_ram"]["max"])
         expected = [*values, (values[1] - values[0]) / values[0] * 100]
         cells = rows[label, "Max RAM (megabytes)"]
-        assert [float(cell) for cell in cells] == pytest.approx(expected, rel=6e-4)
+        assert [float(cell) for cell in cells[:3]] == pytest.approx(expected, rel=6e-4)
+        assert cells[3:] == ["too few runs"]
     assert any("GPU" in measurement for _, measurement in rows)
     page = cli(*words, "-f", "html").stdout
     assert page.index("<h2>Summary</h2>") < page.index("Overall Differences")
@@ -244,15 +229,6 @@ def test_summary_leaves_out_what_is_nothing_everywhere(cli, sessions):
     (sessions / "A.json").write_text(json.dumps(results))
     rows = summary_of(cli("sub-track", "compare", "-m", "A=A.json", "-m", "again=A.json").stdout)
     assert rows and not any("GPU" in measurement for _, measurement in rows)
-
-
-def test_summary_tells_noise_from_change(cli, sessions):
-    slower = [changed(sessions, f"slow{i}.json", 2 + i / 100) for i in range(4)]
-    same = [changed(sessions, f"same{i}.json", 1 + i / 100) for i in range(4)]
-    words = [word for name, files in (("same", same), ("slow", slower)) for file in files for word in ("-m", f"{name}={file}")]
-    rows = summary_of(cli("sub-track", "compare", *words).stdout)
-    assert rows["whole job", "Mean CPU (%)"][-1] == "yes"
-    assert rows["whole job", "Max RAM (megabytes)"][-1] == "no"
 
 
 def test_pages_have_differences_in_place_of_the_originals_rows(cli, sessions):
@@ -288,7 +264,7 @@ def test_peaks_that_no_sample_saw(cli, tmp_path):
     record(cli, "after.sqlite", 200)
     words = ["-m", "before=before.sqlite", "-m", "after=after.sqlite"]
     rows = summary_of(cli("sub-track", "compare", *words).stdout)
-    before, after, _ = map(float, rows["whole job", "Peak RAM (megabytes)"])
+    before, after, _ = map(float, rows["whole job", "Peak RAM (megabytes)"][:3])
     assert 100 < before < 130 and 200 < after < 230
     assert ("whole job", "Max RAM (megabytes)") not in rows
     compare(cli, *words, "--fail-if", "combined_ram_peak>+20%", status=3)
