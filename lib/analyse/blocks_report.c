@@ -268,29 +268,37 @@ static void add_method(struct gt_node *root, const struct gt_block_analysis *ana
     gt_node_flags(section, GT_ONLY_DATA);
 }
 
-/* Exact where the kernel keeps high-water marks: samples see less. */
+static bool is_peak(const struct gt_column *column)
+{
+    return !column->is_original && column->scope >= 0 && gt_metrics[column->metric].kind == GT_PEAK;
+}
+
+/* Exact where the kernel keeps high-water marks: samples see less. Programs have bytes, people the unit they chose. */
 static void add_peaks(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
+    static const unsigned flags[READERS] = {GT_ONLY_DATA, GT_ONLY_PEOPLE};
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
     const struct gt_columns *columns = &analysis->columns;
-    struct gt_node *section = gt_report_section(root, "peaks", "Peaks");
+    struct gt_node *section[READERS];
     double unit = 1;
     size_t known = 0;
     gt_unit_memory(machine->ram_unit, &unit, NULL);
+    for (int reader = 0; reader < READERS; reader++)
+        gt_node_flags(section[reader] = gt_report_section(root, "peaks", "Peaks"), flags[reader]);
     for (size_t i = 0; outcome && i < columns->count; i++) {
         const struct gt_column *column = &columns->column[i];
-        if (column->is_original || column->scope < 0 || gt_metrics[column->metric].kind != GT_PEAK ||
-            isnan(outcome->value[column->scope][column->metric]))
+        double value = is_peak(column) ? outcome->value[column->scope][column->metric] : NAN;
+        if (isnan(value))
             continue;
         bool is_memory = gt_metrics[column->metric].unit == GT_BYTES;
-        gt_report_number(section, column->name, column->name,
-                         outcome->value[column->scope][column->metric] / (is_memory ? unit : 1),
+        gt_report_number(section[FOR_PROGRAMS], column->name, column->name, value, NULL);
+        gt_report_number(section[FOR_PEOPLE], column->name, column->name, value / (is_memory ? unit : 1),
                          is_memory ? machine->ram_unit : NULL);
         known++;
     }
     if (!known)
-        gt_node_flags(section, GT_ONLY_DATA);
+        gt_node_flags(section[FOR_PEOPLE], GT_ONLY_DATA | GT_ONLY_PEOPLE);
 }
 
 /* Of the whole recording. */

@@ -8,8 +8,8 @@ static const struct {
 } devices[] = {{"cpu", "CPU packages"}, {"dram", "DRAM"}, {"gpu", "GPUs"}, {"total", "All"}};
 
 static const struct {
-    const char *key, *title;
-} costs[] = {{"carbon", "CO2 equivalent (grams)"}, {"price", "Price"}};
+    const char *key, *title, *unit;
+} costs[] = {{"carbon", "CO2 equivalent (grams)", "grams"}, {"price", "Price", NULL}};
 
 enum { DEVICES = sizeof devices / sizeof *devices, TOTAL = DEVICES - 1 };
 
@@ -69,14 +69,14 @@ static int add_jobs(struct gt_node *root, const struct gt_comparison *comparison
         if (!is_known(comparison, &figure))
             continue;
         status |= gt_compare_row(rows, devices[i].key, devices[i].title, comparison, &figure, 0);
-        status |= gt_compare_difference(differences, comparison, &figure, devices[i].key);
+        status |= gt_compare_difference(differences, comparison, &figure, devices[i].key, "joules");
     }
     for (size_t i = 0; i < sizeof costs / sizeof *costs && status == 0; i++) {
         struct gt_figure figure = {NULL, {"energy", costs[i].key}, 0};
         if (!is_known(comparison, &figure))
             continue;
         status |= gt_compare_row(rows, costs[i].key, costs[i].title, comparison, &figure, 0);
-        status |= gt_compare_difference(differences, comparison, &figure, costs[i].key);
+        status |= gt_compare_difference(differences, comparison, &figure, costs[i].key, costs[i].unit);
     }
     if (!gt_table_rows(differences))
         gt_node_flags(differences, GT_ONLY_DATA);
@@ -99,7 +99,7 @@ static int add_blocks(struct gt_node *root, const struct gt_comparison *comparis
         status |= gt_compare_row(rows, slot->label, slot->label, comparison, &total, 0);
         for (int k = 0; k < DEVICES && status == 0; k++) {
             struct gt_figure figure = gt_compare_block_energy(slot, devices[k].key);
-            status |= gt_compare_difference(differences, comparison, &figure, devices[k].key);
+            status |= gt_compare_difference(differences, comparison, &figure, devices[k].key, "joules");
         }
     }
     gt_node_flags(differences, GT_ONLY_DATA);

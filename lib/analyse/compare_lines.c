@@ -34,7 +34,7 @@ static const struct measure {
      "cpu_combined_sum_utilization_percent.mean",
      {"resource_usage", "cpu_combined_sum_utilization_percent", "mean"},
      "cpu_combined_sum_utilization_percent.mean"},
-    {"Peak RAM", "bytes", "ram_unit", true, {"peaks", "combined_ram_peak"}, "combined_ram_peak", {NULL}, NULL},
+    {"Peak RAM", "bytes", "ram_unit", false, {"peaks", "combined_ram_peak"}, "combined_ram_peak", {NULL}, NULL},
     /* what samples saw: for the whole job only where a session has no peak */
     {"Max RAM",
      "bytes",

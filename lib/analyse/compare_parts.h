@@ -101,8 +101,9 @@ void gt_compare_significance(struct gt_node *root, const struct gt_comparison *c
 /* The sessions' values in one row, ascending; `flags` of report.h. Sessions without the block are left out. */
 int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
                    const struct gt_figure *figure, unsigned flags);
+/* A row for each session but the baseline. `unit` may be NULL. */
 int gt_compare_difference(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_figure *figure,
-                          const char *measurement);
+                          const char *measurement, const char *unit);
 struct gt_node *gt_compare_differences(struct gt_node *root, const char *key, const char *title, bool of_blocks);
 int gt_compare_build(struct gt_report *report, const struct gt_comparison *comparison);
 void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)

@@ -29,9 +29,9 @@ int gt_compare_row(struct gt_node *parent, const char *key, const char *title, c
 {
     struct entry *entry = calloc(comparison->sessions, sizeof *entry);
     struct gt_node *row = gt_report_section(parent, key, title);
-    size_t count = 0;
     if (!entry)
         return -ENOMEM;
+    size_t count = 0;
     for (size_t i = 0; i < comparison->sessions; i++) {
         double value = gt_compare_value(comparison, figure, i, NULL);
         if (!figure->slot || !isnan(value) || comparison->sessions == 1)
@@ -55,12 +55,65 @@ static int add_block_values(struct gt_node *parent, const struct gt_comparison *
     return status;
 }
 
-static bool is_original(const char *name)
+/* What the first run says of the units; the sessions are compared in them. */
+static void read_units(struct gt_machine *machine, const struct gt_comparison *comparison)
 {
+    const json_t *data = json_object_get(comparison->run[0], "static_data");
+    const char *ram = json_string_value(json_object_get(data, "ram_unit"));
+    const char *gpu_ram = json_string_value(json_object_get(data, "gpu_ram_unit"));
+    snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", ram ? ram : "bytes");
+    snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
+}
+
+static bool is_original(const struct gt_columns *columns, const char *name)
+{
+    int index = gt_store_column_find(columns, name);
+    return index >= 0 && columns->column[index].is_original;
+}
+
+/* A column in the job and in the blocks, under a title and multiplied. */
+struct column {
+    const char *name, *label;
+    double factor;
+    unsigned flags;
+};
+
+static int add_column(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison,
+                      const struct column *column)
+{
+    struct gt_figure figure = {NULL, {"overall", column->name, comparison->statistic}, column->factor};
+    struct gt_figure of_block = {NULL, {"resource_usage", column->name, comparison->statistic}, column->factor};
+    char title[128];
+    gt_results_title(title, sizeof title, column->label);
+    int status = gt_compare_row(overall, column->name, title, comparison, &figure, column->flags);
+    if (!comparison->slots)
+        return status;
+    struct gt_node *blocks = gt_report_section(usage, column->name, title);
+    gt_node_flags(blocks, column->flags);
+    return status | add_block_values(blocks, comparison, of_block);
+}
+
+/* Columns of the original's are in its units. Ours are in base units for programs; people see those beside them, in text only
+ * where no table of differences has them. */
+static int add_columns(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison)
+{
+    struct gt_machine machine = {0};
     struct gt_columns columns;
-    gt_store_columns(&columns, NULL);
-    int index = gt_store_column_find(&columns, name);
-    return index >= 0 && columns.column[index].is_original;
+    const char *name;
+    json_t *ignored;
+    int status = 0;
+    read_units(&machine, comparison);
+    gt_store_columns(&columns, &machine);
+    json_object_foreach (json_object_get(comparison->run[0], "overall"), name, ignored) {
+        bool is_ours = !is_original(&columns, name);
+        status |= add_column(overall, usage, comparison, &(struct column){name, name, 1, is_ours ? GT_ONLY_DATA : 0});
+        if (!is_ours || comparison->sessions > 1)
+            continue;
+        struct gt_shown shown = gt_shown_as(&columns, name, &machine);
+        status |= add_column(overall, usage, comparison,
+                             &(struct column){name, shown.label, shown.factor, GT_ONLY_PEOPLE});
+    }
+    return status;
 }
 
 /* The original's text. On pages the tables of differences hold the same; in text they hold what is ours. */
@@ -70,26 +123,10 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
     struct gt_node *overall = gt_report_section(root, "overall_resource_usage", "Overall Resource Usage");
     struct gt_node *usage = gt_report_section(root, "code_block_resource_usage", "Code Block Resource Usage");
     struct gt_node *time = gt_report_section(root, "code_block_compute_time", "Code Block Compute Time");
-    const char *column;
-    json_t *ignored;
-    int status = 0;
-    json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
-        char title[128];
-        gt_results_title(title, sizeof title, column);
-        struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}, 0};
-        struct gt_figure of_block = {NULL, {"resource_usage", column, comparison->statistic}, 0};
-        unsigned flags = hidden && !is_original(column) ? GT_NOT_IN_TEXT : 0;
-        status |= gt_compare_row(overall, column, title, comparison, &figure, flags);
-        if (!comparison->slots)
-            continue;
-        struct gt_node *blocks = gt_report_section(usage, column, title);
-        status |= add_block_values(blocks, comparison, of_block);
-        gt_node_flags(blocks, flags);
-    }
     gt_node_flags(overall, hidden);
     gt_node_flags(usage, hidden);
     gt_node_flags(time, hidden);
-    return status |
+    return add_columns(overall, usage, comparison) |
            add_block_values(time, comparison, (struct gt_figure){NULL, {"compute_time", comparison->statistic}, 0});
 }
 
@@ -102,6 +139,7 @@ struct gt_node *gt_compare_differences(struct gt_node *root, const char *key, co
     if (of_blocks)
         gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
     gt_table_column(table, "measurement", "measurement", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "unit", "unit", GT_CELL_TEXT, NULL);
     gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         gt_table_column(table, numbers[i], numbers[i], GT_CELL_NUMBER, NULL);
@@ -111,7 +149,7 @@ struct gt_node *gt_compare_differences(struct gt_node *root, const char *key, co
 
 /* `low` and `high` bound the difference, see gt_compare_interval. */
 int gt_compare_difference(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_figure *figure,
-                          const char *measurement)
+                          const char *measurement, const char *unit)
 {
     double baseline = gt_compare_value(comparison, figure, 0, NULL);
     for (size_t i = 1; i < comparison->sessions; i++) {
@@ -124,6 +162,7 @@ int gt_compare_difference(struct gt_node *table, const struct gt_comparison *com
         if (figure->slot)
             gt_table_text(table, figure->slot->label);
         gt_table_text(table, measurement);
+        gt_table_text(table, unit);
         gt_table_text(table, comparison->session[i].name);
         gt_table_number(table, baseline);
         gt_table_number(table, value);
@@ -136,14 +175,11 @@ int gt_compare_difference(struct gt_node *table, const struct gt_comparison *com
     return 0;
 }
 
-/* What the first run says of the units; the sessions are compared in them. */
-static void read_units(struct gt_machine *machine, const struct gt_comparison *comparison)
+/* In results: base units, but for the original's columns. */
+static const char *unit_of(const struct gt_columns *columns, const char *name, const struct gt_machine *machine)
 {
-    const json_t *data = json_object_get(comparison->run[0], "static_data");
-    const char *ram = json_string_value(json_object_get(data, "ram_unit"));
-    const char *gpu_ram = json_string_value(json_object_get(data, "gpu_ram_unit"));
-    snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", ram ? ram : "bytes");
-    snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
+    int index = gt_store_column_find(columns, name);
+    return index < 0 ? "seconds" : gt_store_column_unit(&columns->column[index], machine);
 }
 
 /* Programs get base units; people see rows of ours in the units of the original's beside them. */
@@ -152,9 +188,9 @@ static int add_column_difference(struct gt_node *const table[2], const struct gt
                                  const struct gt_machine *machine)
 {
     struct gt_shown shown = gt_shown_as(columns, column, machine);
-    int status = gt_compare_difference(table[0], comparison, &figure, column);
+    int status = gt_compare_difference(table[0], comparison, &figure, column, unit_of(columns, column, machine));
     figure.factor = shown.factor;
-    return status ? status : gt_compare_difference(table[1], comparison, &figure, shown.label);
+    return status ? status : gt_compare_difference(table[1], comparison, &figure, shown.label, NULL);
 }
 
 static void hide(struct gt_node *const table[2], unsigned flags)

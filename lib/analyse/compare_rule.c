@@ -29,6 +29,7 @@ struct rule {
     bool above; /* broken by what lies above the limit, else below */
     enum kind kind;
     double limit;
+    const char *unit; /* of figure and limit; NULL: a count */
 };
 
 static const struct {
@@ -158,33 +159,49 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
 
 /* ---- limits ---- */
 
-/* What the figure is measured in, and how many base units one of its own units is. */
-static bool unit_of(const struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret,
-                    double *ret_factor)
+/* The unit of memory that the sessions chose, and its bytes. */
+static const char *memory_unit(const struct gt_comparison *comparison, enum gt_metric_id metric, double *ret_bytes)
 {
-    const char *const *keys = rule->figure.keys;
-    *ret_factor = 1;
-    bool is_duration = !rule->figure.slot && strcmp(keys[0], "duration") == 0;
-    if (is_duration || (is_time(keys[0]) && rule->figure.slot)) {
-        *ret = GT_SECONDS;
-        return true;
-    }
-    if (strcmp(keys[0], "energy") == 0) {
-        *ret = GT_JOULES;
-        return true;
-    }
+    const char *key = metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit";
+    const char *name = json_string_value(json_object_get(json_object_get(comparison->run[0], "static_data"), key));
+    return name && gt_unit_memory(name, ret_bytes, NULL) >= 0 ? name : NULL;
+}
+
+/* Of a column: the original's are in the units that the sessions chose, and so are limits of peaks, which results have in
+ * bytes. */
+static bool unit_of_column(struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret,
+                           double *ret_factor)
+{
     struct gt_columns columns;
     gt_store_columns(&columns, NULL);
-    int index = keys[1] ? gt_store_column_find(&columns, keys[1]) : -1;
+    int index = rule->figure.keys[1] ? gt_store_column_find(&columns, rule->figure.keys[1]) : -1;
     if (index < 0)
         return false;
     const struct gt_column *column = &columns.column[index];
+    bool is_peak = strcmp(rule->figure.keys[0], "peaks") == 0;
     *ret = gt_metrics[column->metric].unit;
-    if (*ret == GT_BYTES && (column->is_original || strcmp(keys[0], "peaks") == 0)) {
-        const char *key = column->metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit";
-        const char *name = json_string_value(json_object_get(json_object_get(comparison->run[0], "static_data"), key));
-        return name && gt_unit_memory(name, ret_factor, NULL) >= 0;
-    }
+    rule->unit = *ret == GT_RATIO && column->is_original ? "percent" : *ret == GT_COUNT ? NULL : gt_unit_name(*ret);
+    if (*ret != GT_BYTES || !(column->is_original || is_peak))
+        return true;
+    rule->unit = memory_unit(comparison, column->metric, ret_factor);
+    if (rule->unit && is_peak)
+        rule->figure.factor = 1 / *ret_factor;
+    return rule->unit;
+}
+
+/* What the figure is measured in, and how many base units one of its own units is. */
+static bool unit_of(struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret, double *ret_factor)
+{
+    const char *const *keys = rule->figure.keys;
+    bool is_duration = !rule->figure.slot && strcmp(keys[0], "duration") == 0;
+    *ret_factor = 1;
+    if (is_duration || (is_time(keys[0]) && rule->figure.slot))
+        *ret = GT_SECONDS;
+    else if (strcmp(keys[0], "energy") == 0)
+        *ret = GT_JOULES;
+    else
+        return unit_of_column(rule, comparison, ret, ret_factor);
+    rule->unit = gt_unit_name(*ret);
     return true;
 }
 
@@ -193,9 +210,9 @@ static int scale_limit(struct rule *rule, const struct gt_comparison *comparison
 {
     enum gt_unit unit;
     double factor;
-    if (!*name)
-        return 0;
     bool has_unit = unit_of(rule, comparison, &unit, &factor);
+    if (!*name || rule->kind == PERCENT)
+        return 0;
     if (strcmp(name, "%") == 0 && has_unit && unit == GT_RATIO)
         return 0; /* these columns are percentages */
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
@@ -222,7 +239,7 @@ static int parse_limit(struct rule *rule, const struct gt_comparison *comparison
     rule->kind = !is_change ? ABSOLUTE : strcmp(unit, "%") == 0 ? PERCENT : CHANGE;
     if (rule->kind != ABSOLUTE && comparison->sessions < 2)
         return gt_error_set(error, EINVAL, "rule '%s' compares, but there is only one session", rule->text);
-    return rule->kind == PERCENT ? 0 : scale_limit(rule, comparison, unit, error);
+    return scale_limit(rule, comparison, unit, error);
 }
 
 /* Names may hold < and > themselves: the last one counts. */
@@ -265,12 +282,12 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
     char got[GT_NUMBER_SIZE], allowed[GT_NUMBER_SIZE];
     gt_number_rounded(got, value, 8);
     gt_number_rounded(allowed, limit, 8);
-    const char *name = comparison->session[session].name;
+    const char *name = comparison->session[session].name, *unit = rule->unit ? rule->unit : "";
     if (isnan(value) || isnan(limit))
         gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": it was not measured", rule->text, name);
     else
-        gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": %s is %s %s", rule->text, name, got,
-                        rule->above ? "above" : "below", allowed);
+        gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": %s is %s %s%s%s", rule->text, name, got,
+                        rule->above ? "above" : "below", allowed, *unit ? " " : "", unit);
 }
 
 static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_node *table)
@@ -287,6 +304,7 @@ static int judge(const struct gt_comparison *comparison, const struct rule *rule
         gt_table_text(table, comparison->session[i].name);
         gt_table_number(table, value);
         gt_table_number(table, limit);
+        gt_table_text(table, rule->unit ? rule->unit : gt_unit_name(GT_COUNT));
         gt_table_text(table, breaks ? "broken" : "kept");
     }
     return broken;
@@ -303,6 +321,7 @@ int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *roo
     gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
     gt_table_column(table, "value", "value", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "limit", "limit", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "unit", "unit", GT_CELL_TEXT, NULL);
     gt_table_column(table, "outcome", "outcome", GT_CELL_TEXT, NULL);
     for (; *text; text++) {
         struct rule rule = {.text = *text};

@@ -103,6 +103,8 @@ int gt_results_load(json_t **ret, const char *path, void (*warn)(void *context, 
     int status = is_recording ? analyse_recording(&tree, path, warn, context, error) : load_file(&tree, path, error);
     if (status == 0)
         status = check(tree, path, error);
+    if (status == 0)
+        status = gt_results_upgrade(tree, error);
     if (status < 0)
         json_decref(tree);
     else

@@ -1,6 +1,7 @@
-"""sub-track compare with several runs of each session: verdicts and intervals."""
+"""sub-track compare with several runs of each session: verdicts, intervals, and the units of what JSON has."""
 import json
 import random
+import re
 
 import pytest
 
@@ -10,7 +11,7 @@ STATISTICS = ("min", "max", "mean", "std")
 BLOCKS = ("load", "fit", "save")
 
 
-def results(duration=2.0, cpu=1.8, ram=0.1447, blocks=None, version=1):
+def results(duration=2.0, cpu=1.8, ram=0.1447, blocks=None, version=2):
     """Results as sub-track analyze writes them, of made-up figures; RAM in gigabytes."""
     gauges = {"combined_ram": ram * 0.9, "cpu_combined_sum_utilization_percent": cpu / duration * 100,
               "combined_rss": ram * 1e9}
@@ -24,7 +25,7 @@ def results(duration=2.0, cpu=1.8, ram=0.1447, blocks=None, version=1):
              "counters": {"combined_cpu_time": {"total": time * 0.9, "num_samples": 3}}}
             for name, (time, memory) in (blocks or {}).items()],
         "overall_counters": {"combined_cpu_time": {"total": cpu, "num_samples": 3}},
-        "peaks": {"combined_ram_peak": ram, "combined_threads_peak": 3.0},
+        "peaks": {"combined_ram_peak": ram * 1e9 if version > 1 else ram, "combined_threads_peak": 3.0},
         "duration": duration,
         "results_version": version,
     }
@@ -125,3 +126,61 @@ def test_rows_that_a_run_lacks(cli, sessions):
     assert rows["combined_ram_peak"]["significant"] == "too few runs"
     assert (rows["combined_ram_peak"]["baseline_runs"], rows["combined_ram_peak"]["runs"]) == (3, 4)
     assert rows["duration"]["significant"] in ("yes", "no")
+
+
+def test_json_has_bytes_where_its_neighbours_are_bytes(cli, sessions):
+    words = sessions(a=[results(ram=0.1447, blocks={"fit": (1.0, 0.13)})], b=[results(ram=0.2, blocks={"fit": (1.0, 0.1)})])
+    tree = compare(cli, *words)
+    rows = {row["measurement"]: row for row in tree["overall_differences"]}
+    for name in "combined_ram_peak", "combined_rss":
+        assert [rows[name][key] for key in ("baseline", "value", "difference")] == pytest.approx([144.7e6, 200e6, 55.3e6])
+        assert rows[name]["unit"] == "bytes"
+    assert rows["combined_threads_peak"]["value"] == 3 and rows["combined_threads_peak"]["unit"] == "count"
+    assert (rows["combined_ram"]["value"], rows["combined_ram"]["unit"]) == (pytest.approx(0.18), "gigabytes")
+    assert tree["overall_resource_usage"]["combined_ram"]["b"] == pytest.approx(0.18), "the original's key"
+    rows = {(row["name"], row["figure"]): row for row in tree["significance"]}
+    assert {row["unit"] for row in rows.values()} == {"seconds", "percent", "bytes"}
+    assert rows[None, "combined_ram_peak"]["value"] == pytest.approx(200e6)
+    assert rows["fit", "combined_ram.max"]["value"] == pytest.approx(100e6)
+
+
+def test_people_see_the_unit_that_they_chose(cli, sessions):
+    words = ["sub-track", "compare", *sessions(a=[results(ram=0.1447)], b=[results(ram=0.2)])]
+    text = cli(*words).stdout
+    [line] = [line.split() for line in text.splitlines() if line.strip().startswith("combined_ram_peak (gigabytes)")]
+    assert [float(cell) for cell in line[3:6]] == pytest.approx([0.1447, 0.2, 0.0553])
+    assert re.search(r"whole job +Peak RAM \(gigabytes\) +0\.1447 +0\.2 +38\.22", text)
+    [line] = [line.split() for line in text.splitlines() if line.strip().startswith("combined_rss (gigabytes)")]
+    assert [float(cell) for cell in line[3:6]] == pytest.approx([0.1447, 0.2, 0.0553])
+    alone = cli("sub-track", "compare", *words[2:4]).stdout
+    assert re.search(r"Combined Rss \(Gigabytes\):\s+a\s+0\.1447\n", alone)
+
+
+def test_results_of_an_earlier_version(cli, sessions):
+    """Their peaks are in the unit of the session."""
+    words = sessions(old=[results(ram=0.1447, version=1)], new=[results(ram=0.1447)])
+    tree = compare(cli, *words)
+    [row] = [row for row in tree["overall_differences"] if row["measurement"] == "combined_ram_peak"]
+    assert row["baseline"] == row["value"] == pytest.approx(144.7e6)
+    compare(cli, *words, "--fail-if", "combined_ram_peak>0.2")
+    compare(cli, *words, "--fail-if", "combined_ram_peak>100MB", status=3)
+
+
+def test_rules_name_their_unit(cli, sessions):
+    words = sessions(a=[results(ram=0.1447)], b=[results(ram=0.2)])
+    limits = {"combined_ram_peak>+25%": (0.2, 0.180875, "gigabytes"), "combined_ram_peak>150MB": (0.2, 0.15, "gigabytes"),
+              "combined_rss.max>150MB": (200e6, 150e6, "bytes"), "duration>1min": (2, 60, "seconds"),
+              "combined_threads_peak>5": (3, 5, "count")}
+    rules = [word for rule in limits for word in ("--fail-if", rule)]
+    for row in compare(cli, *words, *rules, status=3)["rules"]:
+        assert (row["value"], row["limit"], row["unit"]) == pytest.approx(limits[row["rule"]])
+
+
+def test_peaks_of_an_analysis_are_in_bytes(cli, tmp_path):
+    assert cli("run", "--disable-logs", "--tf", "x.sqlite", "--", "sleep", "0.2").returncode == 0
+    words = ("sub-track", "compare", "-m", "a=x.sqlite", "-m", "b=x.sqlite")
+    report = cli("report", "x.sqlite", "-f", "json", "--ram-unit", "bytes").stdout
+    peak = json.loads(report)["max_ram"]["combined"]["total_rss"]
+    [row] = [row for row in json.loads(cli(*words, "-f", "json").stdout)["overall_differences"]
+             if row["measurement"] == "combined_ram_peak"]
+    assert row["value"] == row["baseline"] == peak > 1e5
