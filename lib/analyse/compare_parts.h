@@ -98,7 +98,7 @@ void gt_compare_summary(struct gt_node *root, const struct gt_comparison *compar
 void gt_compare_significance(struct gt_node *root, const struct gt_comparison *comparison,
                              const struct gt_compare_lines *lines);
 
-/* The sessions' values in one row, ascending; `flags` of report.h. Sessions without the block are left out. */
+/* The sessions' values in one row, ascending, and then those that have none; `flags` of report.h. */
 int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
                    const struct gt_figure *figure, unsigned flags);
 /* A row for each session but the baseline. `unit` may be NULL. */

@@ -31,15 +31,11 @@ int gt_compare_row(struct gt_node *parent, const char *key, const char *title, c
     struct gt_node *row = gt_report_section(parent, key, title);
     if (!entry)
         return -ENOMEM;
-    size_t count = 0;
-    for (size_t i = 0; i < comparison->sessions; i++) {
-        double value = gt_compare_value(comparison, figure, i, NULL);
-        if (!figure->slot || !isnan(value) || comparison->sessions == 1)
-            entry[count++] = (struct entry){comparison->session[i].name, value, i};
-    }
-    qsort(entry, count, sizeof *entry, compare_entries);
+    for (size_t i = 0; i < comparison->sessions; i++)
+        entry[i] = (struct entry){comparison->session[i].name, gt_compare_value(comparison, figure, i, NULL), i};
+    qsort(entry, comparison->sessions, sizeof *entry, compare_entries);
     gt_node_flags(row, GT_ROW | flags);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < comparison->sessions; i++)
         gt_report_number(row, entry[i].name, entry[i].name, entry[i].value, NULL);
     free(entry);
     return 0;

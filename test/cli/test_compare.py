@@ -80,6 +80,24 @@ def test_added_and_removed_blocks(cli, sessions):
                            'block name "load data" of tracking session "b"\n')
 
 
+def test_every_session_has_its_key(cli, sessions):
+    """Also of a block that no sample met, as in the original, and of one that a session lacks."""
+    header = "process_id,code_block_name,position,timestamp\n"
+    (sessions / "short.csv").write_text(header + "1,short,0,1700000000.3\n1,short,1,1700000000.31\n")
+    (sessions / "none.csv").write_text(header + "1,other,0,1700000000.3\n1,other,1,1700000003.31\n")
+    for name in "short", "none":
+        assert cli("sub-track", "analyze", "--tf=tracking-A.csv", f"--stf={name}.csv", "-f", "json", "-o",
+                   f"{name}.json").returncode == 0
+    results = compare(cli, "-m", "a=short.json", "-m", "b=short.json", "-m", "c=none.json")
+    for blocks in results["code_block_resource_usage"].values():
+        assert blocks["short"] == {"a": None, "b": None, "c": None}
+        assert blocks["other"].keys() == {"a", "b", "c"} and list(blocks["other"])[0] == "c"
+        assert blocks["other"]["c"] is not None and blocks["other"]["a"] is None
+    assert results["code_block_compute_time"]["short"] == {"a": pytest.approx(0.01), "b": pytest.approx(0.01), "c": None}
+    text = cli("sub-track", "compare", "-m", "a=short.json", "-m", "b=short.json").stdout
+    assert re.search(r"Main Ram:\n\t\tshort:\n\t\t\t +a +b\n\t\t\t +n/a +n/a\n", text)
+
+
 def test_strict_counts_blocks(cli, sessions):
     results = json.loads((sessions / "A.json").read_text())
     del results["code_block_results"][0]

@@ -177,6 +177,9 @@ def test_comparing(sessions):
     assert results.overall_resource_usage["main_ram"].to_dict() == {"ours": 1, "json": 1, "original": 1}
     assert results.code_block_resource_usage["main_ram"]["work"]["original"] == 0.5
     assert sorted(results.code_block_compute_time) == BLOCKS
+    lost = results.code_block_resource_usage["main_ram"]["lost"]  # no sample met it
+    assert sorted(lost.index) == sorted(sessions) and lost.isna().all() and lost.dtype == "float64"
+    assert set(results.to_json()["code_block_resource_usage"]["main_ram"]["lost"].values()) == {None}
     assert isinstance(results.code_block_compute_time["work"], pandas.Series)
     assert pickle.loads(pickle.dumps(results)) == results
     assert str(results).startswith("Overall Resource Usage:")
