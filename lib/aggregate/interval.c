@@ -11,6 +11,7 @@ struct pairing {
     struct gt_interval *interval;
     size_t count;
     uint64_t orphans;
+    struct gt_border orphan;
 };
 
 static double time_of(const struct gt_border *border)
@@ -73,6 +74,12 @@ static void close_call(struct pairing *pairing, const struct gt_border *stop, si
     interval->stepped = isnan(stop->monotonic - interval->clock_start) && stop->timestamp < interval->start;
 }
 
+static void add_orphan(struct pairing *pairing, const struct gt_border *stop)
+{
+    if (!pairing->orphans++)
+        pairing->orphan = *stop;
+}
+
 static size_t close_calls(struct pairing *pairing, const struct gt_border *stop, size_t stops, const size_t *open,
                           size_t depth)
 {
@@ -80,7 +87,7 @@ static size_t close_calls(struct pairing *pairing, const struct gt_border *stop,
         if (depth)
             close_call(pairing, stop, open[--depth]);
         else
-            pairing->orphans++;
+            add_orphan(pairing, stop);
     return depth;
 }
 
@@ -156,7 +163,7 @@ int gt_intervals_pair(struct gt_intervals *ret, struct gt_border *borders, size_
         pair_group(&pairing, borders + first, i - first, open);
     }
     free(open);
-    *ret = (struct gt_intervals){pairing.interval, pairing.count, pairing.orphans, has_monotonic};
+    *ret = (struct gt_intervals){pairing.interval, pairing.count, pairing.orphans, pairing.orphan, has_monotonic};
     return 0;
 }
 
@@ -203,14 +210,14 @@ static void close_interval(struct gt_interval *interval, double end, double cloc
     interval->self = interval->elapsed;
 }
 
-/* Take the part of `inner` that lies in the innermost call around it out of that call's self time. The calls open at any
- * moment form a chain through `outer`. */
-static size_t nest(struct gt_interval *intervals, size_t *outer, size_t top, size_t inner)
+/* Take the part of `inner` that lies in the innermost call around it out of that call's self time, if that never ended or did, as
+ * asked for. The calls open at any moment form a chain through `outer`. */
+static size_t nest(struct gt_interval *intervals, size_t *outer, size_t top, size_t inner, bool unfinished)
 {
     struct gt_interval *call = &intervals[inner];
     while (top != SIZE_MAX && !(end_of(&intervals[top]) > begin_of(call)))
         top = outer[top];
-    if (top != SIZE_MAX && !call->stepped) {
+    if (top != SIZE_MAX && !call->stepped && intervals[top].unfinished == unfinished) {
         double inside = fmin(end_of(call), end_of(&intervals[top])) - begin_of(call);
         intervals[top].self = fmax(0, intervals[top].self - fmax(0, inside));
     }
@@ -218,20 +225,35 @@ static size_t nest(struct gt_interval *intervals, size_t *outer, size_t top, siz
     return inner;
 }
 
+static bool same_thread(const struct gt_interval *a, const struct gt_interval *b)
+{
+    return a->source == b->source && a->process == b->process && a->thread == b->thread;
+}
+
+/* Calls that ended among themselves, or those that never did among all. */
+static void nest_all(const struct gt_intervals *intervals, size_t *outer, bool unfinished)
+{
+    struct gt_interval *list = intervals->interval;
+    size_t top = SIZE_MAX;
+    for (size_t i = 0; i < intervals->count; i++) {
+        if (i > 0 && !same_thread(&list[i], &list[i - 1]))
+            top = SIZE_MAX;
+        if (unfinished || !list[i].unfinished)
+            top = nest(list, outer, top, i, unfinished);
+    }
+}
+
 int gt_intervals_close(struct gt_intervals *intervals, double end, double clock_end)
 {
     struct gt_interval *list = intervals->interval;
-    size_t *outer = calloc(intervals->count + 1, sizeof *outer), top = SIZE_MAX;
+    size_t *outer = calloc(intervals->count + 1, sizeof *outer);
     if (!outer)
         return -ENOMEM;
     for (size_t i = 0; i < intervals->count; i++)
         close_interval(&list[i], end, clock_end);
     qsort(list, intervals->count, sizeof *list, compare_nesting);
-    for (size_t i = 0; i < intervals->count; i++) {
-        bool same_thread = i > 0 && list[i].source == list[i - 1].source && list[i].process == list[i - 1].process &&
-                           list[i].thread == list[i - 1].thread;
-        top = nest(list, outer, same_thread ? top : SIZE_MAX, i);
-    }
+    nest_all(intervals, outer, false);
+    nest_all(intervals, outer, true);
     free(outer);
     return 0;
 }

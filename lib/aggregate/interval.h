@@ -7,10 +7,12 @@
  *      starts, then the stops of calls that took no time.
  *   3. Time is the monotonic clock where it was recorded. Without it, when time order leaves more rows without a partner
  *      than it must, the order of the file is tried: the clock was set back.
- *   4. A start without a stop is a call that never ended: it lasts to the end of what is known, and says so.
+ *   4. A start without a stop is a call that never ended: it lasts to the end of what is known, and says so. It is left out
+ *      of every figure of its block, as in the original, and told beside them.
  *   5. A stop without a start is left out and counted.
  *
- * Self time is the time of a call less that of the calls begun inside it, on the same thread. */
+ * Self time is the time of a call less that of the calls begun inside it, on the same thread; of calls that ended, less that of
+ * those that ended. */
 #ifndef GT_AGGREGATE_INTERVAL_H
 #define GT_AGGREGATE_INTERVAL_H
 
@@ -46,8 +48,9 @@ struct gt_interval {
 struct gt_intervals {
     struct gt_interval *interval;
     size_t count;
-    uint64_t orphans;   /* stops without a start */
-    bool has_monotonic; /* every row has that clock */
+    uint64_t orphans;        /* stops without a start, */
+    struct gt_border orphan; /* and one of them */
+    bool has_monotonic;      /* every row has that clock */
 };
 
 /* Sorts `borders` on its way. 0 or -ENOMEM. */

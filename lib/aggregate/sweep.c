@@ -26,7 +26,9 @@ struct gt_sweep {
     struct gt_sweep_shape shape;
     struct gt_intervals *intervals;
     bool use_monotonic;
-    struct block *block;                       /* one for each name, and the last for everything */
+    struct block
+        *block; /* one for each name, then one for its calls that never ended, if there are any; then one for all */
+    size_t blocks;
     struct edge *stretch_start, *stretch_stop; /* by block and time */
     struct edge *start, *stop;                 /* the same, by time */
     size_t stretches;
@@ -52,6 +54,16 @@ static double start_of(const struct gt_sweep *sweep, const struct gt_interval *i
 static double stop_of(const struct gt_sweep *sweep, const struct gt_interval *interval)
 {
     return fmax(sweep->use_monotonic ? interval->clock_stop : interval->stop, start_of(sweep, interval));
+}
+
+static uint32_t block_of(const struct gt_sweep *sweep, const struct gt_interval *interval)
+{
+    return interval->name + (interval->unfinished ? (uint32_t)sweep->shape.blocks : 0);
+}
+
+static struct block *everything(const struct gt_sweep *sweep)
+{
+    return &sweep->block[sweep->blocks - 1];
 }
 
 /* ---- preparation ---- */
@@ -117,7 +129,7 @@ static int make_stretches(struct gt_sweep *sweep)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         const struct gt_interval *interval = &sweep->intervals->interval[i];
-        list[i] = (struct stretch){interval->name, start_of(sweep, interval), stop_of(sweep, interval)};
+        list[i] = (struct stretch){block_of(sweep, interval), start_of(sweep, interval), stop_of(sweep, interval)};
         sweep->call_start[i] = list[i].start;
         sweep->call_stop[i] = list[i].stop;
     }
@@ -132,7 +144,7 @@ static int make_stretches(struct gt_sweep *sweep)
 
 static bool allocate(struct gt_sweep *sweep)
 {
-    size_t calls = sweep->intervals->count + 1, blocks = sweep->shape.blocks + 1, counters = sweep->shape.counters + 1;
+    size_t calls = sweep->intervals->count + 1, blocks = sweep->blocks, counters = sweep->shape.counters + 1;
     sweep->block = calloc(blocks, sizeof *sweep->block);
     sweep->open = calloc(blocks, sizeof *sweep->open);
     sweep->stretch_start = calloc(calls, sizeof *sweep->stretch_start);
@@ -155,6 +167,14 @@ static bool allocate(struct gt_sweep *sweep)
     return complete;
 }
 
+static bool any_unfinished(const struct gt_intervals *intervals)
+{
+    for (size_t i = 0; i < intervals->count; i++)
+        if (intervals->interval[i].unfinished)
+            return true;
+    return false;
+}
+
 int gt_sweep_open(struct gt_sweep **ret, const struct gt_sweep_shape *shape, struct gt_intervals *intervals,
                   bool use_monotonic)
 {
@@ -162,6 +182,7 @@ int gt_sweep_open(struct gt_sweep **ret, const struct gt_sweep_shape *shape, str
     if (!sweep)
         return -ENOMEM;
     sweep->shape = *shape;
+    sweep->blocks = shape->blocks * (any_unfinished(intervals) ? 2 : 1) + 1;
     sweep->intervals = intervals;
     sweep->use_monotonic = use_monotonic;
     sweep->time = sweep->latest = NAN;
@@ -177,7 +198,7 @@ void gt_sweep_close(struct gt_sweep *sweep)
 {
     if (!sweep)
         return;
-    for (size_t i = 0; sweep->block && i <= sweep->shape.blocks; i++) {
+    for (size_t i = 0; sweep->block && i < sweep->blocks; i++) {
         for (size_t j = 0; sweep->block[i].gauge && j < sweep->shape.gauges; j++)
             gt_spread_release(&sweep->block[i].gauge[j]);
         free(sweep->block[i].gauge);
@@ -249,7 +270,7 @@ static void seek(struct gt_sweep *sweep, double time)
 {
     while (sweep->open_count)
         close_block(sweep, sweep->open[0]);
-    for (size_t i = 0; i < sweep->shape.blocks; i++) {
+    for (size_t i = 0; i + 1 < sweep->blocks; i++) {
         const struct block *block = &sweep->block[i];
         size_t started = count_edges(sweep->stretch_start + block->first_stretch, block->stretches, time, true);
         if (started && sweep->stretch_stop[block->first_stretch + started - 1].time >= time)
@@ -342,7 +363,7 @@ static int add_to(struct gt_sweep *sweep, struct block *block, const double *gau
 
 static void add_rises(struct gt_sweep *sweep, const double *counters)
 {
-    struct block *overall = &sweep->block[sweep->shape.blocks];
+    struct block *overall = everything(sweep);
     for (size_t i = 0; i < sweep->shape.counters; i++)
         overall->counter[i] += counters[i] - sweep->previous[i];
 }
@@ -375,7 +396,7 @@ int gt_sweep_add(struct gt_sweep *sweep, double time, const double *gauges, cons
         count_edges_until(sweep, time, time, counters);
         sweep->latest = time;
     }
-    int status = add_to(sweep, &sweep->block[sweep->shape.blocks], gauges);
+    int status = add_to(sweep, everything(sweep), gauges);
     for (size_t i = 0; i < sweep->open_count && status == 0; i++)
         status = add_to(sweep, &sweep->block[sweep->open[i]], gauges);
     sweep->samples_at_start[sweep->starts_passed]++;
@@ -418,14 +439,13 @@ static void count_timepoints(struct gt_sweep *sweep)
 
 void gt_sweep_finish(struct gt_sweep *sweep)
 {
-    struct block *overall = &sweep->block[sweep->shape.blocks];
     if (sweep->samples)
         count_edges_until(sweep, INFINITY, sweep->time, sweep->previous);
     else
-        for (size_t i = 0; i <= sweep->shape.blocks; i++)
+        for (size_t i = 0; i < sweep->blocks; i++)
             for (size_t j = 0; j < sweep->shape.counters; j++)
                 sweep->block[i].counter[j] = NAN;
-    overall->counter_samples = sweep->samples;
+    everything(sweep)->counter_samples = sweep->samples;
     count_timepoints(sweep);
     for (size_t i = 0; i < sweep->stretches; i++) {
         double stop = sweep->stretch_stop[i].time, last = fmax(sweep->latest, sweep->stretch_start[i].time);
@@ -445,9 +465,16 @@ struct gt_block_total gt_sweep_block(const struct gt_sweep *sweep, size_t block)
     return total_of(&sweep->block[block]);
 }
 
+struct gt_block_total gt_sweep_unfinished(const struct gt_sweep *sweep, size_t block)
+{
+    static const struct block none = {0};
+    size_t number = sweep->shape.blocks + block;
+    return total_of(number + 1 < sweep->blocks ? &sweep->block[number] : &none);
+}
+
 struct gt_block_total gt_sweep_overall(const struct gt_sweep *sweep)
 {
-    return total_of(&sweep->block[sweep->shape.blocks]);
+    return total_of(everything(sweep));
 }
 
 double gt_sweep_last(const struct gt_sweep *sweep)

@@ -1,4 +1,5 @@
 /* The join of samples and intervals: one pass over the samples beside a sweep over the sorted borders of the intervals.
+ * Calls that never ended are no part of a block's figures, and have figures of their own.
  *
  * A sample belongs to a block when start <= time <= stop for one of its calls, and counts once for the block however many
  * calls cover it. Counters are integrated over the time that the block's calls cover: the counter's value at each border
@@ -40,8 +41,9 @@ int gt_sweep_add(struct gt_sweep *sweep, double time, const double *gauges, cons
 void gt_sweep_end(struct gt_sweep *sweep, double time, double *counters);
 /* After all samples: fills in the counters, and the timepoints of each interval. */
 void gt_sweep_finish(struct gt_sweep *sweep);
-/* The figures of a block; borrowed until the close. */
+/* The figures of a block's calls that ended, and of those that never did; borrowed until the close. */
 struct gt_block_total gt_sweep_block(const struct gt_sweep *sweep, size_t block);
+struct gt_block_total gt_sweep_unfinished(const struct gt_sweep *sweep, size_t block);
 /* The same for all samples, inside blocks or not. */
 struct gt_block_total gt_sweep_overall(const struct gt_sweep *sweep);
 /* Seconds of the latest sample, NaN without. */

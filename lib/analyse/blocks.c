@@ -230,7 +230,7 @@ static double later(double a, double b)
     return isnan(a) || b > a ? b : a;
 }
 
-/* What never ended lasts to the last thing that is known. */
+/* What never ended lasts to the last thing that is known, where its time is told. */
 static int close_intervals(struct gt_block_analysis *analysis, double last)
 {
     double clock_last = analysis->use_monotonic ? gt_sweep_last(analysis->sweep) : NAN;
@@ -276,7 +276,7 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
     uint64_t unfinished = 0, inside = 0;
     for (size_t i = 0; i < borders->names.count; i++) {
         unfinished += analysis->block[i].unfinished;
-        inside += gt_sweep_block(analysis->sweep, i).timepoints;
+        inside += gt_sweep_block(analysis->sweep, i).timepoints + gt_sweep_unfinished(analysis->sweep, i).timepoints;
     }
     for (char *line = borders->complaints.data, *end; line && *line; line = end + 1) {
         end = strchr(line, '\n');
@@ -292,7 +292,7 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
         warn(analysis, "%llu rows end a code block that never began and were left out",
              (unsigned long long)analysis->intervals.orphans);
     if (unfinished)
-        warn(analysis, "%llu calls of code blocks never ended: they count to the end of the recording",
+        warn(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
              (unsigned long long)unfinished);
     if (borders->count && !inside)
         warn(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);

@@ -55,11 +55,19 @@ static void extend(struct stretch *stretch, const struct gt_interval *call)
     }
 }
 
+static void count_unfinished(struct gt_call_total *block, struct gt_process_total *process,
+                             const struct gt_interval *call)
+{
+    block->unfinished++;
+    block->unfinished_time += call->elapsed;
+    process->unfinished++;
+    process->unfinished_time += call->elapsed;
+}
+
 static int count_call(struct gt_call_total *block, struct gt_process_total *process, const struct gt_interval *call)
 {
     block->calls++;
     block->non_empty += call->timepoints > 0;
-    block->unfinished += call->unfinished;
     block->stepped += call->stepped;
     process->calls++;
     process->timepoints += call->timepoints;
@@ -87,10 +95,16 @@ static int count(struct gt_block_analysis *analysis, const struct gt_interval *c
             end_stretch(&stretch, &analysis->block[process->name], process);
         if (is_next) {
             process = &analysis->process[analysis->processes++];
-            *process = (struct gt_process_total){call[i]->name, call[i]->source, call[i]->process, 0, 0, 0, 0, NAN};
+            *process = (struct gt_process_total){
+                .name = call[i]->name, .source = call[i]->source, .process = call[i]->process, .cpu_covered = NAN};
+        }
+        struct gt_call_total *block = &analysis->block[call[i]->name];
+        if (call[i]->unfinished) {
+            count_unfinished(block, process, call[i]);
+            continue;
         }
         extend(&stretch, call[i]);
-        status = count_call(&analysis->block[call[i]->name], process, call[i]);
+        status = count_call(block, process, call[i]);
     }
     if (process)
         end_stretch(&stretch, &analysis->block[process->name], process);

@@ -69,25 +69,28 @@ static void count_block(const struct gt_energy_course *course, const struct call
         ret->device[GT_ENERGY_CPU] = cpu;
 }
 
-static struct call *sorted_calls(const struct gt_block_analysis *analysis)
+/* Those that ended. */
+static struct call *sorted_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
 {
-    size_t count = analysis->intervals.count;
-    struct call *call = calloc(count + 1, sizeof *call);
-    for (size_t i = 0; call && i < count; i++) {
+    struct call *call = calloc(analysis->intervals.count + 1, sizeof *call);
+    size_t count = 0;
+    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
         const struct gt_interval *interval = &analysis->intervals.interval[i];
-        call[i] = (struct call){interval->name,      interval->source,
-                                interval->process,   stretch_of(analysis, interval),
-                                interval->cpu_start, interval->cpu_stop};
+        if (!interval->unfinished)
+            call[count++] = (struct call){interval->name,      interval->source,
+                                          interval->process,   stretch_of(analysis, interval),
+                                          interval->cpu_start, interval->cpu_stop};
     }
     if (call)
         qsort(call, count, sizeof *call, by_process);
+    *ret_count = count;
     return call;
 }
 
 int gt_blocks_count_energy(struct gt_block_analysis *analysis)
 {
     static const struct gt_spent unknown = {NAN, NAN, false};
-    size_t blocks = analysis->borders.names.count, calls = analysis->intervals.count;
+    size_t blocks = analysis->borders.names.count, calls;
     analysis->energy = calloc(blocks + 1, sizeof *analysis->energy);
     if (!analysis->energy || gt_energy_course_finish(&analysis->course) < 0)
         return -ENOMEM;
@@ -96,7 +99,7 @@ int gt_blocks_count_energy(struct gt_block_analysis *analysis)
             analysis->energy[i].device[device] = unknown;
     if (!gt_energy_course_is_measured(&analysis->course))
         return 0;
-    struct call *call = sorted_calls(analysis);
+    struct call *call = sorted_calls(analysis, &calls);
     struct gt_time_stretch *stretch = calloc(calls + 1, sizeof *stretch);
     for (size_t first = 0, end; call && stretch && first < calls; first = end) {
         for (end = first + 1; end < calls && call[end].name == call[first].name;)

@@ -9,9 +9,11 @@
 #include "store/border.h"
 #include "store/store.h"
 
-/* What the calls of one block took. */
+/* What the calls of one block took; those that never ended count apart. */
 struct gt_call_total {
-    uint64_t calls, non_empty, unfinished, stepped;
+    uint64_t calls, non_empty, stepped;
+    uint64_t unfinished;
+    double unfinished_time;              /* seconds, to the end of what is known */
     struct gt_spread elapsed, self, cpu; /* seconds; cpu: of the process, between the borders of each call */
     double cpu_covered; /* CPU seconds of its processes while the block was open in them, each second once */
     uint64_t cpu_calls; /* calls that this rests on */
@@ -22,8 +24,9 @@ struct gt_process_total {
     uint32_t name;
     uint16_t source;
     int64_t process;
-    uint64_t calls, timepoints;
+    uint64_t calls, timepoints, unfinished;
     double elapsed, self, cpu_covered; /* NaN where not recorded */
+    double unfinished_time;
 };
 
 /* What the calls of one block drew. */

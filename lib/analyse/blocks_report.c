@@ -120,6 +120,15 @@ static void add_count(struct gt_node *parent, const char *key, const char *title
         gt_node_flags(node, GT_ONLY_DATA);
 }
 
+/* Calls that never ended, their time to the end of what is known, and the timepoints in it. */
+static void add_unfinished(struct gt_node *block, const struct gt_call_total *calls, uint64_t timepoints)
+{
+    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
+    struct gt_node *time = gt_report_number(block, "unfinished_time", "Unfinished Time", calls->unfinished_time, NULL);
+    gt_node_flags(time, calls->unfinished ? 0 : GT_ONLY_DATA);
+    add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints", timepoints);
+}
+
 static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls)
 {
     struct gt_node *row = gt_report_section(block, "cpu_time", "Cpu Time");
@@ -147,7 +156,7 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_counters(block, "counters", "Counters", analysis, &total);
     gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
     gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
-    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
+    add_unfinished(block, calls, gt_sweep_unfinished(analysis->sweep, number).timepoints);
     add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
 }
 
@@ -229,6 +238,8 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
     gt_table_column(table, "compute_time", "compute_time", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "self_time", "self_time", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "cpu_time", "cpu_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "num_unfinished_calls", "num_unfinished_calls", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "unfinished_time", "unfinished_time", GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < analysis->processes; i++) {
         const struct gt_process_total *process = &analysis->process[i];
         gt_table_text(table, analysis->borders.names.text[process->name]);
@@ -237,6 +248,8 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
         gt_table_number(table, process->elapsed);
         gt_table_number(table, process->self);
         gt_table_number(table, process->cpu_covered);
+        gt_table_integer(table, (int64_t)process->unfinished);
+        gt_table_number(table, process->unfinished_time);
     }
 }
 

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -131,11 +132,40 @@ def test_a_block_without_timepoints(cli, files):
 def test_a_block_that_never_ended(cli, files):
     (files / "open.csv").write_text(HEADER + "1,open,0,1700000002.25\n")
     done = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=open.csv", "-f", "json")
-    assert "never ended" in done.stderr
+    assert "1 calls of code blocks never ended" in done.stderr
     results = json.loads(done.stdout)
     [block] = results["code_block_results"]
-    assert (block["num_calls"], block["num_unfinished_calls"]) == (1, 1)
-    assert block["num_timepoints"] == 20
+    assert (block["num_calls"], block["num_timepoints"], block["compute_time"]["total"]) == (0, 0, 0)
+    assert (block["num_unfinished_calls"], block["num_unfinished_timepoints"]) == (1, 20)
+    last = max(float(row.split(",")[-1]) for row in (files / "tracking-A.csv").read_text().splitlines()[3:])
+    assert block["unfinished_time"] == pytest.approx(last - 1700000002.25, abs=1e-6)
+    assert block["compute_time"]["max"] is None and block["resource_usage"]["main_ram"]["max"] is None
+    text = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=open.csv").stdout
+    assert "Num Unfinished Calls:" in text and re.search(r"Block +Calls .* Never ended +For \(seconds\)\n", text)
+
+
+@pytest.mark.parametrize("tracking", ["csv", "sqlite"])
+def test_calls_that_never_ended_are_beside_the_originals_figures(cli, files, tracking):
+    """The original, asked with such rows, says what it says without them."""
+    rows = (files / "blocks-A.csv").read_text().rstrip("\n")
+    (files / "open.csv").write_text(rows + "\n111,load data,0,1700000010.0\n222,train.py:31,0,1700000011.7\n")
+    done = cli("sub-track", "analyze", f"--tf=tracking-A.{tracking}", "--stf=open.csv", "--calls", "-f", "json")
+    assert done.returncode == 0 and "2 calls of code blocks never ended" in done.stderr
+    results = json.loads(done.stdout)
+    assert_contains(results, json.loads((files / f"analyze-A.{tracking}.json").read_text()))
+    plain = analyze(cli, f"--tf=tracking-A.{tracking}", "--stf=blocks-A.csv")["code_block_results"]
+    keys = ("num_unfinished_calls", "unfinished_time", "num_unfinished_timepoints")
+    for block, other in zip(results["code_block_results"], plain):
+        assert {key: block[key] for key in block if key not in keys} == {key: other[key] for key in block if key not in keys}
+        assert (block["num_unfinished_calls"] > 0) == (block["unfinished_time"] > 0) == (block["name"] != "train.py:9")
+        assert all(other[key] == 0 for key in keys)
+    open_calls = [call for call in results["calls"] if call["unfinished"]]
+    assert {(call["name"], call["start"]) for call in open_calls} == {("load data", 1700000010.0), ("train.py:31", 1700000011.7)}
+    for call in open_calls:
+        [block] = [block for block in results["code_block_results"] if block["name"] == call["name"]]
+        assert block["unfinished_time"] == call["compute_time"] and block["num_unfinished_timepoints"] == call["num_timepoints"]
+    unfinished = {(row["name"], row["process_id"]): row["num_unfinished_calls"] for row in results["processes"]}
+    assert sum(unfinished.values()) == 2 and unfinished["load data", 111] == 1
 
 
 def test_more_calls_than_the_original_can_take(cli, files):

@@ -11,7 +11,7 @@
 
 #include "aggregate/interval.h"
 
-enum { A = 0, B = 1, ROWS = 12, CALLS = 6 };
+enum { A = 0, B = 1, C = 2, ROWS = 12, CALLS = 6 };
 
 #define NONE (-1)
 #define START(name, at)                        \
@@ -134,6 +134,12 @@ static const struct {
      2,
      0},
     {"a stop without a start", {STOP(A, 1), START(A, 2), STOP(A, 3)}, 3, {{A, 2, 3, 1, false}}, 1, 1},
+    {"calls inside one that never ended, and that one inside another",
+     {START(A, 0), START(B, 1), START(C, 2), STOP(C, 4), STOP(A, 10)},
+     5,
+     {{A, 0, 10, 8, false}, {B, 1, 100, 97, true}, {C, 2, 4, 2, false}},
+     3,
+     0},
     {"a process that was killed inside",
      {START_IN(1, 1, A, 0), START_IN(2, 2, A, 1), STOP_IN(2, 2, A, 2)},
      3,
