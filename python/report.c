@@ -251,6 +251,23 @@ static PyObject *calls(PyObject *module, PyObject *list)
     return take_dataset(module, status, dataset, &error);
 }
 
+static PyObject *pairs(PyObject *module, PyObject *arguments)
+{
+    struct gt_error error = {0};
+    struct gt_dataset *dataset = NULL;
+    PyObject *list;
+    const char *name;
+    int status;
+    if (!PyArg_ParseTuple(arguments, "O!s:pairs", &PyList_Type, &list, &name))
+        return NULL;
+    char **files = texts_of(list);
+    if (!files)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_pairs((const char *const *)files, name, &dataset, &error);
+    Py_END_ALLOW_THREADS free_texts(files);
+    return take_dataset(module, status, dataset, &error);
+}
+
 PyMethodDef core_report_methods[] = {
     {"analyze", analyze, METH_VARARGS,
      "analyze(tracking_file, sub_tracking_files, blocks_optional, /)\n--\n\n(JSON, text, warnings) of an analysis."},
@@ -264,5 +281,7 @@ PyMethodDef core_report_methods[] = {
     {"timepoints", timepoints, METH_VARARGS,
      "timepoints(tracking_file, spans, /)\n--\n\nThe samples of a recording inside spans of time, or all for None."},
     {"calls", calls, METH_O, "calls(sub_tracking_files, /)\n--\n\nA table of every call of every block."},
+    {"pairs", pairs, METH_VARARGS,
+     "pairs(sub_tracking_files, code_block_name, /)\n--\n\nA table of when the calls of a block began and ended."},
     {NULL, NULL, 0, NULL},
 };

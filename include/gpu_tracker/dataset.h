@@ -46,6 +46,9 @@ int gt_recording_interpolate(const char *path, const char *column, const double 
 /* Every call of every block in sub-tracking files and folders of them, by start: code_block_name, process_id, thread_id,
  * call, start, stop (seconds since the epoch; missing when it never ended), elapsed and self (seconds). */
 int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt_error *error);
+/* When the calls of one block began and ended, by process and start: start, stop (seconds since the epoch). Calls that never ended
+ * are left out, as in the figures of the block. -EBADMSG where a stop lies before its start, or has none. */
+int gt_blocks_pairs(const char *const *files, const char *name, struct gt_dataset **ret, struct gt_error *error);
 
 size_t gt_dataset_rows(const struct gt_dataset *frame);
 size_t gt_dataset_columns(const struct gt_dataset *frame);

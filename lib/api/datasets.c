@@ -181,27 +181,107 @@ static double last_time(const struct gt_border_list *list, bool monotonic)
     return last;
 }
 
+static int read_borders(struct gt_border_list *list, const char *const *files, struct gt_error *error)
+{
+    int status = 0;
+    for (; status >= 0 && *files; files++)
+        status = gt_border_list_add(list, *files, error);
+    return status;
+}
+
+static int pair(struct gt_intervals *intervals, struct gt_border_list *list, struct gt_error *error)
+{
+    double end = last_time(list, false), clock_end = last_time(list, true);
+    int status = gt_intervals_pair(intervals, list->border, list->count);
+    if (status >= 0)
+        status = gt_intervals_close(intervals, end, clock_end);
+    return status < 0 ? gt_error_system(error, -status, "code blocks") : status;
+}
+
 int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt_error *error)
 {
     struct gt_border_list list = {0};
     struct gt_intervals intervals = {0};
-    int status = 0;
-    for (; status >= 0 && *files; files++)
-        status = gt_border_list_add(&list, *files, error);
-    if (status >= 0) {
-        double end = last_time(&list, false), clock_end = last_time(&list, true);
-        status = gt_intervals_pair(&intervals, list.border, list.count);
-        if (status >= 0)
-            status = gt_intervals_close(&intervals, end, clock_end);
-        if (status < 0)
-            gt_error_system(error, -status, "code blocks");
-    }
+    int status = read_borders(&list, files, error);
+    if (status >= 0)
+        status = pair(&intervals, &list, error);
     if (status >= 0) {
         qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_time);
         struct gt_dataset *dataset = dataset_of_calls(&intervals, &list.names);
         gt_dataset_make_integer(dataset, THREAD_COLUMN);
         gt_dataset_make_integer(dataset, CALL_COLUMN);
         status = gt_dataset_finish(ret, dataset, "code blocks", error);
+    }
+    gt_intervals_release(&intervals);
+    gt_border_list_release(&list);
+    return status;
+}
+
+/* ---- the calls of one block ---- */
+
+static void keep_block(struct gt_border_list *list, const char *name)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->names.text[list->border[i].name], name) == 0)
+            list->border[kept++] = list->border[i];
+    list->count = kept;
+}
+
+static int by_process(const void *a, const void *b)
+{
+    const struct gt_interval *one = a, *other = b;
+    int order = (one->source > other->source) - (one->source < other->source);
+    order = order ? order : (one->process > other->process) - (one->process < other->process);
+    return order ? order : by_time(a, b);
+}
+
+/* With the end that a clock which was set back gave it, too: such a pair holds no time. */
+static int check_order(const struct gt_intervals *intervals, const struct gt_border_list *list, const char *name,
+                       struct gt_error *error)
+{
+    if (intervals->orphans)
+        return gt_error_set(error, EBADMSG,
+                            "%s: a call of \"%s\" in process %lld stops at %.6f and starts nowhere before",
+                            list->files.text[intervals->orphan.source], name, (long long)intervals->orphan.process,
+                            intervals->orphan.timestamp);
+    for (size_t i = 0; i < intervals->count; i++) {
+        const struct gt_interval *call = &intervals->interval[i];
+        if (!call->unfinished && call->stop < call->start)
+            return gt_error_set(
+                error, EBADMSG, "%s: a call of \"%s\" in process %lld stops at %.6f, before its start at %.6f",
+                list->files.text[call->source], name, (long long)call->process, call->stop, call->start);
+    }
+    return 0;
+}
+
+static struct gt_dataset *dataset_of_pairs(const struct gt_intervals *intervals)
+{
+    struct gt_dataset *dataset = gt_dataset_new();
+    gt_dataset_add_column(dataset, "start", GT_DATASET_NUMBER);
+    gt_dataset_add_column(dataset, "stop", GT_DATASET_NUMBER);
+    for (size_t i = 0; i < intervals->count; i++)
+        if (!intervals->interval[i].unfinished) {
+            gt_dataset_number(dataset, intervals->interval[i].start);
+            gt_dataset_number(dataset, intervals->interval[i].stop);
+        }
+    return dataset;
+}
+
+int gt_blocks_pairs(const char *const *files, const char *name, struct gt_dataset **ret, struct gt_error *error)
+{
+    struct gt_border_list list = {0};
+    struct gt_intervals intervals = {0};
+    int status = read_borders(&list, files, error);
+    if (status >= 0) {
+        keep_block(&list, name);
+        status = pair(&intervals, &list, error);
+    }
+    if (status >= 0)
+        status = check_order(&intervals, &list, name, error);
+    if (status >= 0) {
+        qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_process);
+        status = gt_dataset_finish(ret, dataset_of_pairs(&intervals), "code blocks", error);
     }
     gt_intervals_release(&intervals);
     gt_border_list_release(&list);

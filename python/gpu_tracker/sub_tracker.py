@@ -119,15 +119,18 @@ class SubTrackingAnalyzer:
             raise ValueError(error.strerror) from None
 
     def load_timestamp_pairs(self, code_block_name: str) -> list[tuple[float, float]]:
-        """When the calls of a block began and ended, in seconds since the epoch; calls that never ended are left out.
+        """When the calls of a block began and ended, in seconds since the epoch, one process after the other.
+
+        As in the results of the block, calls that never ended are left out.
 
         Args:
             code_block_name: The name of the block.
+
+        Raises:
+            ValueError: A call stops before its start, or has none.
         """
-        table = self.calls_table()
-        return [(start, stop)
-                for name, start, stop in zip(table["code_block_name"], table["start"], table["stop"])
-                if name == code_block_name and stop is not None]
+        table = _core.pairs([os.fspath(self._sub_tracking_file)], code_block_name)
+        return list(zip(table["start"], table["stop"]))
 
     def calls_table(self) -> Table:
         """Every call of every block by its start: name, process, thread, call number, start, stop, elapsed, self.

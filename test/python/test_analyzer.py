@@ -46,6 +46,50 @@ def test_names_and_pairs(analyzer):
     assert analyzer.load_timestamp_pairs("unheard of") == []
 
 
+HEADER = "process_id,code_block_name,position,timestamp\n"
+
+
+def test_pairs_are_those_of_the_results(tmp_path):
+    """By process, and without calls that never ended, as the original has them."""
+    rows = ["8,x,0,1001.5", "7,x,0,1002.0", "8,x,1,1002.75", "7,x,1,1003.0", "7,x,0,1004.0", "8,y,0,1001.0", "9,x,0,1001.0",
+            "7,z,0,1001.0", "7,z,0,1002.0", "7,z,1,1003.5", "7,z,1,1004.0"]
+    (tmp_path / "blocks.csv").write_text(HEADER + "\n".join(rows) + "\n")
+    analyzer = SubTrackingAnalyzer(str(FIXTURE / "recording.csv"), "blocks.csv")
+    pairs = {name: analyzer.load_timestamp_pairs(name) for name in "xyz"}
+    assert pairs == {"x": [(1002.0, 1003.0), (1001.5, 1002.75)], "y": [], "z": [(1001.0, 1004.0), (1002.0, 1003.5)]}
+    for block in analyzer.sub_tracking_results().code_block_results:
+        points = analyzer.load_timepoints(pairs[block.name])
+        assert block.num_calls == len(pairs[block.name]) and block.num_timepoints == len(points)
+        assert block.compute_time["total"] == sum(stop - start for start, stop in pairs[block.name])
+    tree = analyzer.sub_tracking_results().to_json()["code_block_results"]
+    assert [block["num_unfinished_calls"] for block in tree] == [2, 1, 0]
+
+
+@pytest.mark.parametrize("rows, message", [
+    (["7,x,0,1001", "7,x,1,1002", "7,x,1,1003"], r"\"x\" in process 7 stops at 1003\.0+ and starts nowhere before"),
+    (["7,x,1,1001"], "starts nowhere before"),
+    (["7,x,0,1002", "8,x,1,1003"], "process 8 stops at 1003"),
+    (["7,x,0,1001", "7,x,1,1002", "7,x,0,1009", "7,x,1,1004"], r"stops at 1004\.0+, before its start at 1009"),
+    (["7,x,0,1009", "7,x,0,1008", "7,x,1,1004"], r"stops at 1004\.0+, before its start at 1008"),
+])
+def test_pairs_that_are_none(tmp_path, rows, message):
+    (tmp_path / "blocks.csv").write_text(HEADER + "\n".join([*rows, "7,good,0,1001", "7,good,1,1002"]) + "\n")
+    analyzer = SubTrackingAnalyzer(None, "blocks.csv")
+    with pytest.raises(ValueError, match=f"blocks.csv: a call of .*{message}"):
+        analyzer.load_timestamp_pairs("x")
+    assert analyzer.load_timestamp_pairs("good") == [(1001, 1002)], "another block's rows are right"
+
+
+def test_a_clock_set_back_within_a_call(tmp_path):
+    """Its length is known from the other clock, but no time lies between its ends."""
+    header = "process_id,code_block_name,position,timestamp,thread_id,call,monotonic,cpu_time\n"
+    (tmp_path / "blocks.csv").write_text(header + "7,x,0,1009.0,7,1,50.0,1.0\n7,x,1,1004.0,7,1,52.0,1.5\n")
+    analyzer = SubTrackingAnalyzer(None, "blocks.csv")
+    assert analyzer.calls_table()["elapsed"] == [2]
+    with pytest.raises(ValueError, match="before its start"):
+        analyzer.load_timestamp_pairs("x")
+
+
 def test_timepoints(analyzer):
     points = analyzer.load_timepoints([(1003.5, 1003.5), (1001.0, 1003.0), (1002.0, 1002.6)])
     assert isinstance(points, pandas.DataFrame)
