@@ -7,8 +7,6 @@
 #include "base/grow.h"
 #include "collect/placement.h"
 
-static const int64_t SYSTEM_INTERVAL_NS = GT_SECOND / 20 - GT_SECOND / 200;
-
 struct gt_process_rate {
     pid_t pid;
     uint64_t start;
@@ -337,7 +335,7 @@ static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
 static double system_utilization(struct gt_combiner *combine, const struct gt_sampler *sampler,
                                  const struct gt_row *row)
 {
-    int64_t shortest = combine->shortest_ns > SYSTEM_INTERVAL_NS ? combine->shortest_ns : SYSTEM_INTERVAL_NS;
+    int64_t shortest = combine->shortest_ns > GT_RATE_TICKS_NS ? combine->shortest_ns : GT_RATE_TICKS_NS;
     double utilization = gt_rate_next(&combine->cpu[GT_SCOPE_SYSTEM], row[GT_SCOPE_SYSTEM].value[GT_CPU_TIME],
                                       sampler->frame.monotonic_ns, shortest, combine->core_count);
     if (!isnan(utilization))

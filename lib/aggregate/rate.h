@@ -7,6 +7,9 @@
 
 #include <stdint.h>
 
+/* The CPU time of the machine comes in clock ticks of 10 ms: over less than this (50 ms, and some lateness) it tells nothing. */
+enum { GT_RATE_TICKS_NS = 45 * 1000 * 1000 };
+
 struct gt_rate {
     double last;   /* counter at the end of the last interval, seconds */
     double carry;  /* seconds not yet shown */

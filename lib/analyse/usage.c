@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "aggregate/rate.h"
 #include "analyse/course.h"
 #include "analyse/usage_parts.h"
 #include "schema/unit.h"
@@ -69,19 +70,35 @@ static void add_max_gpu_ram(const struct gt_usage *usage, struct gt_node *root)
                        largest(usage, scopes[i].scope, GT_GPU_RAM) / usage->gpu_ram_unit);
 }
 
-static void add_percentages(struct gt_node *section, double max, double mean, int units)
+/* A job may use more than is expected of it; its expected hardware is then in full use. */
+static double hardware_percent(double use, int units)
 {
-    double share = units > 0 ? units : 1;
-    gt_report_number(section, "max_sum_percent", "Max sum percent", max * 100, NULL);
-    gt_report_number(section, "max_hardware_percent", "Max hardware percent", max * 100 / share, NULL);
-    gt_report_number(section, "mean_sum_percent", "Mean sum percent", mean * 100, NULL);
-    gt_report_number(section, "mean_hardware_percent", "Mean hardware percent", mean * 100 / share, NULL);
+    double percent = use * 100 / (units > 0 ? units : 1);
+    return percent > 100 ? 100 : percent;
 }
 
+static void add_percentages(struct gt_node *section, double max, double mean, int units)
+{
+    gt_report_number(section, "max_sum_percent", "Max sum percent", max * 100, NULL);
+    gt_report_number(section, "max_hardware_percent", "Max hardware percent", hardware_percent(max, units), NULL);
+    gt_report_number(section, "mean_sum_percent", "Mean sum percent", mean * 100, NULL);
+    gt_report_number(section, "mean_hardware_percent", "Mean hardware percent", hardware_percent(mean, units), NULL);
+}
+
+bool gt_usage_is_told(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
+{
+    bool in_ticks = scope == GT_SCOPE_SYSTEM && metric == GT_CPU_TIME;
+    return !in_ticks || usage->outcome->elapsed * 1e9 >= GT_RATE_TICKS_NS;
+}
+
+/* No more than all cores: time may be charged a moment late. */
 static double mean_cpu(const struct gt_usage *usage, enum gt_scope scope)
 {
+    int cores = usage->machine->core_count;
     double exact = usage->outcome->value[scope][GT_CPU_TIME] / usage->outcome->elapsed;
-    return isfinite(exact) ? exact : gt_summary_mean(usage->summary, scope, GT_CPU_UTILIZATION);
+    if (!isfinite(exact) || !gt_usage_is_told(usage, scope, GT_CPU_TIME))
+        return gt_summary_mean(usage->summary, scope, GT_CPU_UTILIZATION);
+    return cores > 0 && exact > cores ? cores : exact;
 }
 
 static double most_threads(const struct gt_usage *usage, enum gt_scope scope)
@@ -115,14 +132,15 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *root)
     struct gt_node *section = gt_report_section(root, "gpu_utilization", "GPU utilization");
     gt_report_integer(section, "system_gpu_count", "System GPU count", machine->gpu_count, NULL);
     gt_report_integer(section, "n_expected_gpus", "Number of expected GPUs", machine->expected_gpus, NULL);
-    double max = largest(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) * 100;
-    double mean = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) * 100;
-    double share = machine->expected_gpus > 0 ? machine->expected_gpus : 1;
+    double max = largest(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION);
+    double mean = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION);
     struct gt_node *percentages = gt_report_section(section, "gpu_percentages", "GPU percentages");
-    add_gpu_number(usage, percentages, "max_sum_percent", "Max sum percent", max);
-    add_gpu_number(usage, percentages, "max_hardware_percent", "Max hardware percent", max / share);
-    add_gpu_number(usage, percentages, "mean_sum_percent", "Mean sum percent", mean);
-    add_gpu_number(usage, percentages, "mean_hardware_percent", "Mean hardware percent", mean / share);
+    add_gpu_number(usage, percentages, "max_sum_percent", "Max sum percent", max * 100);
+    add_gpu_number(usage, percentages, "max_hardware_percent", "Max hardware percent",
+                   hardware_percent(max, machine->expected_gpus));
+    add_gpu_number(usage, percentages, "mean_sum_percent", "Mean sum percent", mean * 100);
+    add_gpu_number(usage, percentages, "mean_hardware_percent", "Mean hardware percent",
+                   hardware_percent(mean, machine->expected_gpus));
 }
 
 static void add_compute_time(const struct gt_usage *usage, struct gt_node *root)

@@ -3,8 +3,9 @@
  *   Max RAM          the kernel's high-water mark of one process, the best estimate for several; private and shared are its
  *                    parts, so that the three belong to one moment
  *   CPU utilisation  max: the largest sampled interval, at least the mean. mean: CPU time of the run over its time; the
- *                    mean of the samples in recordings without CPU time. Hardware percentages are divided by the
- *                    expected cores, the system's by all cores
+ *                    mean of the samples in recordings without CPU time. The system's only where the run was long
+ *                    enough for the clock ticks of /proc/stat. At most all cores. Hardware percentages are divided by
+ *                    the expected cores, the system's by all cores, and at most 100
  *   GPU utilisation  largest and mean sample, summed over the selected GPUs
  *   Compute time     the time of the command */
 #ifndef GT_ANALYSE_USAGE_H

@@ -14,6 +14,9 @@ struct gt_usage {
 /* The kernel's high-water mark, or the best estimate for several processes, bytes. */
 double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope);
 
+/* Can this figure of the whole run be told? The machine's CPU time cannot over less than some clock ticks. */
+bool gt_usage_is_told(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
+
 /* The sections that the original's report has. */
 void gt_usage_original(const struct gt_usage *usage, struct gt_node *root);
 /* What it does not have. Sections in which nothing was measured are for programs only. */

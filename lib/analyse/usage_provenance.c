@@ -107,7 +107,8 @@ static const struct gt_provenance *find(const struct gt_outcome *outcome, enum g
 
 static bool was_measured(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
 {
-    return usage->summary->of[scope][metric].count > 0 || !isnan(usage->outcome->value[scope][metric]);
+    bool in_samples = usage->summary->of[scope][metric].count > 0;
+    return gt_usage_is_told(usage, scope, metric) && (in_samples || !isnan(usage->outcome->value[scope][metric]));
 }
 
 /* A peak rests on the samples alone where the kernel keeps no high-water mark. */
@@ -156,6 +157,8 @@ static void add_provenance(const struct gt_usage *usage, struct gt_node *table, 
 const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
 {
     const struct gt_provenance *provenance = find(usage->outcome, scope, metric);
+    if (!gt_usage_is_told(usage, scope, GT_CPU_TIME) && (metric == GT_CPU_TIME || metric == GT_CPU_UTILIZATION))
+        return "the run was shorter than some clock ticks, in which /proc/stat counts";
     if (provenance && *provenance->note)
         return provenance->note;
     if (usage->machine->gpu_count == 0 && !strncmp(gt_metrics[metric].name, "gpu_", 4))

@@ -55,7 +55,7 @@ static void column_help(const struct gt_column *column, char *text, size_t size)
 {
     const char *divided = column->scope == GT_SCOPE_SYSTEM && column->metric != GT_GPU_UTILIZATION
                               ? ", divided by all cores"
-                              : ", divided by what is expected to be used";
+                              : ", divided by what is expected to be used; at most 100";
     if (column->scope == GT_COLUMN_REAL)
         snprintf(text, size, "Time of the readings since 1970-01-01 UTC");
     else if (column->scope == GT_COLUMN_MONOTONIC)

@@ -70,11 +70,17 @@ static double hardware_units(const struct gt_column *column, const struct gt_mac
     return column->scope == GT_SCOPE_SYSTEM ? machine->core_count : machine->expected_cores;
 }
 
+/* Only our recordings tell when they began. */
+static bool is_ours(const struct gt_machine *machine)
+{
+    return machine->start_real_ns > 0;
+}
+
 static struct gt_column *append(struct gt_columns *columns, int scope, enum gt_metric_id metric, const char *prefix,
                                 const char *name)
 {
     struct gt_column *column = &columns->column[columns->count++];
-    *column = (struct gt_column){.scope = scope, .metric = metric, .multiply = 1, .divide = 1};
+    *column = (struct gt_column){.scope = scope, .metric = metric, .multiply = 1, .divide = 1, .most = INFINITY};
     snprintf(column->name, sizeof column->name, "%s%s%s", prefix, *prefix ? "_" : "", name);
     enum gt_unit unit = gt_metrics[metric].unit;
     column->is_integer = scope >= 0 && (unit == GT_BYTES || unit == GT_COUNT || unit == GT_HERTZ || unit == GT_BITS);
@@ -96,6 +102,7 @@ static void append_original(struct gt_columns *columns, size_t index, const stru
     if (gt_metrics[metric].unit == GT_RATIO) {
         column->multiply = 100;
         column->divide = column->per_unit ? hardware_units(column, machine) : 1;
+        column->most = column->per_unit && is_ours(machine) ? 100 : INFINITY;
     }
 }
 
@@ -178,7 +185,8 @@ double gt_store_column_value(const struct gt_column *column, const struct gt_sam
         return 0;
     if (column->divide <= 0)
         return NAN;
-    return round_decimals(sample->row[column->scope].value[column->metric] * column->multiply / column->divide);
+    double value = round_decimals(sample->row[column->scope].value[column->metric] * column->multiply / column->divide);
+    return value > column->most ? column->most : value;
 }
 
 static int64_t nanoseconds(double seconds)

@@ -66,7 +66,8 @@ struct gt_column {
     bool is_integer;  /* whole numbers are written without a point */
     bool is_original; /* one of the original's 22 columns: the file's units, percentages */
     bool is_zero;     /* a GPU column of the original's on a machine without a GPU: 0 there, as the original has it */
-    double multiply, divide; /* from base units to the column's */
+    double multiply, divide; /* from base units to the column's, */
+    double most;             /* and no more: 100 % of the hardware; the original's files have what it measured */
 };
 
 struct gt_columns {

@@ -82,9 +82,9 @@ class ProcessingUnitPercentages:
 
     Attributes:
         max_sum_percent: Highest sum over the units in an interval between two samples.
-        max_hardware_percent: The same, divided by the number of units.
+        max_hardware_percent: The same, divided by the number of units; at most 100.
         mean_sum_percent: Mean of the sum over the whole time.
-        mean_hardware_percent: The same, divided by the number of units.
+        mean_hardware_percent: The same, divided by the number of units; at most 100.
     """
 
     max_sum_percent: float = 0.0

@@ -82,7 +82,7 @@ static void values_are_in_the_units_of_the_file(void **state)
     assert_true(value_of("main_ram", &sample, machine) == 97.112064);
     assert_true(value_of("combined_gpu_ram", &sample, machine) == 1.5);
     assert_true(value_of("gpu_sum_utilization_percent", &sample, machine) == 150);
-    assert_true(value_of("gpu_hardware_utilization_percent", &sample, machine) == 150);
+    assert_true(value_of("gpu_hardware_utilization_percent", &sample, machine) == 100); /* of one expected */
     assert_true(value_of("cpu_system_hardware_utilization_percent", &sample, machine) == 50);
     assert_true(value_of("cpu_combined_sum_utilization_percent", &sample, machine) == 150);
     assert_true(value_of("cpu_combined_hardware_utilization_percent", &sample, machine) == 50);
@@ -91,6 +91,9 @@ static void values_are_in_the_units_of_the_file(void **state)
     assert_true(value_of("monotonic", &sample, machine) == 1.5);
     assert_true(isnan(value_of("system_ram", &sample, machine)));
     assert_true(isnan(value_of("main_gpu_ram", &sample, machine)));
+    struct gt_machine originals = *machine;
+    originals.start_real_ns = 0; /* its files have what it measured */
+    assert_true(value_of("gpu_hardware_utilization_percent", &sample, &originals) == 150);
     assert_true(value_of("combined_gpu_ram", &sample, recorder_machine(false)) == 0);
     assert_true(value_of("gpu_hardware_utilization_percent", &sample, recorder_machine(false)) == 0);
     assert_true(isnan(value_of("system_swap", &sample, recorder_machine(false))));

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,72 @@ static void cpu_means_are_total_time_over_elapsed(void **state)
     end(&run, report);
 }
 
+static const char *cell_of(const struct gt_node *table, const char *row, const char *column)
+{
+    for (size_t i = 0; i < gt_table_rows(table); i++)
+        for (size_t k = 0; k < gt_table_columns(table) && !strcmp(gt_table_cell_text(table, i, 0), row); k++)
+            if (!strcmp(gt_table_column_key(table, k), column))
+                return gt_table_cell_text(table, i, k);
+    return NULL;
+}
+
+/* /proc/stat counts in ticks of 10 ms: over a moment that is no share of anything. The job's clock is fine enough. */
+static void a_short_run_does_not_tell_of_the_machine(void **state)
+{
+    (void)state;
+    static const struct {
+        double elapsed, busy, percent;
+    } cases[] = {{0.0014, 0.01, NAN}, {0.0014, 0, NAN}, {0.044, 0.04, NAN}, {0.05, 0.04, 80}, {0.05, 0.45, 800}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run run;
+        begin(&run);
+        gt_summary_outcome(&run.summary, &run.outcome);
+        run.outcome.elapsed = cases[i].elapsed;
+        run.outcome.value[GT_SCOPE_SYSTEM][GT_CPU_TIME] = cases[i].busy;
+        run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = cases[i].elapsed / 2;
+        struct gt_report *report = report_of(&run);
+        assert_number(report, "cpu_utilization.system.mean_sum_percent", cases[i].percent);
+        assert_number(report, "cpu_utilization.system.max_sum_percent", cases[i].percent);
+        assert_number(report, "cpu_utilization.system.mean_hardware_percent", cases[i].percent / 8);
+        assert_number(report, "cpu_utilization.combined.mean_sum_percent", 50);
+        const char *table = isnan(cases[i].percent) ? "missing" : "provenance";
+        assert_non_null(cell_of(node_at(report, table), "cpu_utilization.system.mean_sum_percent", "metric"));
+        end(&run, report);
+    }
+}
+
+/* Charged a moment late, or more than was expected to be used. */
+static void nothing_is_used_more_than_wholly(void **state)
+{
+    (void)state;
+    struct run run;
+    begin(&run);
+    run.machine.gpu_count = 4;
+    run.machine.expected_gpus = 1;
+    run.row[GT_SCOPE_COMBINED].value[GT_CPU_UTILIZATION] = 3;
+    run.row[GT_SCOPE_SYSTEM].value[GT_GPU_UTILIZATION] = 1.5;
+    take_sample(&run, GT_FIXED_ROWS);
+    gt_summary_outcome(&run.summary, &run.outcome);
+    run.outcome.elapsed = 1;
+    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 9;
+    run.outcome.value[GT_SCOPE_SYSTEM][GT_CPU_TIME] = 9.5;
+    struct gt_report *report = report_of(&run);
+    for (int scope = 0; scope < 2; scope++) {
+        char path[64];
+        for (int i = 0; i < 2; i++) {
+            snprintf(path, sizeof path, "cpu_utilization.%s.%s_sum_percent", scope ? "combined" : "system",
+                     i ? "max" : "mean");
+            assert_number(report, path, 800);
+            snprintf(path, sizeof path, "cpu_utilization.%s.%s_hardware_percent", scope ? "combined" : "system",
+                     i ? "max" : "mean");
+            assert_number(report, path, 100);
+        }
+    }
+    assert_number(report, "gpu_utilization.gpu_percentages.max_sum_percent", 150);
+    assert_number(report, "gpu_utilization.gpu_percentages.max_hardware_percent", 100);
+    end(&run, report);
+}
+
 static void gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats(void **state)
 {
     (void)state;
@@ -283,15 +350,6 @@ static void counters_are_those_of_the_whole_run(void **state)
     end(&run, report);
 }
 
-static const char *cell_of(const struct gt_node *table, const char *row, const char *column)
-{
-    for (size_t i = 0; i < gt_table_rows(table); i++)
-        for (size_t k = 0; k < gt_table_columns(table) && !strcmp(gt_table_cell_text(table, i, 0), row); k++)
-            if (!strcmp(gt_table_column_key(table, k), column))
-                return gt_table_cell_text(table, i, k);
-    return NULL;
-}
-
 static void every_figure_says_where_it_comes_from(void **state)
 {
     (void)state;
@@ -402,6 +460,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peak_is_the_high_water_mark_and_parts_add_up),
         cmocka_unit_test(cpu_means_are_total_time_over_elapsed),
+        cmocka_unit_test(a_short_run_does_not_tell_of_the_machine),
+        cmocka_unit_test(nothing_is_used_more_than_wholly),
         cmocka_unit_test(gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats),
         cmocka_unit_test(only_html_has_pictures_of_the_course),
         cmocka_unit_test(each_gpu_has_its_row),
