@@ -10,7 +10,8 @@ int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *opt
                      struct gt_error *error);
 
 /* The version of our results files; those of a newer one are refused by `compare`.
- *   2  "peaks" are in bytes; before, in the unit of "static_data" */
+ *   2  "peaks" are in bytes; before, in the unit of "static_data"; columns of the network's namespace are
+ *      called so */
 enum { GT_RESULTS_VERSION = 2 };
 
 #endif

@@ -110,7 +110,7 @@ static bool choose_keys(struct rule *rule, const char *first, const char *second
         return choose_energy(rule, second);
     if (strcmp(first, "counters") == 0) {
         keys[count++] = of_block ? "counters" : "overall_counters";
-        keys[count++] = second;
+        keys[count++] = second ? gt_store_name_now(second) : NULL;
         keys[count++] = "total";
         return second;
     }

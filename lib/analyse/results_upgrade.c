@@ -30,9 +30,38 @@ static int peaks_in_bytes(json_t *tree)
     return status;
 }
 
+/* Columns that have another name now. */
+static int rename_columns(json_t *counters)
+{
+    int status = 0;
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(counters, next, name, value)
+    {
+        const char *now = gt_store_name_now(name);
+        if (now == name)
+            continue;
+        status |= json_object_set(counters, now, value);
+        json_object_del(counters, name);
+    }
+    return status;
+}
+
+static int rename_all(json_t *tree)
+{
+    size_t i;
+    const json_t *block;
+    int status = rename_columns(json_object_get(tree, "overall_counters"));
+    json_array_foreach (json_object_get(tree, "code_block_results"), i, block) {
+        status |= rename_columns(json_object_get(block, "counters"));
+    }
+    return status;
+}
+
 int gt_results_upgrade(json_t *tree, struct gt_error *error)
 {
     json_int_t version = json_integer_value(json_object_get(tree, "results_version"));
-    int status = version < 2 ? peaks_in_bytes(tree) : 0;
+    int status = version < 2 ? peaks_in_bytes(tree) | rename_all(tree) : 0;
     return status ? gt_error_system(error, ENOMEM, "results") : 0;
 }

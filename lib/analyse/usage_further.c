@@ -146,8 +146,8 @@ static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
         {"written_characters", "Written by system calls", GT_SCOPE_COMBINED, GT_WRITTEN_CHARACTERS},
     };
     static const struct figure network[] = {
-        {"received", "Received", GT_SCOPE_COMBINED, GT_NETWORK_RECEIVED},
-        {"sent", "Sent", GT_SCOPE_COMBINED, GT_NETWORK_SENT},
+        {"received", "Received", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED},
+        {"sent", "Sent", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT},
     };
     static const struct figure pressure[] = {
         {"cpu", "Waiting for a CPU", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU},
@@ -161,7 +161,7 @@ static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
     SECTION("page_faults", "Page faults", faults);
     SECTION("context_switches", "Context switches", switches);
     SECTION("input_output", "Input and output", storage);
-    SECTION("network", "Network", network);
+    SECTION("network_namespace", "Network (whole namespace)", network);
     SECTION("pressure", "Pressure on the system", pressure);
 }
 

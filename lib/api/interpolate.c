@@ -20,7 +20,7 @@ static int add_column(struct sum *sum, const struct gt_recording *recording, con
                       struct gt_error *error)
 {
     int index = gt_store_column_find(&sum->columns, name);
-    if (index < 0 || !gt_recording_has(recording, name))
+    if (index < 0 || !gt_recording_has(recording, sum->columns.column[index].name))
         return gt_error_set(error, ENOENT, "%s has no column \"%s\"", path, name);
     if (sum->count == GT_CURVE_VALUES)
         return gt_error_set(error, E2BIG, "at most %d columns can be added up", GT_CURVE_VALUES);

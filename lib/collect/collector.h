@@ -96,7 +96,7 @@ struct gt_frame {
     int64_t real_ns; /* the moment of the readings */
     int64_t monotonic_ns;
     double system[GT_METRIC_COUNT];
-    double job[GT_METRIC_COUNT]; /* figures that exist only for the whole job: control group, network namespace */
+    double job[GT_METRIC_COUNT]; /* figures that exist only for the whole job: control group */
     struct gt_process **process; /* the live tree, the main process first while it lives */
     size_t process_count;
     struct gt_device *device;

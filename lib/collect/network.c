@@ -1,6 +1,7 @@
 /* The collector "network": bytes through the network namespace of the main process, loopback left out.
  *
- * Everything in the namespace counts: on a machine without containers that is the whole machine. The kept descriptor stays with
+ * Everything in the namespace counts, whoever sent it: on a machine without containers that is the whole machine. So these are no
+ * figures of the job. The kept descriptor stays with
  * the namespace when the process ends. An interface that goes away keeps what it had counted while it was seen. */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 #include "collect/availability.h"
 
-static const enum gt_metric_id metrics[] = {GT_NETWORK_RECEIVED, GT_NETWORK_SENT};
+static const enum gt_metric_id metrics[] = {GT_NETWORK_NAMESPACE_RECEIVED, GT_NETWORK_NAMESPACE_SENT};
 
 enum { NAME_BYTES = 16, TEXT_BYTES = 65536 };
 
@@ -135,14 +136,14 @@ static int network_collect(void *opaque, struct gt_frame *frame, struct gt_error
             return 0;
         state->read_ns = now;
     }
-    frame->job[GT_NETWORK_RECEIVED] = state->received;
-    frame->job[GT_NETWORK_SENT] = state->sent;
+    frame->system[GT_NETWORK_NAMESPACE_RECEIVED] = state->received;
+    frame->system[GT_NETWORK_NAMESPACE_SENT] = state->sent;
     return 0;
 }
 
 const struct gt_collector_type gt_collector_network = {
     .name = "network",
-    .help = "bytes through the network namespace of the main process",
+    .help = "bytes through the whole network namespace of the main process",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .open = network_open,

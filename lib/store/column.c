@@ -141,8 +141,35 @@ void gt_detail_columns(struct gt_columns *ret, enum gt_scope scope)
             append(ret, scope, metric, "", gt_metrics[metric].name);
 }
 
+/* Names of columns in earlier recordings. */
+static const struct {
+    const char *before, *now;
+} renamed[] = {
+    {"combined_network_received", "system_network_namespace_received"},
+    {"combined_network_sent", "system_network_namespace_sent"},
+};
+
+enum { RENAMED = sizeof renamed / sizeof *renamed };
+
+const char *gt_store_name_now(const char *name)
+{
+    for (size_t i = 0; i < RENAMED; i++)
+        if (!strcmp(renamed[i].before, name))
+            return renamed[i].now;
+    return name;
+}
+
+const char *gt_store_name_before(const char *name)
+{
+    for (size_t i = 0; i < RENAMED; i++)
+        if (!strcmp(renamed[i].now, name))
+            return renamed[i].before;
+    return NULL;
+}
+
 int gt_store_column_find(const struct gt_columns *columns, const char *name)
 {
+    name = gt_store_name_now(name);
     for (size_t i = 0; i < columns->count; i++)
         if (!strcmp(columns->column[i].name, name))
             return (int)i;

@@ -10,7 +10,7 @@ bool gt_csv_final_at(size_t index, struct gt_csv_final *ret)
                 continue;
             ret->scope = scope;
             ret->metric = metric;
-            snprintf(ret->name, sizeof ret->name, "final_%s_%s", gt_scope_name(scope), gt_metrics[metric].name);
+            snprintf(ret->name, sizeof ret->name, GT_CSV_FINAL "%s_%s", gt_scope_name(scope), gt_metrics[metric].name);
             return true;
         }
     return false;

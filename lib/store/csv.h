@@ -8,6 +8,7 @@
 
 #define GT_CSV_VERSION_FIELD "layout"
 #define GT_CSV_GPUS_FIELD "gpus"
+#define GT_CSV_FINAL "final_"
 
 enum { GT_CSV_OUTCOME_WIDTH = 24 }; /* the longest double */
 

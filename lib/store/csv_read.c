@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -170,6 +171,17 @@ static double static_number(const struct static_data *data, const char *name)
     return value;
 }
 
+/* Also by the name that earlier versions had for it. */
+static double final_number(const struct static_data *data, const char *name)
+{
+    const char *before = gt_store_name_before(name + sizeof GT_CSV_FINAL - 1);
+    char former[sizeof((struct gt_csv_final *)0)->name];
+    if (!before || find_static(data, name))
+        return static_number(data, name);
+    snprintf(former, sizeof former, GT_CSV_FINAL "%s", before);
+    return static_number(data, former);
+}
+
 static void read_outcome(const struct static_data *data, struct gt_recorded *recorded)
 {
     struct gt_outcome *outcome = &recorded->outcome;
@@ -181,7 +193,7 @@ static void read_outcome(const struct static_data *data, struct gt_recorded *rec
         gt_fact_set_number(&gt_outcome_facts[i], outcome, static_number(data, gt_outcome_facts[i].name));
     struct gt_csv_final final;
     for (size_t i = 0; gt_csv_final_at(i, &final); i++)
-        outcome->value[final.scope][final.metric] = static_number(data, final.name);
+        outcome->value[final.scope][final.metric] = final_number(data, final.name);
 }
 
 static int read_static(const struct static_data *data, const char *path, struct gt_recorded *recorded,

@@ -78,7 +78,8 @@ const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recordi
 
 bool gt_recording_has(const struct gt_recording *recording, const char *column)
 {
-    return recording->type->has(recording->state, column);
+    const char *now = gt_store_name_now(column), *before = gt_store_name_before(now);
+    return recording->type->has(recording->state, now) || (before && recording->type->has(recording->state, before));
 }
 
 int gt_recording_columns(struct gt_recording *recording, const char *const names[], size_t count,

@@ -93,10 +93,28 @@ static int take_outcome(sqlite3_stmt *statement, struct gt_recorded *recorded)
     return 0;
 }
 
+/* The column of this name is a figure, which an earlier version may have called otherwise. */
+static bool find_renamed(const char *scope_name, const char *metric_name, enum gt_scope *scope,
+                         enum gt_metric_id *metric)
+{
+    char name[128];
+    struct gt_columns columns;
+    snprintf(name, sizeof name, "%s_%s", scope_name, metric_name);
+    gt_store_columns(&columns, NULL);
+    int index = gt_store_column_find(&columns, name);
+    if (index < 0 || columns.column[index].scope < 0)
+        return false;
+    *scope = columns.column[index].scope;
+    *metric = columns.column[index].metric;
+    return true;
+}
+
 /* The number of a scope and metric by their names in columns 0 and 1; false for those of another version. */
 static bool find_figure(sqlite3_stmt *statement, enum gt_scope *scope, enum gt_metric_id *metric)
 {
     int found = gt_metric_find(text_of(statement, 1));
+    if (found < 0)
+        return find_renamed(text_of(statement, 0), text_of(statement, 1), scope, metric);
     for (int i = 0; found >= 0 && i < GT_SCOPE_COUNT; i++)
         if (!strcmp(gt_scope_name(i), text_of(statement, 0))) {
             *scope = i;

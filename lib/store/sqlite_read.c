@@ -39,6 +39,15 @@ static bool has_column(sqlite3 *database, const char *table, const char *column)
     return sqlite3_table_column_metadata(database, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
 }
 
+/* What the table calls the column; NULL: it has none. */
+static const char *name_in(sqlite3 *database, const char *table, const char *column)
+{
+    const char *before = gt_store_name_before(column);
+    if (has_column(database, table, column))
+        return column;
+    return before && has_column(database, table, before) ? before : NULL;
+}
+
 /* SELECT the wanted columns that the table has, in the order of its rows. */
 static int choose_columns(struct sqlite_recording *recording, struct table *table, const char *name,
                           const struct gt_columns *columns, const bool wanted[], struct gt_error *error)
@@ -47,10 +56,11 @@ static int choose_columns(struct sqlite_recording *recording, struct table *tabl
     gt_buffer_text(&sql, "SELECT ");
     for (size_t i = 0; i < columns->count; i++) {
         const struct gt_column *column = &columns->column[i];
-        if ((wanted && !wanted[i]) || !has_column(recording->database, name, column->name))
+        const char *written = !wanted || wanted[i] ? name_in(recording->database, name, column->name) : NULL;
+        if (!written)
             continue;
         gt_buffer_text(&sql, table->source_count ? ", " : "");
-        gt_sqlite_name(&sql, column->name);
+        gt_sqlite_name(&sql, written);
         table->source[table->source_count++] = column;
     }
     gt_buffer_printf(&sql, " FROM %s ORDER BY rowid", name);

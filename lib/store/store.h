@@ -77,7 +77,12 @@ struct gt_columns {
 
 /* The machine tells the units; NULL is enough for the names alone. */
 void gt_store_columns(struct gt_columns *ret, const struct gt_machine *machine);
-int gt_store_column_find(const struct gt_columns *columns, const char *name); /* index or -ENOENT */
+/* Index or -ENOENT; also by the name that a column had in earlier recordings. */
+int gt_store_column_find(const struct gt_columns *columns, const char *name);
+/* What a column of earlier recordings is called now: `name` itself unless it was another. And the other way round: NULL where it
+ * never had another. */
+const char *gt_store_name_now(const char *name);
+const char *gt_store_name_before(const char *name);
 /* The unit of its values, for people: "joules", "megabytes", "percent". */
 const char *gt_store_column_unit(const struct gt_column *column, const struct gt_machine *machine);
 /* The value of a column in the file's units, rounded to 9 decimals (a nanosecond). NaN when missing. */

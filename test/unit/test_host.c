@@ -146,24 +146,24 @@ static void network_counts_without_loopback(void **state)
     write_network(machine, 1000, 2000, false);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_network), GT_READY);
     gpu_machine_collect(machine, 1);
-    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 0, 0);
+    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 0, 0);
     write_network(machine, 1100, 2300, true); /* an interface made since counts in full */
     gpu_machine_collect(machine, 1);
-    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 600, 0);
-    assert_float_equal(machine->frame.job[GT_NETWORK_SENT], 1000, 0);
+    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
+    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_SENT], 1000, 0);
     write_network(machine, 1100, 2300, false); /* and keeps what it had when it is gone */
     gpu_machine_collect(machine, 1);
-    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 600, 0);
+    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
     write_network(machine, 50, 10, false); /* made anew: counts from 0 */
     gpu_machine_collect(machine, 1);
-    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 650, 0);
-    assert_float_equal(machine->frame.job[GT_NETWORK_SENT], 1010, 0);
+    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
+    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_SENT], 1010, 0);
     write_network(machine, 60, 10, false); /* read once a second at most, and at the end */
     gpu_machine_collect(machine, 0.1);
-    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 650, 0);
+    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
     machine->frame.is_last = true;
     gpu_machine_collect(machine, 0.1);
-    assert_float_equal(machine->frame.job[GT_NETWORK_RECEIVED], 660, 0);
+    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 660, 0);
 }
 
 static void the_namespace_outlives_its_process(void **state)
@@ -192,9 +192,9 @@ static void the_namespace_outlives_its_process(void **state)
     waitpid(pid, NULL, 0);
     gt_values_clear(frame.job);
     assert_int_equal(gt_collector_network.collect(collector, &frame, NULL), 0);
-    assert_false(isnan(frame.job[GT_NETWORK_RECEIVED]));
+    assert_false(isnan(frame.system[GT_NETWORK_NAMESPACE_RECEIVED]));
     if (byte == 'y')
-        assert_float_equal(frame.job[GT_NETWORK_SENT], 0, 0);
+        assert_float_equal(frame.system[GT_NETWORK_NAMESPACE_SENT], 0, 0);
     gt_collector_network.close(collector);
     gt_root_close(&root);
     close(ready[0]);

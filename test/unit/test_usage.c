@@ -373,7 +373,7 @@ static void every_figure_says_where_it_comes_from(void **state)
     assert_null(cell_of(known, "input_output.read", "source"));
     assert_string_equal(cell_of(missing, "input_output.read", "reason"), "/proc/PID/io may not be read");
     assert_string_equal(cell_of(missing, "max_gpu_ram.main", "reason"), "no GPU");
-    assert_string_equal(cell_of(missing, "network.sent", "reason"), "no source has it here");
+    assert_string_equal(cell_of(missing, "network_namespace.sent", "reason"), "no source has it here");
     end(&run, report);
 }
 
