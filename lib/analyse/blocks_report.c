@@ -39,6 +39,15 @@ static void begin_tables(struct gt_node *parent, const char *key, const char *ti
     }
 }
 
+/* Without a GPU the original has 0 in its columns about them: nothing was measured. */
+static void add_gauge(struct gt_node *table, const struct gt_column *column, double value)
+{
+    if (column->is_zero && value == 0)
+        gt_table_original_zero(table);
+    else
+        gt_table_number(table, value);
+}
+
 /* One row for each gauge. A block without timepoints has none of them. */
 static void add_gauges(struct gt_node *parent, const char *key, const char *title,
                        const struct gt_block_analysis *analysis, const struct gt_block_total *total)
@@ -57,8 +66,8 @@ static void add_gauges(struct gt_node *parent, const char *key, const char *titl
         gt_table_text(table[FOR_PEOPLE], shown.label);
         for (int id = 0; id < GT_STATISTICS; id++) {
             double value = total->gauge ? gt_spread_statistic(&total->gauge[i], id) : NAN;
-            gt_table_number(table[FOR_PROGRAMS], value);
-            gt_table_number(table[FOR_PEOPLE], value * shown.factor);
+            add_gauge(table[FOR_PROGRAMS], analysis->gauge[i], value);
+            add_gauge(table[FOR_PEOPLE], analysis->gauge[i], value * shown.factor);
         }
     }
 }

@@ -26,10 +26,21 @@ void gt_compare_warn(const struct gt_comparison *comparison, const char *format,
 
 /* ---- figures ---- */
 
+/* What is about GPUs in a run on a machine without one. */
+static bool has_no_gpu(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+{
+    static const char *const count[] = {"static_data", "system_gpu_count", NULL};
+    bool is_of_gpus = figure->keys[1] && strstr(figure->keys[1], "gpu_");
+    return is_of_gpus && gt_results_number(comparison->run[run], count) == 0;
+}
+
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
-    return tree ? gt_results_number(tree, figure->keys) * (figure->factor > 0 ? figure->factor : 1) : NAN;
+    double value = tree ? gt_results_number(tree, figure->keys) : NAN;
+    if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
+        return NAN;
+    return value * (figure->factor > 0 ? figure->factor : 1);
 }
 
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,

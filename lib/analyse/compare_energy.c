@@ -15,13 +15,13 @@ enum { DEVICES = sizeof devices / sizeof *devices, TOTAL = DEVICES - 1 };
 
 struct gt_figure gt_compare_job_energy(const char *device)
 {
-    return device ? (struct gt_figure){NULL, {"energy", device, "job"}, 0}
-                  : (struct gt_figure){NULL, {"energy", "job"}, 0};
+    return device ? (struct gt_figure){.keys = {"energy", device, "job"}}
+                  : (struct gt_figure){.keys = {"energy", "job"}};
 }
 
 struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device)
 {
-    return (struct gt_figure){slot, {"energy", device, "energy"}, 0};
+    return (struct gt_figure){.slot = slot, .keys = {"energy", device, "energy"}};
 }
 
 static bool is_known(const struct gt_comparison *comparison, const struct gt_figure *figure)
@@ -72,7 +72,7 @@ static int add_jobs(struct gt_node *root, const struct gt_comparison *comparison
         status |= gt_compare_difference(differences, comparison, &figure, devices[i].key, "joules");
     }
     for (size_t i = 0; i < sizeof costs / sizeof *costs && status == 0; i++) {
-        struct gt_figure figure = {NULL, {"energy", costs[i].key}, 0};
+        struct gt_figure figure = {.keys = {"energy", costs[i].key}};
         if (!is_known(comparison, &figure))
             continue;
         status |= gt_compare_row(rows, costs[i].key, costs[i].title, comparison, &figure, 0);

@@ -35,6 +35,7 @@ struct gt_figure {
     const struct gt_slot *slot; /* NULL: the run itself */
     const char *keys[5];        /* NULL-terminated */
     double factor;              /* that values are multiplied with; 0: none */
+    bool as_original; /* with the 0 that the original has about GPUs where there is none; else that is missing */
 };
 
 /* Joules of the job (`device` NULL: all), and of a block ("total": all). */

@@ -31,12 +31,17 @@ int gt_compare_row(struct gt_node *parent, const char *key, const char *title, c
     struct gt_node *row = gt_report_section(parent, key, title);
     if (!entry)
         return -ENOMEM;
+    struct gt_figure original = *figure;
+    original.as_original = true;
     for (size_t i = 0; i < comparison->sessions; i++)
-        entry[i] = (struct entry){comparison->session[i].name, gt_compare_value(comparison, figure, i, NULL), i};
+        entry[i] = (struct entry){comparison->session[i].name, gt_compare_value(comparison, &original, i, NULL), i};
     qsort(entry, comparison->sessions, sizeof *entry, compare_entries);
     gt_node_flags(row, GT_ROW | flags);
-    for (size_t i = 0; i < comparison->sessions; i++)
-        gt_report_number(row, entry[i].name, entry[i].name, entry[i].value, NULL);
+    for (size_t i = 0; i < comparison->sessions; i++) {
+        double measured = gt_compare_value(comparison, figure, entry[i].place, NULL);
+        struct gt_node *number = gt_report_number(row, entry[i].name, entry[i].name, measured, NULL);
+        gt_node_flags(number, isnan(measured) && entry[i].value == 0 ? GT_ORIGINAL_ZERO : 0);
+    }
     free(entry);
     return 0;
 }
@@ -77,8 +82,9 @@ struct column {
 static int add_column(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison,
                       const struct column *column)
 {
-    struct gt_figure figure = {NULL, {"overall", column->name, comparison->statistic}, column->factor};
-    struct gt_figure of_block = {NULL, {"resource_usage", column->name, comparison->statistic}, column->factor};
+    struct gt_figure figure = {.keys = {"overall", column->name, comparison->statistic}, .factor = column->factor};
+    struct gt_figure of_block = {.keys = {"resource_usage", column->name, comparison->statistic},
+                                 .factor = column->factor};
     char title[128];
     gt_results_title(title, sizeof title, column->label);
     int status = gt_compare_row(overall, column->name, title, comparison, &figure, column->flags);
@@ -123,7 +129,7 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
     gt_node_flags(usage, hidden);
     gt_node_flags(time, hidden);
     return add_columns(overall, usage, comparison) |
-           add_block_values(time, comparison, (struct gt_figure){NULL, {"compute_time", comparison->statistic}, 0});
+           add_block_values(time, comparison, (struct gt_figure){.keys = {"compute_time", comparison->statistic}});
 }
 
 /* ---- differences ---- */
@@ -210,21 +216,21 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
     for (int reader = 0; reader < 2; reader++)
         blocks[reader] = gt_compare_differences(root, "code_block_differences", "Code Block Differences", true);
     json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
-        struct gt_figure figure = {NULL, {"overall", column, comparison->statistic}, 0};
+        struct gt_figure figure = {.keys = {"overall", column, comparison->statistic}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
     json_object_foreach (json_object_get(comparison->run[0], "peaks"), column, ignored) {
-        struct gt_figure figure = {NULL, {"peaks", column}, 0};
+        struct gt_figure figure = {.keys = {"peaks", column}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
-    struct gt_figure duration = {NULL, {"duration"}, 0};
+    struct gt_figure duration = {.keys = {"duration"}};
     status |= add_column_difference(overall, comparison, duration, "duration", &columns, &machine);
     for (size_t i = 0; i < comparison->slots; i++) {
         const struct gt_slot *slot = &comparison->slot[i];
-        struct gt_figure time = {slot, {"compute_time", comparison->statistic}, 0};
+        struct gt_figure time = {.slot = slot, .keys = {"compute_time", comparison->statistic}};
         status |= add_column_difference(blocks, comparison, time, "compute_time", &columns, &machine);
         json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
-            struct gt_figure figure = {slot, {"resource_usage", column, comparison->statistic}, 0};
+            struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", column, comparison->statistic}};
             status |= add_column_difference(blocks, comparison, figure, column, &columns, &machine);
         }
     }

@@ -48,7 +48,7 @@ static double value_of(const struct sum *sum, const struct gt_sample *sample)
 {
     double value = 0;
     for (size_t i = 0; i < sum->count; i++)
-        value += gt_store_column_value(sum->column[i], sample);
+        value += gt_store_column_measured(sum->column[i], sample);
     return value;
 }
 

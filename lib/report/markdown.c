@@ -47,7 +47,7 @@ static void put_grid(struct gt_buffer *out, struct gt_grid *grid)
 static int put_table(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, report, node);
+    int status = gt_grid_init(&grid, report, node, false);
     if (status == 0)
         put_grid(out, &grid);
     return status;

@@ -15,11 +15,13 @@ struct gt_table_column {
     enum gt_cell_kind kind;
 };
 
+enum gt_cell_mark { GT_CELL_PRESENT, GT_CELL_MISSING, GT_CELL_ORIGINAL_ZERO };
+
 struct gt_table {
     struct gt_table_column *column;
     size_t columns;
     union gt_cell *cell; /* row by row */
-    bool *missing;
+    uint8_t *mark;       /* enum gt_cell_mark */
     size_t cells, capacity;
 };
 

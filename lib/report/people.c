@@ -69,13 +69,13 @@ void gt_people_fact(struct gt_buffer *out, const struct gt_report *report, const
 }
 
 static void add_cell(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *table, size_t row,
-                     size_t column)
+                     size_t column, bool as_original)
 {
-    if (gt_table_cell_missing(table, row, column)) {
+    double number = as_original ? gt_table_cell_original(table, row, column) : gt_table_cell_number(table, row, column);
+    if (gt_table_cell_missing(table, row, column) && isnan(number)) {
         gt_buffer_text(out, "n/a");
         return;
     }
-    double number = gt_table_cell_number(table, row, column);
     switch (gt_table_column_kind(table, column)) {
     case GT_CELL_NUMBER: add_number(out, number, decimals(report, table, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
@@ -126,7 +126,7 @@ static int fill_column(struct gt_grid *grid, const struct gt_report *report, con
         add_title(&text, gt_table_column_title(table, from), gt_table_column_unit(table, from));
     int status = take(grid, 0, to, &text);
     for (size_t row = 1; !status && row < grid->rows; row++) {
-        add_cell(&text, report, table, row - 1, from);
+        add_cell(&text, report, table, row - 1, from, grid->as_original);
         status = take(grid, row, to, &text);
     }
     return status;
@@ -160,7 +160,10 @@ static int fill_from_facts(struct gt_grid *grid, const struct gt_report *report,
         grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
         gt_buffer_text(&text, gt_node_title(fact));
         status = take(grid, 0, column, &text);
-        gt_people_fact(&text, report, fact);
+        if (grid->as_original && isnan(gt_node_number(fact)) && !isnan(gt_node_original(fact)))
+            add_number(&text, 0, 0);
+        else
+            gt_people_fact(&text, report, fact);
         if (!status)
             status = take(grid, 1, column, &text);
         any_text = any_text || grid->is_text[column];
@@ -171,9 +174,9 @@ static int fill_from_facts(struct gt_grid *grid, const struct gt_report *report,
     return status;
 }
 
-int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node)
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, bool as_original)
 {
-    *grid = (struct gt_grid){0};
+    *grid = (struct gt_grid){.as_original = as_original};
     int status = gt_node_kind(node) == GT_NODE_TABLE ? fill_from_table(grid, report, node)
                                                      : fill_from_facts(grid, report, node);
     if (status < 0)

@@ -18,13 +18,15 @@ struct gt_grid {
     char **text;   /* row by row */
     bool *is_text; /* of each column: not a number */
     bool keyed;    /* the first column names the rows */
+    bool as_original;
 };
 
 /* How many sections from `first` on hold the same facts and nothing else: "Main", "Descendants", "Combined". 0 when `first`
  * is not such a section. Two and more make one table, a row each. */
 size_t gt_people_alike(const struct gt_node *first);
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count);
-int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node);
+/* `as_original`: with 0.0 where the original has that for what was not measured. */
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, bool as_original);
 void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);
 

@@ -78,6 +78,7 @@ enum gt_cell_kind { GT_CELL_NUMBER, GT_CELL_INTEGER, GT_CELL_TEXT };
 int gt_table_column(struct gt_node *table, const char *key, const char *title, enum gt_cell_kind kind,
                     const char *unit);
 int gt_table_number(struct gt_node *table, double value); /* NaN: missing */
+int gt_table_original_zero(struct gt_node *table);        /* missing, as a number with GT_ORIGINAL_ZERO */
 int gt_table_integer(struct gt_node *table, int64_t value);
 int gt_table_text(struct gt_node *table, const char *value); /* NULL: missing */
 
@@ -117,6 +118,7 @@ const char *gt_table_column_unit(const struct gt_node *table, size_t column);
 enum gt_cell_kind gt_table_column_kind(const struct gt_node *table, size_t column);
 bool gt_table_cell_missing(const struct gt_node *table, size_t row, size_t column);
 double gt_table_cell_number(const struct gt_node *table, size_t row, size_t column);
+double gt_table_cell_original(const struct gt_node *table, size_t row, size_t column); /* see gt_node_original */
 int64_t gt_table_cell_integer(const struct gt_node *table, size_t row, size_t column);
 const char *gt_table_cell_text(const struct gt_node *table, size_t row, size_t column);
 struct gt_point {

@@ -22,7 +22,7 @@ void gt_table_release(struct gt_table *table)
     }
     free(table->column);
     free(table->cell);
-    free(table->missing);
+    free(table->mark);
 }
 
 int gt_table_column(struct gt_node *node, const char *key, const char *title, enum gt_cell_kind kind, const char *unit)
@@ -41,7 +41,7 @@ int gt_table_column(struct gt_node *node, const char *key, const char *title, en
     return column->key && column->title && column->unit ? 0 : gt_node_fail(node);
 }
 
-static int add_cell(struct gt_node *node, enum gt_cell_kind kind, union gt_cell cell, bool missing)
+static int add_cell(struct gt_node *node, enum gt_cell_kind kind, union gt_cell cell, enum gt_cell_mark mark)
 {
     struct gt_table *table = &node->table;
     if (!table->columns || table->column[table->cells % table->columns].kind != kind)
@@ -51,13 +51,13 @@ static int add_cell(struct gt_node *node, enum gt_cell_kind kind, union gt_cell 
         union gt_cell *cells = reallocarray(table->cell, capacity, sizeof *cells);
         if (cells)
             table->cell = cells;
-        bool *marks = cells ? reallocarray(table->missing, capacity, sizeof *marks) : NULL;
+        uint8_t *marks = cells ? reallocarray(table->mark, capacity, sizeof *marks) : NULL;
         if (!marks)
             return gt_node_fail(node);
-        table->missing = marks;
+        table->mark = marks;
         table->capacity = capacity;
     }
-    table->missing[table->cells] = missing;
+    table->mark[table->cells] = (uint8_t)mark;
     table->cell[table->cells++] = cell;
     return 0;
 }
@@ -68,18 +68,28 @@ static enum gt_cell_kind due_kind(const struct gt_table *table)
     return table->columns ? table->column[table->cells % table->columns].kind : GT_CELL_NUMBER;
 }
 
+static int add_missing(struct gt_node *node, enum gt_cell_mark mark)
+{
+    return add_cell(node, due_kind(&node->table), (union gt_cell){.text = NULL}, mark);
+}
+
 int gt_table_number(struct gt_node *node, double value)
 {
     if (!node)
         return -ENOMEM;
     if (isnan(value))
-        return add_cell(node, due_kind(&node->table), (union gt_cell){.text = NULL}, true);
-    return add_cell(node, GT_CELL_NUMBER, (union gt_cell){.number = value}, false);
+        return add_missing(node, GT_CELL_MISSING);
+    return add_cell(node, GT_CELL_NUMBER, (union gt_cell){.number = value}, GT_CELL_PRESENT);
+}
+
+int gt_table_original_zero(struct gt_node *node)
+{
+    return node ? add_missing(node, GT_CELL_ORIGINAL_ZERO) : -ENOMEM;
 }
 
 int gt_table_integer(struct gt_node *node, int64_t value)
 {
-    return node ? add_cell(node, GT_CELL_INTEGER, (union gt_cell){.integer = value}, false) : -ENOMEM;
+    return node ? add_cell(node, GT_CELL_INTEGER, (union gt_cell){.integer = value}, GT_CELL_PRESENT) : -ENOMEM;
 }
 
 int gt_table_text(struct gt_node *node, const char *value)
@@ -87,11 +97,11 @@ int gt_table_text(struct gt_node *node, const char *value)
     if (!node)
         return -ENOMEM;
     if (!value)
-        return add_cell(node, due_kind(&node->table), (union gt_cell){.text = NULL}, true);
+        return add_missing(node, GT_CELL_MISSING);
     char *copy = strdup(value);
     if (!copy)
         return gt_node_fail(node);
-    int status = add_cell(node, GT_CELL_TEXT, (union gt_cell){.text = copy}, false);
+    int status = add_cell(node, GT_CELL_TEXT, (union gt_cell){.text = copy}, GT_CELL_PRESENT);
     if (status < 0)
         free(copy);
     return status;
@@ -129,14 +139,14 @@ enum gt_cell_kind gt_table_column_kind(const struct gt_node *node, size_t column
 
 bool gt_table_cell_missing(const struct gt_node *node, size_t row, size_t column)
 {
-    return node->table.missing[row * node->table.columns + column];
+    return node->table.mark[row * node->table.columns + column] != GT_CELL_PRESENT;
 }
 
 double gt_table_cell_number(const struct gt_node *node, size_t row, size_t column)
 {
     const struct gt_table *table = &node->table;
     size_t i = row * table->columns + column;
-    if (table->missing[i] || table->column[column].kind == GT_CELL_TEXT)
+    if (table->mark[i] != GT_CELL_PRESENT || table->column[column].kind == GT_CELL_TEXT)
         return NAN;
     return table->column[column].kind == GT_CELL_NUMBER ? table->cell[i].number : (double)table->cell[i].integer;
 }
@@ -145,7 +155,14 @@ int64_t gt_table_cell_integer(const struct gt_node *node, size_t row, size_t col
 {
     const struct gt_table *table = &node->table;
     size_t i = row * table->columns + column;
-    return table->missing[i] || table->column[column].kind != GT_CELL_INTEGER ? 0 : table->cell[i].integer;
+    bool missing = table->mark[i] != GT_CELL_PRESENT;
+    return missing || table->column[column].kind != GT_CELL_INTEGER ? 0 : table->cell[i].integer;
+}
+
+double gt_table_cell_original(const struct gt_node *node, size_t row, size_t column)
+{
+    bool is_zero = node->table.mark[row * node->table.columns + column] == GT_CELL_ORIGINAL_ZERO;
+    return is_zero ? 0.0 : gt_table_cell_number(node, row, column);
 }
 
 const char *gt_table_cell_text(const struct gt_node *node, size_t row, size_t column)

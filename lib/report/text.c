@@ -137,7 +137,7 @@ static void put_rows(struct text *text, const struct gt_grid *grid, int level, c
 static int put_grid(struct text *text, const struct gt_node *node, int level)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, text->report, node);
+    int status = gt_grid_init(&grid, text->report, node, true);
     if (status < 0)
         return status;
     size_t *width = calloc(grid.columns + 1, sizeof *width);

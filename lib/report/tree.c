@@ -19,7 +19,7 @@ static void walk_cell(const struct walk *walk, const struct gt_node *table, size
     else if (kind == GT_CELL_INTEGER && !gt_table_cell_missing(table, row, column))
         walk->sink->integer(walk->context, gt_table_cell_integer(table, row, column));
     else
-        walk->sink->number(walk->context, gt_table_cell_number(table, row, column));
+        walk->sink->number(walk->context, gt_table_cell_original(table, row, column));
 }
 
 static void walk_row(const struct walk *walk, const struct gt_node *table, size_t row, size_t first_column)

@@ -216,6 +216,11 @@ double gt_store_column_value(const struct gt_column *column, const struct gt_sam
     return value > column->most ? column->most : value;
 }
 
+double gt_store_column_measured(const struct gt_column *column, const struct gt_sample *sample)
+{
+    return column->is_zero ? NAN : gt_store_column_value(column, sample);
+}
+
 static int64_t nanoseconds(double seconds)
 {
     if (!(fabs(seconds) < 9e9))

@@ -87,6 +87,8 @@ const char *gt_store_name_before(const char *name);
 const char *gt_store_column_unit(const struct gt_column *column, const struct gt_machine *machine);
 /* The value of a column in the file's units, rounded to 9 decimals (a nanosecond). NaN when missing. */
 double gt_store_column_value(const struct gt_column *column, const struct gt_sample *sample);
+/* The same, but NaN for a column that is zero. */
+double gt_store_column_measured(const struct gt_column *column, const struct gt_sample *sample);
 /* And back; the sample has its fixed rows. A column that is zero leaves its metric missing. */
 void gt_store_column_assign(const struct gt_column *column, double value, struct gt_sample *sample);
 

@@ -155,11 +155,14 @@ class RunPlot:
     def _line(self, values: list[float | None], top: float, colour: str) -> str:
         points = [f"{self._x(moment):.1f},{self._HEIGHT - 20 - value / top * (self._HEIGHT - 30):.1f}"
                   for moment, value in zip(self._history[0], values) if value is not None]
+        if not points:
+            return ""
         return f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
 
     def _repr_svg_(self) -> str:
         ram, gpu = self._history[1:] if self._history else ([], [])
         top = max((value for value in (*ram, *gpu) if value is not None), default=0) or 1
+        unknown = "" if any(value is not None for value in gpu) else " n/a"
         lines = self._line(ram, top, "#333") + self._line(gpu, top, "#d33") if self._history else ""
         return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{self._WIDTH}" height="{self._HEIGHT}" '
                 f'font-family="sans-serif" font-size="11">{self._bands()}{lines}'
@@ -167,4 +170,4 @@ class RunPlot:
                 f'<text x="{self._MARGIN}" y="{self._HEIGHT - 4}">0 s</text>'
                 f'<text x="{self._WIDTH - 50}" y="{self._HEIGHT - 4}">{self._length:.1f} s</text>'
                 f'<text x="{self._MARGIN + 60}" y="{self._HEIGHT - 4}">RAM '
-                f'<tspan fill="#d33">GPU memory</tspan></text></svg>')
+                f'<tspan fill="#d33">GPU memory{unknown}</tspan></text></svg>')

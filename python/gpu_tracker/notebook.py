@@ -341,7 +341,10 @@ class IPyGPULogger:
         if self._meter is None or not os.path.exists(self._meter.recording):
             return ()
         table = _core.timepoints(self._meter.recording, None)
-        return tuple(table[name] for name in ("timestamp", "main_ram", "main_gpu_ram"))
+        gpu = table["main_gpu_ram"]
+        if _core.static_data(self._meter.recording)["system_gpu_count"] == [0]:  # recordings have 0.0 there
+            gpu = [None] * len(gpu)
+        return table["timestamp"], table["main_ram"], gpu
 
 
 # ---- %load_ext gpu_tracker ----

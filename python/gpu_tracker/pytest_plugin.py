@@ -8,6 +8,7 @@ fails a test that goes over. Limits of memory are numbers of bytes, or texts wit
 process has when the test function begins; ``max_gpu_ram`` for the whole of what they have. ``max_time`` is in seconds.
 Fixtures do not count. ``pytest --gpu-tracker`` prints a table of all tests at the end.
 """
+import math
 import re
 from collections.abc import Generator
 from typing import Any
@@ -72,8 +73,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             result = yield
     finally:
         if tracker.resource_usage is not None:
+            has_gpu = tracker.gpu_utilization.system_gpu_count > 0
             figures = {"max_ram": max(0.0, tracker.max_ram.combined.total_rss - before),
-                       "max_gpu_ram": tracker.max_gpu_ram.combined, "max_time": tracker.compute_time.time}
+                       "max_gpu_ram": tracker.max_gpu_ram.combined if has_gpu else math.nan,
+                       "max_time": tracker.compute_time.time}
             item.config.stash[_RESULTS].append((item.nodeid, figures))
     broken = [f"{_MEASURES[name]}: {_text(name, figures[name])} of {_text(name, limit)} allowed"
               for name, limit in limits.items() if figures[name] > limit]
@@ -83,6 +86,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _text(name: str, value: float) -> str:
+    if math.isnan(value):
+        return "n/a"
     return f"{value:.3f} s" if name == "max_time" else f"{value / 1e6:.1f} MB"
 
 

@@ -57,7 +57,7 @@ class MaxRAM:
 
 @dataclasses.dataclass
 class MaxGPURAM:
-    """The most GPU memory that was in use. NaN: not measured.
+    """The most GPU memory that was in use. NaN: not measured; 0.0 on a machine without a GPU, as the original has it.
 
     Attributes:
         unit: Unit of all figures here.
@@ -127,7 +127,7 @@ class GPUUtilization:
     Attributes:
         system_gpu_count: GPUs of the machine.
         n_expected_gpus: What hardware percentages are divided by: the GPUs that count.
-        gpu_percentages: Of these GPUs. NaN: not measured.
+        gpu_percentages: Of these GPUs. NaN: not measured; 0.0 on a machine without a GPU.
     """
 
     system_gpu_count: int

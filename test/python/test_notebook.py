@@ -394,6 +394,25 @@ def test_what_is_missing_says_so():
     assert without.data.gpu == (None, None, None) and without.data.gen.used_total == 170
 
 
+def test_a_plot_without_a_gpu():
+    """Recordings have 0.0 there, as the original's; nothing was measured."""
+    ram = [0.1, 0.2]
+    without, idle = (RunPlot(((1.0, 2.0), ram, gpu), [])._repr_svg_() for gpu in ([None, None], [0.0, 0.0]))
+    assert without.count("<polyline") == 1 and "GPU memory n/a" in without
+    assert idle.count("<polyline") == 2 and "n/a" not in idle
+
+
+def test_the_plot_of_this_process(notebook, fake, one_gpu):
+    """One line on a machine without a GPU, two with one."""
+    plot = "import time; time.sleep(1.2); print(logger.plot()._repr_svg_().count('<polyline'))"
+    no_driver = FAKE_GPU.partition("with open")[0].format(library="/nonexistent")
+    _, lines = notebook(no_driver + START, plot)
+    assert lines["stdout"].strip() == "1"
+    one_gpu(0)
+    _, lines = notebook(FAKE_GPU.format(library=fake("nvml")) + START, plot)
+    assert lines["stdout"].strip() == "2"
+
+
 def test_an_empty_run_has_a_plot():
     assert RunPlot((), [])._repr_svg_().startswith("<svg") and "0 cells" in repr(RunPlot((), []))
     assert repr(CellTable([])).split()[0] == "cell"

@@ -54,9 +54,32 @@ def test_the_table(pytester):
     pytester.makepyfile("def test_one(): pass\ndef test_two(): b = bytearray(b'1') * 90_000_000")
     done = pytester.runpytest_subprocess("--gpu-tracker", "-p", "no:cacheprovider")
     assert done.ret == 0
-    done.stdout.fnmatch_lines(["*= gpu-tracker =*", "*RAM*GPU RAM*time*test", "*MB*MB*s*::test_one", "*MB*s*:test_two"])
+    done.stdout.fnmatch_lines(["*= gpu-tracker =*", "*RAM*GPU RAM*time*test", "*MB*s*::test_one", "*MB*s*:test_two"])
     [line] = [line for line in done.stdout.lines if line.endswith("::test_two")]
     assert 85 < float(line.split()[0]) < 110
+
+
+NO_GPU = """
+    import dataclasses
+    from gpu_tracker import Tracker
+    stop = Tracker.stop
+
+    def without_gpu(self):  # whatever the machine of this test has
+        stop(self)
+        self.resource_usage.gpu_utilization.system_gpu_count = {count}
+        self.resource_usage.max_gpu_ram.combined = {ram}
+
+    Tracker.stop = without_gpu
+"""
+
+
+@pytest.mark.parametrize("count, ram, shown", [(0, "0.0", "n/a"), (1, "0.0", "0.0 MB"), (1, "float('nan')", "n/a")])
+def test_gpu_memory_that_was_not_measured(pytester, count, ram, shown):
+    pytester.makeconftest(NO_GPU.format(count=count, ram=ram))
+    pytester.makepyfile("import pytest\n@pytest.mark.gpu_tracker(max_gpu_ram='1 GB')\ndef test_one(): pass")
+    done = pytester.runpytest_subprocess("--gpu-tracker", "-p", "no:cacheprovider")
+    assert done.parseoutcomes() == {"passed": 1}
+    done.stdout.fnmatch_lines([f"*MB   *{shown}   *s  *::test_one"])
 
 
 def test_untracked_without_being_asked(pytester):
