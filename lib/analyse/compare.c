@@ -75,10 +75,11 @@ size_t gt_compare_values(const struct gt_comparison *comparison, const struct gt
 int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
                         size_t session, double *ret_low, double *ret_high)
 {
-    double *value = calloc(2 * comparison->runs, sizeof *value), *other = value + comparison->runs;
+    double *value = calloc(2 * comparison->runs, sizeof *value);
     *ret_low = *ret_high = NAN;
     if (!value)
         return -ENOMEM;
+    double *other = value + comparison->runs;
     size_t values = gt_compare_values(comparison, figure, baseline, value);
     size_t others = gt_compare_values(comparison, figure, session, other);
     gt_welch_interval(value, values, other, others, ret_low, ret_high);
