@@ -166,7 +166,8 @@ const struct command command_sub_track_compare = {
     .description =
         "A session is the results of sub-track analyze (JSON or pickle) or a tracking file. The first session is the "
         "baseline that differences are taken from. A session with several runs stands for their mean, and differences "
-        "between two such sessions have a 95 % confidence interval (low, high), by bootstrap.\n\n"
+        "between two such sessions have a 95 % confidence interval (low, high), Welch's. From four runs of each on, the "
+        "summary says which rows differ significantly: of comparisons of equal programs at most 5 in 100 have any.\n\n"
         "Code blocks match by name; those of one file whose names differ only in the line number match in order. Others "
         "are listed as added or removed.\n\n"
         "--fail-if takes FIGURE>LIMIT or FIGURE<LIMIT. A figure is COLUMN.STATISTIC, counters.COLUMN, a peak "

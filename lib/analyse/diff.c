@@ -1,7 +1,8 @@
 /* What two traces do differently: names that only one has, and for the others how count and total time changed.
  *
  * Where both traces have at least four steps, the time of a name in each step of A is compared with that in each step of B, steps
- * without it counting 0, by a rank sum test; p is the chance of such a difference by accident. */
+ * without it counting 0, by a rank sum test; p is the chance of such a difference by accident in this name, p_holm that in any of
+ * all names. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ struct side {
 struct pair {
     const char *name, *category;
     size_t from[2], to[2];
-    double total[2];
+    double total[2], p, p_holm;
 };
 
 /* The numbered names of the PyTorch profiler's steps are one name. */
@@ -118,15 +119,32 @@ static int time_by_step(const struct side *side, const struct pair *pair, int wh
     return status;
 }
 
-static int add_rows(const struct gt_analysis_input *input, struct gt_node *table, const struct side side[2],
-                    const struct pair *pair, size_t count)
+/* All names are tested, whatever is shown. */
+static int test(const struct side side[2], struct pair *pair, size_t count)
 {
     struct gt_numbers values[2] = {{0}};
-    int status = 0;
-    for (size_t i = 0; i < count && i < gt_list_top(input, 20) && status >= 0; i++) {
-        size_t calls[2] = {pair[i].to[0] - pair[i].from[0], pair[i].to[1] - pair[i].from[1]};
+    double *p = calloc(count + 1, sizeof *p);
+    int status = p ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && status >= 0; i++) {
         for (int which = 0; which < 2 && status >= 0; which++)
             status = time_by_step(&side[which], &pair[i], which, &values[which]);
+        p[i] = pair[i].p = gt_significance(&values[0], &values[1]);
+    }
+    if (status >= 0)
+        status = gt_significance_correct(p, count);
+    for (size_t i = 0; i < count && status >= 0; i++)
+        pair[i].p_holm = p[i];
+    gt_numbers_release(&values[0]);
+    gt_numbers_release(&values[1]);
+    free(p);
+    return status;
+}
+
+static void add_rows(const struct gt_analysis_input *input, struct gt_node *table, const struct pair *pair,
+                     size_t count)
+{
+    for (size_t i = 0; i < count && i < gt_list_top(input, 20); i++) {
+        size_t calls[2] = {pair[i].to[0] - pair[i].from[0], pair[i].to[1] - pair[i].from[1]};
         bool equal = calls[0] == calls[1] && pair[i].total[0] == pair[i].total[1];
         gt_table_text(table, pair[i].name);
         gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
@@ -137,11 +155,9 @@ static int add_rows(const struct gt_analysis_input *input, struct gt_node *table
         gt_table_number(table, pair[i].total[1]);
         gt_table_number(table, pair[i].total[1] - pair[i].total[0]);
         gt_table_number(table, pair[i].total[0] > 0 ? 100 * (pair[i].total[1] / pair[i].total[0] - 1) : NAN);
-        gt_table_number(table, gt_significance(&values[0], &values[1]));
+        gt_table_number(table, pair[i].p);
+        gt_table_number(table, pair[i].p_holm);
     }
-    gt_numbers_release(&values[0]);
-    gt_numbers_release(&values[1]);
-    return status;
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
@@ -153,7 +169,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_node *table = gt_analysis_table(
         root, "differences", "Differences",
         "text:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
-        "number:difference_us number:difference_percent number:p");
+        "number:difference_us number:difference_percent number:p number:p_holm");
     int status = 0;
     for (int i = 0; i < 2 && status >= 0; i++) {
         status = gt_analysis_open(&side[i].input, traces[i], input->options);
@@ -167,7 +183,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         qsort(pair, count, sizeof *pair, compare);
         gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
         gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
-        status = add_rows(input, table, side, pair, count);
+        status = test(side, pair, count);
+        add_rows(input, table, pair, count);
     }
     gt_analysis_empty(root, table, "no events with durations");
     for (int i = 0; i < 2; i++) {

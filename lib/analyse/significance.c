@@ -1,6 +1,8 @@
 #include "analyse/significance.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 double gt_significance(struct gt_numbers *a, struct gt_numbers *b)
 {
@@ -28,4 +30,26 @@ double gt_significance(struct gt_numbers *a, struct gt_numbers *b)
         return NAN;
     double distance = fmax(fabs(statistic - mean) - 0.5, 0);
     return erfc(distance / sqrt(2 * variance));
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = **(double *const *)a, y = **(double *const *)b;
+    return (x > y) - (x < y);
+}
+
+int gt_significance_correct(double *p, size_t count)
+{
+    double **sorted = calloc(count + 1, sizeof *sorted), least = 0;
+    size_t known = 0;
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(p[i]))
+            sorted[known++] = &p[i];
+    qsort(sorted, known, sizeof *sorted, compare);
+    for (size_t i = 0; i < known; i++)
+        *sorted[i] = least = fmax(least, fmin(1, *sorted[i] * (double)(known - i)));
+    free(sorted);
+    return 0;
 }

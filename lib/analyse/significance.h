@@ -8,4 +8,8 @@
  * corrections for ties and continuity. NaN when a list has fewer than 4 values, or all values are equal. Sorts the lists. */
 double gt_significance(struct gt_numbers *a, struct gt_numbers *b);
 
+/* Holm's correction (Scandinavian Journal of Statistics 6, 1979) of many values of p: those that stay at or below 0.05 differ, and
+ * the chance that any of them does by accident is 5 % at most. NaN stays, and counts for nothing. 0 or -ENOMEM. */
+int gt_significance_correct(double *p, size_t count);
+
 #endif

@@ -274,6 +274,21 @@ static void the_test_of_significance_is_right(void **state)
     gt_numbers_release(&b);
 }
 
+/* By hand: 0.001 * 5, 0.02 * 4, 0.04 * 3, 0.3 * 2, 0.9. */
+static void many_tests_are_corrected(void **state)
+{
+    (void)state;
+    double p[] = {0.04, NAN, 0.001, 0.02, 0.3, 0.9};
+    const double expected[] = {0.12, NAN, 0.005, 0.08, 0.6, 0.9};
+    assert_int_equal(gt_significance_correct(p, 6), 0);
+    for (size_t i = 0; i < 6; i++)
+        assert_true(fabs(p[i] - expected[i]) < 1e-12 || (isnan(p[i]) && isnan(expected[i])));
+    double ordered[] = {0.02, 0.021, 0.9};
+    assert_int_equal(gt_significance_correct(ordered, 3), 0);
+    assert_true(fabs(ordered[0] - 0.06) < 1e-12 && fabs(ordered[1] - 0.06) < 1e-12); /* never below one before */
+    assert_int_equal(gt_significance_correct(NULL, 0), 0);
+}
+
 static void differences_are_named(void **state)
 {
     (void)state;
@@ -324,6 +339,7 @@ static void differences_are_tested_over_steps(void **state)
     assert_true(traces_number(report, "differences", row, "difference_us") == 50);
     assert_true(fabs(traces_number(report, "differences", row, "difference_percent") - 500.0 / 6) < 1e-9);
     assert_true(fabs(traces_number(report, "differences", row, "p") - 0.012185780355344813) < 1e-12);
+    assert_true(traces_number(report, "differences", row, "p_holm") == traces_number(report, "differences", row, "p"));
     row = traces_find(report, "differences", 0, "name", "ProfilerStep");
     assert_string_equal(traces_text(report, "differences", row, "change"), "same");
     assert_true(
@@ -380,6 +396,7 @@ int main(void)
         cmocka_unit_test(launches_of_ranks_do_not_mix),
         cmocka_unit_test(answers_do_not_depend_on_order),
         cmocka_unit_test(the_test_of_significance_is_right),
+        cmocka_unit_test(many_tests_are_corrected),
         cmocka_unit_test(differences_are_named),
         cmocka_unit_test(differences_are_tested_over_steps),
         cmocka_unit_test_setup_teardown(memory_has_holders, folder_make, folder_remove),
