@@ -10,12 +10,13 @@
 
 enum {
     PAUSE = 100, /* of a process, in times of its walk */
-    SHARE = 100, /* all walks: one part in so many of a core */
+    QUIET_SHARE = 100, /* all walks: one part in so many of a core */
+    CHANGING_SHARE = 20,
     STACK_BYTES = 256 * 1024,
 };
 
 static const double CHANGE = 0.01;
-static const int64_t MOST_KEPT_NS = GT_SECOND / 50, SOONEST_NS = GT_SECOND / 10 - GT_SECOND / 50;
+static const int64_t MOST_KEPT_NS = GT_SECOND / 20, SOONEST_NS = GT_SECOND / 4 - GT_SECOND / 50;
 static const int64_t PERIOD_NS = GT_SECOND - GT_SECOND / 20; /* a sample once a second may come a little early */
 static const int64_t STILL_PERIOD_NS = 10 * GT_SECOND;
 
@@ -210,10 +211,10 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
 }
 
 /* A share of the time since the last look, whatever was done with it. */
-static void earn(struct gt_walker *walker, int64_t now)
+static void earn(struct gt_walker *walker, int64_t now, bool has_changed)
 {
     int64_t passed = walker->budget_at_ns ? now - walker->budget_at_ns : 0;
-    walker->budget_ns += passed / SHARE;
+    walker->budget_ns += passed / (has_changed ? CHANGING_SHARE : QUIET_SHARE);
     walker->budget_ns = walker->budget_ns < MOST_KEPT_NS ? walker->budget_ns : MOST_KEPT_NS;
     walker->budget_at_ns = now;
 }
@@ -225,13 +226,14 @@ static enum due what_is_due(struct gt_walker *walker, int64_t now)
     if (gt_memory_method(walker->memory) == GT_MEMORY_RSS || !walker->overlap.count)
         return NOTHING;
     struct outlook outlook = look(walker, now);
-    earn(walker, now);
+    earn(walker, now, outlook.has_changed);
     if (walker->budget_ns < 0)
         return NOTHING;
     bool is_still = !outlook.has_stirred && gt_memory_method(walker->memory) == GT_MEMORY_UNIQUE;
     int64_t period = is_still ? STILL_PERIOD_NS : PERIOD_NS;
-    period = outlook.has_changed ? SOONEST_NS : period;
-    bool is_time = !walker->walks || now >= walker->asked_ns + period;
+    if (walker->walks && now < walker->asked_ns + SOONEST_NS)
+        return NOTHING;
+    bool is_time = !walker->walks || outlook.has_changed || now >= walker->asked_ns + period;
     if (is_time && now >= outlook.allowed_ns)
         return WHOLE;
     return outlook.has_new ? ONLY_NEW : NOTHING;
