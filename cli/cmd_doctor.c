@@ -32,9 +32,7 @@ static int run(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options);
     if (status || options->fix)
         return status ? status : print_fixes(options, &output);
-    status = gt_tracker_check(&settings, &error);
-    if (status >= 0)
-        status = gt_doctor_report(&settings, &report, &error);
+    status = gt_doctor_report(&settings, &report, &error);
     return output_result(&output, status, report, &error);
 }
 

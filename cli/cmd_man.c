@@ -154,6 +154,12 @@ static const char about_signals[] =
     "to the command; one that a living process of the job sends is not. A signal sent by a process to the whole group reaches\n"
     "the command directly and once more through gpu\\-tracker. The report always comes.\n";
 
+static const char about_namespaces[] =
+    ".SH NAMESPACES\n"
+    "In a PID namespace of its own gpu\\-tracker needs the /proc of that namespace\n"
+    ".RB ( \"unshare \\-pf \\-\\-mount\\-proc\" ),\n"
+    "as every container has it. With another's, nothing is tracked and nothing is started: its numbers mean other processes.\n";
+
 static const char about_status[] = ".SH EXIT STATUS\n"
                                    "That of the command, or 128 + the number of the signal that ended it.\n"
                                    ".TP\n.B 2\nWrong usage or configuration; nothing was started.\n"
@@ -191,6 +197,7 @@ static int run(const struct options *options, int count, char **operands)
     put_formats();
     put_metrics();
     fputs(about_signals, stdout);
+    fputs(about_namespaces, stdout);
     fputs(about_status, stdout);
     fputs(about_examples, stdout);
     return 0;

@@ -119,7 +119,8 @@ struct gt_tracker_options {
 /* Name `index` of the policies above; NULL past the end. */
 const char *gt_idle_policy(size_t index);
 
-/* Check every option, the tracking file's place included, and change nothing. -EINVAL and the like name the option. */
+/* Check every option, the tracking file's place included, and change nothing. -EINVAL and the like name the option.
+ * -ENOTSUP: /proc is that of another PID namespace, or children of this process go to one. */
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error);
 
 /* A control group of the job's own, so that the kernel adds up its memory, page cache included. *ret is NULL where none

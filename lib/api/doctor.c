@@ -168,7 +168,9 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
         .power_model = options ? options->power_model : NULL,
         .cpu_tdp = options ? options->cpu_tdp : 0,
     };
-    int status = gt_sampler_probe(&sampler, &probe, error);
+    int status = gt_tracker_check_values(options, error);
+    if (status >= 0)
+        status = gt_sampler_probe(&sampler, &probe, error);
     if (status < 0)
         return status;
     struct gt_report *report = NULL;

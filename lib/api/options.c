@@ -6,6 +6,7 @@
 #include "api/tracker.h"
 #include "collect/meter.h"
 #include "collect/model.h"
+#include "collect/pid_namespace.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
 
@@ -153,6 +154,29 @@ const char *gt_idle_policy(size_t index)
     return index < GT_IDLE_POLICIES ? gt_idle_names[index] : NULL;
 }
 
+/* A job in numbers that mean other processes cannot be tracked. */
+static int check_machine(const struct gt_tracker_options *options, struct gt_error *error)
+{
+    struct gt_root root;
+    int status = gt_root_open(&root, options->machine_root, error);
+    if (status < 0)
+        return status;
+    status = gt_pid_namespace_check(&root, error);
+    gt_root_close(&root);
+    return status;
+}
+
+int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_error *error)
+{
+    struct gt_tracker_options copy;
+    int status = gt_tracker_options_copy(&copy, options, error);
+    if (status < 0)
+        return status;
+    status = check_values(&copy, error);
+    gt_tracker_options_release(&copy);
+    return status;
+}
+
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error)
 {
     struct gt_tracker_options copy;
@@ -160,6 +184,8 @@ int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *
     if (status < 0)
         return status;
     status = check_values(&copy, error);
+    if (status >= 0)
+        status = check_machine(&copy, error);
     if (status >= 0 && copy.tracking_file) {
         char path[4096];
         struct gt_store_options store = {.path = path, .overwrite = copy.overwrite, .detail = copy.detail};

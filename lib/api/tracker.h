@@ -47,6 +47,8 @@ struct gt_tracker {
 /* Options: defaults filled in, strings copied; the check without side effects. */
 int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
                             struct gt_error *error);
+/* All but the machine and the tracking file's place. */
+int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_error *error);
 void gt_tracker_options_release(struct gt_tracker_options *options);
 
 /* The facts that do not change. */

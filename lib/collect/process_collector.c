@@ -1,9 +1,9 @@
 /* The collector "proc": one reading of every process of the frame. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "collect/availability.h"
+#include "collect/pid_namespace.h"
 #include "collect/process.h"
 
 enum { SLOW_PERIOD_MS = 950 };
@@ -36,17 +36,11 @@ static int proc_open(void **ret, const struct gt_collect_options *options, struc
                      struct gt_availability *availability, struct gt_error *error)
 {
     (void)frame;
+    const struct gt_pid_namespace_fault *fault = gt_pid_namespace_fault(options->root);
     *ret = NULL;
     *availability = (struct gt_availability){.source = "/proc/PID/{statm,stat,status,io} and the process's CPU clock"};
-    int directory = gt_root_open_directory(options->root, "proc/self");
-    if (directory < 0 && options->root->is_machine) {
-        availability->state = GT_BROKEN;
-        strcpy(availability->reason, "/proc is not mounted");
-        strcpy(availability->remedy, "mount -t proc proc /proc");
-        return 0;
-    }
-    if (directory >= 0)
-        close(directory);
+    if (fault)
+        return gt_unavailable(availability, GT_BROKEN, fault->remedy, "%s", fault->reason);
     struct state *state = calloc(1, sizeof *state);
     if (!state)
         return gt_error_system(error, ENOMEM, "process collector");

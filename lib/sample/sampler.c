@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collect/package.h"
+#include "collect/pid_namespace.h"
 #include "collect/process.h"
 
 static int open_source(struct gt_sampler *sampler, const struct gt_collector_type *type,
@@ -96,6 +97,11 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
     int status = gt_sampler_probe(sampler, &machine, error);
     if (status < 0)
         return status;
+    status = gt_pid_namespace_check(&sampler->root, error);
+    if (status < 0) {
+        gt_sampler_close(sampler);
+        return status;
+    }
     gt_account_init(&sampler->account, now_in_ticks());
     sampler->tree = (struct gt_tree){.root = &sampler->root};
     for (int scope = 0; scope <= GT_SCOPE_COMBINED; scope++)

@@ -1,0 +1,17 @@
+/* Whether /proc names processes by the numbers that system calls take. */
+#ifndef GT_COLLECT_PID_NAMESPACE_H
+#define GT_COLLECT_PID_NAMESPACE_H
+
+#include "base/root.h"
+
+struct gt_pid_namespace_fault {
+    int code; /* ENOTSUP, or ENOENT without a /proc */
+    const char *reason, *remedy;
+};
+
+/* NULL on a stored machine, and where /proc is of this process's own PID namespace, and its children's. */
+const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root *root);
+/* The same as an error: 0, or the negative code. */
+int gt_pid_namespace_check(const struct gt_root *root, struct gt_error *error);
+
+#endif
