@@ -111,6 +111,8 @@ int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct
 {
     if (!*base_name(pattern))
         return gt_error_set(error, EINVAL, "\"%s\" is not the name of a file", pattern);
+    if (!strcmp(pattern, "-"))
+        return gt_error_set(error, EINVAL, "a tracking file cannot be standard output; ./- is a file of that name");
     const char *suffix = suffix_of(pattern);
     bool has_suffix = suffix && !strchr(suffix, '%'); /* "run.%p" has none of ours to be wrong about */
     if (has_suffix && !gt_store_type_of(pattern, error))
@@ -127,6 +129,17 @@ int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct
     return status < 0 ? status : 0;
 }
 
+/* In a folder with the sticky bit, as /tmp, only the owner of a file replaces it. */
+static bool may_replace(const char *path, const struct stat *status)
+{
+    char copy[PATH_MAX];
+    struct stat around;
+    uid_t user = geteuid();
+    snprintf(copy, sizeof copy, "%s", path);
+    return stat(dirname(copy), &around) < 0 || !(around.st_mode & S_ISVTX) || user == 0 || user == status->st_uid ||
+           user == around.st_uid;
+}
+
 static int check_file(const char *path, bool overwrite, struct gt_error *error)
 {
     struct stat status;
@@ -138,6 +151,26 @@ static int check_file(const char *path, bool overwrite, struct gt_error *error)
         return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
         return gt_error_set(error, EINVAL, "%s is not a regular file", path);
+    if (!may_replace(path, &status))
+        return gt_error_system(error, EPERM, "%s belongs to another user", path);
+    return 0;
+}
+
+/* Permissions do not tell all: make a file there that has no name, or one that is removed at once. 0 or the errno. */
+static int try_folder(const char *folder)
+{
+    char name[PATH_MAX];
+    int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT)) {
+        if (snprintf(name, sizeof name, "%s/.gpu-tracker-XXXXXX", folder) >= (int)sizeof name)
+            return ENAMETOOLONG;
+        fd = mkostemp(name, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(name);
+    }
+    if (fd < 0)
+        return errno;
+    close(fd);
     return 0;
 }
 
@@ -154,7 +187,8 @@ static int check_folder(const char *path, struct gt_error *error)
         return gt_error_system(error, ENOTDIR, "%s: %s", path, folder);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
         return gt_error_system(error, errno, "%s: folder %s", path, folder);
-    return 0;
+    int code = try_folder(folder);
+    return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
 }
 
 int gt_store_check(const struct gt_store_options *options, struct gt_error *error)

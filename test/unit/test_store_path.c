@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -75,6 +76,9 @@ static void what_cannot_be_filled_in_is_named(void **state)
     check_refused("a.CSV", "a.CSV");
     check_refused("folder/", "folder/");
     check_refused("", "\"\"");
+    check_refused("-", "standard output");
+    check_path("./-", "./-.sqlite");
+    check_path("-.csv", "-.csv");
     char small[8];
     assert_int_equal(gt_store_path(small, sizeof small, "longer.csv", 1, NULL), -ENAMETOOLONG);
 }
@@ -109,6 +113,41 @@ static void places_are_checked_and_nothing_is_made(void **state)
     assert_int_equal(folder_count(), 2);
 }
 
+/* Its permissions say that root may write there. */
+static void a_folder_that_takes_no_files_is_found(void **state)
+{
+    (void)state;
+    struct gt_error error = {0};
+    struct gt_store_options options = {.path = "/proc/x.csv"};
+    assert_true(gt_store_check(&options, &error) < 0);
+    assert_non_null(strstr(error.text, "/proc"));
+}
+
+static int check_as(uid_t user, const char *path)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(seteuid(user) < 0 ? 100 : -gt_store_check(&(struct gt_store_options){path, true, false}, NULL));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+}
+
+static void another_user_s_file_in_a_shared_folder_stays(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    const char *path = folder_path("a.csv");
+    recorder_put(path, "old", 3);
+    assert_int_equal(chown(path, 1234, 0), 0);
+    assert_int_equal(chmod(test_folder, 0777), 0);
+    assert_int_equal(check_as(4321, path), 0);
+    assert_int_equal(chmod(test_folder, 01777), 0);
+    assert_int_equal(check_as(4321, path), EPERM);
+    assert_int_equal(check_as(1234, path), 0);
+}
+
 static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
 {
     (void)state;
@@ -132,6 +171,8 @@ int main(void)
         cmocka_unit_test_setup(placeholders_are_filled_in, clear_environment),
         cmocka_unit_test_setup(what_cannot_be_filled_in_is_named, clear_environment),
         cmocka_unit_test_setup_teardown(places_are_checked_and_nothing_is_made, folder_make, folder_remove),
+        cmocka_unit_test(a_folder_that_takes_no_files_is_found),
+        cmocka_unit_test_setup_teardown(another_user_s_file_in_a_shared_folder_stays, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(an_old_file_is_replaced_at_the_start_and_not_before, folder_make,
                                         folder_remove),
     };
