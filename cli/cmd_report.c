@@ -1,18 +1,13 @@
+#include <errno.h>
 #include <stdlib.h>
 
-#include "base/buffer.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
 
-/* Append the rendered report of one recording. 0 or negative errno. */
-static int add(struct gt_buffer *all, const struct options *options, const char *format, const char *path,
-               struct gt_error *error)
+static int report_of(const struct options *options, const char *path, struct gt_report **ret, struct gt_error *error)
 {
-    struct gt_report *report = NULL;
-    char *text = NULL;
-    size_t length = 0;
     struct gt_recording_options wanted = GT_INIT(struct gt_recording_options);
     wanted.ram_unit = options->ram_unit;
     wanted.gpu_ram_unit = options->gpu_ram_unit;
@@ -21,36 +16,44 @@ static int add(struct gt_buffer *all, const struct options *options, const char 
     wanted.carbon_file = options->carbon_file;
     wanted.price = options->price;
     wanted.power_meter = options->power_meter;
-    int status = options->at ? gt_recording_points(path, options->at, options->columns, &report, error)
-                             : gt_recording_report_with(path, &wanted, &report, error);
-    if (status >= 0)
-        status = gt_report_render(report, format, &text, &length, error);
-    if (status >= 0 && all->length && all->data[all->length - 1] != '\n')
-        gt_buffer_char(all, '\n');
-    if (status >= 0)
-        status = gt_buffer_append(all, text, length);
-    free(text);
-    gt_report_free(report);
+    return options->at ? gt_recording_points(path, options->at, options->columns, ret, error)
+                       : gt_recording_report_with(path, &wanted, ret, error);
+}
+
+/* The report of one recording, or all of them as one. */
+static int report_of_all(const struct options *options, int count, char **paths, struct gt_report **ret,
+                         struct gt_error *error)
+{
+    struct gt_report **reports = calloc((size_t)count, sizeof *reports);
+    if (!reports)
+        return -ENOMEM;
+    int status = 0;
+    for (int i = 0; i < count && status >= 0; i++)
+        status = report_of(options, paths[i], &reports[i], error);
+    if (status >= 0 && count == 1) {
+        *ret = reports[0];
+        reports[0] = NULL;
+    } else if (status >= 0) {
+        status = gt_report_join(ret, reports, (const char *const *)paths, (size_t)count, error);
+    }
+    for (int i = 0; i < count; i++)
+        gt_report_free(reports[i]);
+    free(reports);
     return status;
 }
 
 static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
-    struct gt_buffer all = {0};
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
     if (options->columns && !options->at)
         return say_usage("--columns needs --at");
     int status = output_prepare(&output, options);
-    for (int i = 0; i < count && !status; i++) {
-        struct gt_error error = {0};
-        int added = add(&all, options, output.format, operands[i], &error);
-        if (added < 0)
-            status = say_failure(added, &error);
-    }
-    if (!status)
-        status = output_text(&output, all.data, all.length);
-    gt_buffer_release(&all);
-    return status;
+    if (status)
+        return status;
+    status = report_of_all(options, count, operands, &report, &error);
+    return output_result(&output, status, report, &error);
 }
 
 const struct command command_report = {
@@ -59,10 +62,11 @@ const struct command command_report = {
     .summary = "Print the report of a tracking file again",
     .description =
         "Reads tracking files, also those of a run whose tracker was killed, and those of the original gpu_tracker. "
-        "Units are the file's unless options say otherwise. The reports of several files follow one another."
+        "Units are the file's unless options say otherwise. Several files give one report: in JSON a list, each "
+        "object with a key recording in front; on a page a section for each; in CSV keys that begin with 0, 1, ...; as a pickle a list."
         "\n\n"
         "--at tells instead what the job had drawn, used and held at moments of your choosing: the ends of epochs, say. "
-        "What lies between two samples is interpolated.",
+        "What lies between two samples is interpolated. With several files CSV has a column recording in front.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

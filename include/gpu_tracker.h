@@ -226,6 +226,10 @@ int gt_schema_report(struct gt_report **ret, struct gt_error *error);
 
 /* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
+/* Several reports as one, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and CSV
+ * as a row or a key of each. Names are what people see. What the reports held goes to the new one; they are still to be freed. */
+int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], const char *const names[], size_t count,
+                   struct gt_error *error);
 /* How many columns a terminal has: text breaks wide cells of tables to fit. 0, as at first: they are never broken. */
 void gt_report_width(struct gt_report *report, size_t columns);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. */

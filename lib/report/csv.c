@@ -1,11 +1,15 @@
 /* CSV: a report that is one table is that table; any other is one line per figure, "key,value,unit", with the keys of
- * the JSON format joined by points. Missing values are empty. */
+ * the JSON format joined by points. Missing values are empty. Joined reports that are one table each, with the same columns, are
+ * one table with the column "recording" in front. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/csv.h"
 #include "base/number.h"
 #include "report/format.h"
+
+#define RECORDING "recording" /* the key that tells joined reports apart */
 
 static void put_number(struct gt_buffer *out, double value)
 {
@@ -25,16 +29,23 @@ static void put_cell(struct gt_buffer *out, const struct gt_node *table, size_t 
     }
 }
 
-static void put_whole_table(struct gt_buffer *out, const struct gt_node *table)
+static void put_header(struct gt_buffer *out, const struct gt_node *table)
 {
     for (size_t column = 0; column < gt_table_columns(table); column++) {
         gt_buffer_text(out, column ? "," : "");
         gt_csv_field(out, gt_table_column_key(table, column));
     }
     gt_buffer_char(out, '\n');
+}
+
+/* `recording`: in front of each row; NULL: nothing is. */
+static void put_rows(struct gt_buffer *out, const struct gt_node *table, const char *recording)
+{
     for (size_t row = 0; row < gt_table_rows(table); row++) {
+        if (recording)
+            gt_csv_field(out, recording);
         for (size_t column = 0; column < gt_table_columns(table); column++) {
-            gt_buffer_text(out, column ? "," : "");
+            gt_buffer_text(out, column || recording ? "," : "");
             put_cell(out, table, row, column);
         }
         gt_buffer_char(out, '\n');
@@ -159,12 +170,12 @@ static void put_section(struct gt_buffer *out, const struct gt_node *section, st
     }
 }
 
-/* The table that is all that the report holds, or NULL. */
-static const struct gt_node *only_table(const struct gt_report *report)
+/* The table that is all that the section holds, besides what has the key `besides`, or NULL. */
+static const struct gt_node *only_table(const struct gt_node *section, const char *besides)
 {
     const struct gt_node *table = NULL;
-    for (const struct gt_node *node = gt_node_child(gt_report_top(report)); node; node = gt_node_next(node)) {
-        if (gt_node_flag_bits(node) & GT_NOT_IN_DATA)
+    for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
+        if (gt_node_flag_bits(node) & GT_NOT_IN_DATA || strcmp(gt_node_key(node), besides) == 0)
             continue;
         if (table || gt_node_kind(node) != GT_NODE_TABLE)
             return NULL;
@@ -173,17 +184,54 @@ static const struct gt_node *only_table(const struct gt_report *report)
     return table;
 }
 
+static const char *recording_of(const struct gt_node *part)
+{
+    const struct gt_node *recording = gt_node_find(part, RECORDING);
+    return recording ? gt_node_text(recording) : NULL;
+}
+
+static bool has_columns_of(const struct gt_node *table, const struct gt_node *other)
+{
+    size_t columns = gt_table_columns(table);
+    bool same = columns == gt_table_columns(other);
+    for (size_t i = 0; same && i < columns; i++)
+        same = strcmp(gt_table_column_key(table, i), gt_table_column_key(other, i)) == 0;
+    return same;
+}
+
+/* Whether it was done: reports that are joined, and each one table. */
+static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
+{
+    const struct gt_node *first = NULL;
+    for (const struct gt_node *part = gt_node_child(root); part; part = gt_node_next(part)) {
+        const struct gt_node *table = recording_of(part) ? only_table(part, RECORDING) : NULL;
+        first = first ? first : table;
+        if (!table || !has_columns_of(first, table))
+            return false;
+    }
+    if (!first)
+        return false;
+    gt_buffer_text(out, RECORDING ",");
+    put_header(out, first);
+    for (const struct gt_node *part = gt_node_child(root); part; part = gt_node_next(part))
+        put_rows(out, only_table(part, RECORDING), recording_of(part));
+    return true;
+}
+
 static int write_csv(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     (void)error;
-    const struct gt_node *table = only_table(report);
+    const struct gt_node *root = gt_report_top(report), *table = only_table(root, "");
     if (table) {
-        put_whole_table(out, table);
+        put_header(out, table);
+        put_rows(out, table, NULL);
         return 0;
     }
+    if (gt_node_flag_bits(root) & GT_LIST && put_joined_tables(out, root))
+        return 0;
     struct gt_buffer key = {0};
     gt_buffer_text(out, "key,value,unit\n");
-    put_section(out, gt_report_top(report), &key);
+    put_section(out, root, &key);
     gt_buffer_release(&key);
     return 0;
 }

@@ -2,7 +2,8 @@
  *
  * A tracking report becomes the dataclasses of gpu_tracker.tracker, written as Python itself pickles them: class, NEWOBJ,
  * state, BUILD. It has the original's fields alone. Any other report becomes a call of
- * gpu_tracker._results.from_tree(type, tree), where the tree is that of the JSON format. Missing numbers are NaN. */
+ * gpu_tracker._results.from_tree(type, tree), where the tree is that of the JSON format. Missing numbers are NaN. Joined reports
+ * become a list. */
 #include <string.h>
 
 #include "report/format.h"
@@ -167,20 +168,33 @@ static void put_instance(struct gt_buffer *out, const char *class, const struct 
     put(out, BUILD);
 }
 
+static void put_result(struct gt_buffer *out, const char *type, const struct gt_node *top)
+{
+    if (!strcmp(type, "resource_usage")) {
+        put_instance(out, "ResourceUsage", top);
+        return;
+    }
+    put_global(out, "gpu_tracker._results", "from_tree");
+    put_text(out, type);
+    gt_tree_walk(top, &sink, out);
+    put(out, TUPLE2);
+    put(out, REDUCE);
+}
+
 static int write_pickle(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     (void)error;
+    const struct gt_node *root = gt_report_top(report);
+    bool is_list = gt_node_flag_bits(root) & GT_LIST;
     put(out, PROTO);
     gt_buffer_char(out, 2);
-    if (!strcmp(gt_report_type(report), "resource_usage")) {
-        put_instance(out, "ResourceUsage", gt_report_top(report));
-    } else {
-        put_global(out, "gpu_tracker._results", "from_tree");
-        put_text(out, gt_report_type(report));
-        gt_tree_walk(gt_report_top(report), &sink, out);
-        put(out, TUPLE2);
-        put(out, REDUCE);
-    }
+    if (is_list)
+        begin_list(out);
+    for (const struct gt_node *part = is_list ? gt_node_child(root) : root; part;
+         part = is_list ? gt_node_next(part) : NULL)
+        put_result(out, gt_report_type(report), part);
+    if (is_list)
+        end_list(out);
     put(out, STOP);
     return 0;
 }

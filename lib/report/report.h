@@ -36,7 +36,7 @@ enum gt_node_flag {
     GT_ONLY_TEXT = GT_NOT_IN_DATA | GT_NOT_ON_PAGE, /* what a terminal ends with */
     GT_KEYED = 8, /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
                            list of objects; people see the first column without a title */
-    GT_LIST = 16, /* sections: JSON writes the children as a list, without their keys; text without their titles */
+    GT_LIST = 16, /* sections: JSON writes the children as a list, without their keys */
     GT_ROW = 32,  /* sections of facts: people see a table of one row */
     GT_ORIGINAL_ZERO = 64, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
     GT_BRIEF = 128         /* tables and numbers: people see four significant digits */

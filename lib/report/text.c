@@ -166,11 +166,20 @@ static int put_series(struct text *text, const struct gt_node *series, int level
 
 static int put_nodes(struct text *text, const struct gt_node *section, int level);
 
+static void put_title(struct text *text, const struct gt_node *node, int level)
+{
+    put_indent(text, level);
+    gt_buffer_printf(text->out, "%s:\n", gt_node_title(node));
+}
+
 static int put_list(struct text *text, const struct gt_node *list, int level)
 {
     int status = 0;
     for (const struct gt_node *item = gt_people_child(list); item && !status; item = gt_people_next(item)) {
-        status = put_nodes(text, item, level);
+        bool has_title = *gt_node_title(item) && !text->pandas;
+        if (has_title)
+            put_title(text, item, level);
+        status = put_nodes(text, item, level + has_title);
         gt_buffer_char(text->out, '\n');
     }
     return status;
@@ -234,7 +243,7 @@ static int write_text(const struct gt_report *report, struct gt_buffer *out, str
 {
     bool analysis = gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS;
     struct text text = {report, out, analysis ? "\t" : "   ", analysis};
-    int status = put_nodes(&text, gt_report_top(report), 0);
+    int status = put_body(&text, gt_report_top(report), 0);
     return status < 0 ? gt_error_system(error, -status, "text") : 0;
 }
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "report/format.h"
+#include "report/node.h"
 #include "support/reports.h"
 
 static struct gt_report *sample_report(void)
@@ -373,6 +374,37 @@ static void test_save(void **state)
     assert_int_equal(rmdir(folder), 0); /* so nothing was left beside */
 }
 
+static struct gt_report *one_fact(const char *title, int64_t value)
+{
+    struct gt_report *report = report_of("sample");
+    gt_report_integer(gt_report_root(report), "fact", title, value, "");
+    return report;
+}
+
+static void test_join(void **state)
+{
+    (void)state;
+    struct gt_report *part[] = {one_fact("First", 1), one_fact("Second", 2)}, *joined, *alone;
+    const char *names[] = {"a.csv", "b.csv"};
+    assert_int_equal(gt_report_join(&joined, part, names, 2, NULL), 0);
+    gt_report_free(part[0]);
+    gt_report_free(part[1]);
+    assert_writes(joined, "text", "a.csv:\n   First: 1\n\nb.csv:\n   Second: 2\n\n");
+    assert_writes(joined, "json",
+                  "[\n {\n  \"recording\": \"a.csv\",\n  \"fact\": 1\n },\n"
+                  " {\n  \"recording\": \"b.csv\",\n  \"fact\": 2\n }\n]\n");
+    assert_writes(joined, "csv", "key,value,unit\n0.recording,a.csv,\n0.fact,1,\n1.recording,b.csv,\n1.fact,2,\n");
+    gt_report_free(joined);
+    alone = report_of("empty");
+    assert_int_equal(gt_report_join(&joined, &alone, names, 1, NULL), 0);
+    assert_writes(joined, "json", "[\n {\n  \"recording\": \"a.csv\"\n }\n]\n");
+    gt_report_free(joined);
+    gt_node_fail(gt_report_root(alone));
+    assert_int_equal(gt_report_join(&joined, &alone, names, 1, NULL), -ENOMEM);
+    gt_report_free(alone);
+    assert_int_equal(gt_report_join(&joined, NULL, NULL, 0, NULL), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_series),
         cmocka_unit_test(test_cells_are_checked),
         cmocka_unit_test(test_unknown_format),
+        cmocka_unit_test(test_join),
         cmocka_unit_test(test_render),
         cmocka_unit_test(test_save),
     };
