@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "gpu_tracker.h"
 #include "message.h"
@@ -6,17 +7,23 @@
 #include "output.h"
 #include "settings.h"
 
-static int print_fixes(const struct options *options, const struct output *output)
+static int print_fixes(const struct options *options)
 {
     struct gt_error error = {0};
+    struct options as_text = *options; /* a script may have any suffix */
+    struct output output;
     char *text = NULL;
     size_t length = 0;
     if (options->format)
         return say_usage("--fix prints lines for a shell, and has no --format");
-    int status = gt_doctor_fix(options->root, &text, &length, &error);
+    as_text.format = "text";
+    int status = output_prepare(&output, &as_text, STDOUT_FILENO);
+    if (status)
+        return status;
+    status = gt_doctor_fix(options->root, &text, &length, &error);
     if (status < 0)
         return say_failure(status, &error);
-    status = output_text(output, text, length);
+    status = output_text(&output, text, length);
     free(text);
     return status;
 }
@@ -29,9 +36,11 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     struct gt_tracker_options settings = settings_tracker(options);
-    int status = output_prepare(&output, options);
-    if (status || options->fix)
-        return status ? status : print_fixes(options, &output);
+    if (options->fix)
+        return print_fixes(options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (status)
+        return status;
     status = gt_doctor_report(&settings, &report, &error);
     return output_result(&output, status, report, &error);
 }

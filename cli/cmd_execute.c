@@ -1,5 +1,3 @@
-#include <stdio.h>
-
 #include "message.h"
 #include "option.h"
 #include "track.h"
@@ -15,7 +13,7 @@ static int run(const struct options *options, int count, char **operands)
     char **words = words_split(options->execute, &complaint);
     if (!words)
         return say_usage("--execute: cannot split '%s': %s", options->execute, complaint);
-    int status = track_command(options, words, stdout);
+    int status = track_command(options, words, true);
     words_free(words);
     return status;
 }
@@ -25,7 +23,8 @@ const struct command command_execute = {
     .synopsis = "",
     .summary = "Run a command given as one word, and report what it used",
     .description =
-        "Tracks memory, CPU, GPU and time of a command and of all its descendants, and reports them when it ends.\n\n"
+        "Tracks memory, CPU, GPU and time of a command and of all its descendants, and reports them when it ends, on "
+        "standard output behind the command's own: gpu-tracker run leaves that to the command.\n\n"
         "The exit status is that of the command.",
     .operand = OPERAND_NONE,
     .run = run,

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "gpu_tracker.h"
 #include "option.h"
 #include "output.h"
@@ -16,7 +18,7 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_error error = {0};
     struct gt_profile_options wanted = GT_INIT(struct gt_profile_options);
     struct gt_trace_request request = request_of(options);
-    int status = output_prepare(&output, options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     wanted.by = options->by;

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "gpu_tracker.h"
 #include "message.h"
@@ -49,7 +50,7 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     if (options->columns && !options->at)
         return say_usage("--columns needs --at");
-    int status = output_prepare(&output, options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     status = report_of_all(options, count, operands, &report, &error);

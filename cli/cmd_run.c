@@ -1,12 +1,10 @@
-#include <stdio.h>
-
 #include "option.h"
 #include "track.h"
 
 static int run(const struct options *options, int count, char **operands)
 {
     (void)count;
-    return track_command(options, operands, stderr);
+    return track_command(options, operands, false);
 }
 
 const struct command command_run = {
@@ -14,8 +12,9 @@ const struct command command_run = {
     .synopsis = "-- COMMAND [ARGUMENT...]",
     .summary = "Run a command with its arguments, and report what it used",
     .description =
-        "Nothing has to be quoted: the words after -- are the command, as they are. The report goes to standard output "
-        "behind the command's own output, everything else that gpu-tracker says to standard error.\n\n"
+        "Nothing has to be quoted: the words after -- are the command, as they are. Standard output is "
+        "the command's alone: the report goes to standard error when the command has ended, as all that gpu-tracker says, "
+        "unless --output names a file, or is - for standard output.\n\n"
         "The exit status is that of the command.",
     .operand = OPERAND_PROGRAM,
     .least = 1,

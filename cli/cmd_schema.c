@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "gpu_tracker.h"
 #include "option.h"
 #include "output.h"
@@ -9,7 +11,7 @@ static int run(const struct options *options, int count, char **operands)
     struct output output;
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    int status = output_prepare(&output, options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     status = gt_schema_report(&report, &error);

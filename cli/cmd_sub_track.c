@@ -44,7 +44,7 @@ static int analyze(const struct options *options, int count, char **operands)
     bool drawn = false;
     if (!options->recording)
         return say_usage("sub-track analyze: --tf FILE is missing (see gpu-tracker sub-track analyze --help)");
-    int status = output_prepare(&output, options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     struct gt_blocks_options settings = GT_INIT(struct gt_blocks_options);

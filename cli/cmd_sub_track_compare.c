@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "gpu_tracker.h"
@@ -139,7 +140,7 @@ static int run(const struct options *options, int count, char **operands)
     struct sessions sessions = {0};
     struct gt_compare_options settings = GT_INIT(struct gt_compare_options);
     json_t *config = NULL;
-    int status = output_prepare(&output, options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
     if (!status && options->cconfig)
         status = read_config(&config, &sessions, &settings, options);
     for (size_t i = 0; i < options->map.count && !status; i++)

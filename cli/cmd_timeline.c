@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 /* timeline merge and info. */
 #include "gpu_tracker.h"
 #include "message.h"
@@ -14,7 +16,7 @@ static int merge(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     struct gt_trace_request request = request_of(options);
     struct gt_merge_request what = GT_INIT(struct gt_merge_request);
-    int status = output_prepare(&output, options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     what.low_gpu = options->given[OPTION_NUMBER_low_gpu] ? options->low_gpu : DEFAULT_LOW_GPU;
@@ -32,7 +34,7 @@ static int info(const struct options *options, int count, char **operands)
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     struct gt_trace_request request = request_of(options);
-    int status = output_prepare(&output, options);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     status = gt_timeline_info((const char *const *)operands, (size_t)count, &request, &report, &error);

@@ -12,15 +12,34 @@
 
 #include "message.h"
 
-static const char *format_of_suffix(const char *path)
+/* ".png" of "folder/a.png"; NULL when the name has none. */
+static const char *suffix_of(const char *path)
 {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return *name ? strrchr(name + 1, '.') : NULL;
+}
+
+static int unknown_suffix(const char *path)
+{
+    char known[200] = "";
     const char *name, *suffix, *help;
     for (size_t i = 0; gt_format_info(i, &name, &suffix, &help) >= 0; i++) {
-        size_t length = suffix ? strlen(suffix) : 0;
-        if (length && strlen(path) > length && strcmp(path + strlen(path) - length, suffix) == 0)
-            return name;
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", suffix);
     }
-    return NULL;
+    return say_usage("--output: no format has the suffix of '%s': give --format, or one of %s", path, known);
+}
+
+/* 0, or an exit status. A name without a suffix leaves the format alone. */
+static int format_of_suffix(const char *path, const char **format)
+{
+    const char *name, *suffix, *help, *own = suffix_of(path);
+    for (size_t i = 0; own && gt_format_info(i, &name, &suffix, &help) >= 0; i++)
+        if (strcmp(own, suffix) == 0) {
+            *format = name;
+            return 0;
+        }
+    return own ? unknown_suffix(path) : 0;
 }
 
 /* The file itself when `path` is a symbolic link to it. */
@@ -60,13 +79,15 @@ static int check(const char *path, bool *is_replaced)
     return path[strlen(path) - 1] == '/' ? EISDIR : 0;
 }
 
-int output_prepare(struct output *output, const struct options *options)
+int output_prepare(struct output *output, const struct options *options, int fd)
 {
     bool is_replaced;
-    const char *path = options->output && strcmp(options->output, "-") != 0 ? options->output : NULL;
-    *output = (struct output){options->format, path};
-    if (!output->format && path)
-        output->format = format_of_suffix(path);
+    bool is_dash = options->output && strcmp(options->output, "-") == 0;
+    const char *path = is_dash ? NULL : options->output;
+    *output = (struct output){options->format, path, is_dash ? STDOUT_FILENO : fd};
+    int status = path && !output->format ? format_of_suffix(path, &output->format) : 0;
+    if (status)
+        return status;
     if (!output->format)
         output->format = "text";
     int code = path ? check(path, &is_replaced) : 0;
@@ -143,21 +164,22 @@ static int write_file(const char *path, const char *text, size_t length)
     return status;
 }
 
+static int write_stream(int fd, const char *text, size_t length)
+{
+    fflush(stdout);
+    int status = write_all(fd, text, length);
+    if (status >= 0 && length && text[length - 1] != '\n')
+        status = write_all(fd, "\n", 1);
+    return status;
+}
+
 int output_text(const struct output *output, const char *text, size_t length)
 {
-    int status;
-    if (output->path) {
-        status = write_file(output->path, text, length);
-    } else {
-        fflush(stdout);
-        status = write_all(STDOUT_FILENO, text, length);
-        if (status >= 0 && length && text[length - 1] != '\n')
-            status = write_all(STDOUT_FILENO, "\n", 1);
-    }
+    int status = output->path ? write_file(output->path, text, length) : write_stream(output->fd, text, length);
     if (status >= 0)
         return 0;
-    if (!output->path && status == -EPIPE)
-        return EXIT_TRACKER; /* the reader has seen enough */
+    if (!output->path && (status == -EPIPE || output->fd == STDERR_FILENO))
+        return EXIT_TRACKER; /* the reader has seen enough, or nothing can be said */
     say("cannot write the report to '%s': %s; here it is", output->path ? output->path : "standard output",
         strerror(-status));
     write_all(STDERR_FILENO, text, length);
@@ -168,7 +190,7 @@ int output_text(const struct output *output, const char *text, size_t length)
 static size_t columns_of(const struct output *output)
 {
     struct winsize size;
-    if (output->path || !isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
+    if (output->path || !isatty(output->fd) || ioctl(output->fd, TIOCGWINSZ, &size) < 0)
         return 0;
     return size.ws_col;
 }

@@ -29,7 +29,7 @@ struct track {
 };
 
 /* Everything that can be wrong is found here, before anything is started or written. */
-static int prepare(struct track *track, const struct options *options)
+static int prepare(struct track *track, const struct options *options, int report_fd)
 {
     struct gt_error error = {0};
     *track = (struct track){.settings = settings_tracker(options)};
@@ -38,7 +38,7 @@ static int prepare(struct track *track, const struct options *options)
     track->watch.timer = track->watch.progress.timer = track->watch.signals.fd = -1;
     track->settings.warn = watch_warn;
     track->settings.context = &track->watch;
-    int status = output_prepare(&track->output, options);
+    int status = output_prepare(&track->output, options, report_fd);
     if (status)
         return status;
     status = gt_tracker_check(&track->settings, &error);
@@ -83,11 +83,11 @@ static int command_status(int wait_status)
 }
 
 /* The original counts signals as negative status codes; so does its sentence. */
-static void say_completed(FILE *sentence, int wait_status)
+static void say_completed(FILE *stream, int wait_status)
 {
     int code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-    fprintf(sentence, "Resource tracking complete. Process completed with status code: %d\n", code);
-    fflush(sentence);
+    fprintf(stream, "Resource tracking complete. Process completed with status code: %d\n", code);
+    fflush(stream);
 }
 
 static int prepare_blocks(struct track *track, const struct options *options)
@@ -198,10 +198,24 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
-int track_command(const struct options *options, char **words, FILE *sentence)
+/* What there is to say and to write once the command has ended: its status, or that of what could not be written. */
+static int end(struct track *track, const struct options *options, bool as_original)
+{
+    name_survivors(&track->watch);
+    if (as_original)
+        say_completed(stdout, track->watch.wait_status);
+    int written = conclude(track);
+    int collected = collect_blocks(track, options);
+    if (!as_original)
+        say_completed(stderr, track->watch.wait_status);
+    int status = command_status(track->watch.wait_status);
+    return status ? status : written ? written : collected;
+}
+
+int track_command(const struct options *options, char **words, bool as_original)
 {
     struct track track;
-    int status = prepare(&track, options);
+    int status = prepare(&track, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
     if (!status)
         status = launch_check(words[0]);
     if (!status)
@@ -215,12 +229,7 @@ int track_command(const struct options *options, char **words, FILE *sentence)
     if (!status) {
         if (watch(&track, options) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
-        name_survivors(&track.watch);
-        say_completed(sentence, track.watch.wait_status);
-        int written = conclude(&track);
-        int collected = collect_blocks(&track, options);
-        status = command_status(track.watch.wait_status);
-        status = status ? status : written ? written : collected;
+        status = end(&track, options, as_original);
     } else if (*track.blocks) {
         rmdir(track.blocks);
     }
@@ -234,7 +243,7 @@ int track_process(const struct options *options, pid_t pid)
 {
     struct track track;
     struct gt_error error = {0};
-    int status = prepare(&track, options);
+    int status = prepare(&track, options, STDERR_FILENO);
     if (status)
         return status;
     track.watch.main = pid;
@@ -248,9 +257,9 @@ int track_process(const struct options *options, pid_t pid)
         status = say_failure(status, &error);
     } else {
         int watched = watch(&track, options);
+        status = conclude(&track);
         fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
                 track.watch.main_ended ? "has ended" : "goes on");
-        status = conclude(&track);
         status = watched < 0 ? EXIT_TRACKER : status;
     }
     watch_close(&track.watch);

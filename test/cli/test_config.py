@@ -9,7 +9,7 @@ def unit(cli):
     """The time unit that a run ends up with."""
 
     def run(*words):
-        done = cli("run", "-f", "json", *words, "--", "true")
+        done = cli("run", "-f", "json", "-o", "-", *words, "--", "true")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["compute_time"]["unit"]
 

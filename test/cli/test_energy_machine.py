@@ -104,7 +104,7 @@ def run(cli, fake, tmp_path, monkeypatch):
     machine = Machine(tmp_path / "root")
     recording = tmp_path / "run.sqlite"
     done = cli("attach", MAIN, "--root", tmp_path / "root", "--library", f"nvml={fake('nvml')}", "--sleep-time", "0.05",
-               "--tracking-file", recording, "-f", "json")
+               "--tracking-file", recording, "-f", "json", "-o", "-")
     machine.thread.join()
     assert done.returncode == 0, done.stderr
     with sqlite3.connect(recording) as connection:

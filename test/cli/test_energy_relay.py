@@ -100,8 +100,8 @@ def run_as_nobody(gpu_tracker, place, path, *words, options=()):
     if not program.exists():
         shutil.copy(gpu_tracker, program)
         program.chmod(0o755)
-    return subprocess.Popen([*NOBODY, program, "run", "--st", "0.1", "--library", f"energy-relay={path}", "--format",
-                             "json", *options, "--", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
+    return subprocess.Popen([*NOBODY, program, "run", "--st", "0.1", "--library", f"energy-relay={path}", "--format", "json",
+                             "--output=-", *options, "--", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
 
 
 @as_root
@@ -280,7 +280,7 @@ def answering(path, answer):
 
 def run_beside(gpu_tracker, path, seconds="1"):
     return subprocess.run([gpu_tracker, "run", "--st", "0.05", "--library", f"energy-relay={path}", "--format", "json",
-                           "--", "sleep", seconds], capture_output=True, text=True, check=True, timeout=30).stdout
+                           "--output=-", "--", "sleep", seconds], capture_output=True, text=True, check=True, timeout=30).stdout
 
 
 def test_a_relay_without_figures_yet_is_waited_for(gpu_tracker, place):
@@ -327,7 +327,7 @@ def test_a_bad_relay_neither_stops_nor_delays_a_run(gpu_tracker, place, reply):
     path = place / "bad.sock"
     with answering(path, lambda: reply):
         done = subprocess.run([gpu_tracker, "run", "--st", "0.1", "--library", f"energy-relay={path}", "--format",
-                               "json", "--", "sleep", "1"], capture_output=True, text=True, check=False, timeout=30)
+                               "json", "--output=-", "--", "sleep", "1"], capture_output=True, text=True, check=False, timeout=30)
         told = subprocess.run([gpu_tracker, "doctor", "--format", "json", "--library", f"energy-relay={path}"],
                               stdout=subprocess.PIPE, text=True, check=True, timeout=30)
     assert done.returncode == 0

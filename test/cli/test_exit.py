@@ -29,15 +29,30 @@ def test_a_signal_is_128_more(cli, name):
     assert f"status code: -{number}\n" in done.stdout
 
 
-def test_run_keeps_standard_output_for_the_command_and_the_report(cli):
-    done = cli("run", QUIET, "-f", "json", "--", "sh", "-c", "echo no >&2")
-    assert json.loads(done.stdout)["max_ram"]
-    assert done.stderr == "no\nResource tracking complete. Process completed with status code: 0\n"
+SENTENCE = "Resource tracking complete. Process completed with status code: 0\n"
 
 
-def test_the_report_follows_the_output_of_the_command(cli):
-    done = cli("run", QUIET, "--", "echo", "hello")
-    assert done.stdout.startswith("hello\nMax RAM:")
+def test_run_leaves_standard_output_to_the_command(gpu_tracker, tmp_path):
+    """The same bytes come out, whatever they are."""
+    data = bytes(range(256)) * 1000 + b"no newline"
+    (tmp_path / "in.bin").write_bytes(data)
+    done = subprocess.run([gpu_tracker, "run", "--", "cat", "in.bin"], cwd=tmp_path, capture_output=True, check=True, timeout=30)
+    assert done.stdout == data
+    assert b"Max RAM:" in done.stderr
+
+
+def test_the_report_follows_on_standard_error_and_then_the_sentence(cli):
+    done = cli("run", QUIET, "--", "sh", "-c", "echo out; echo err >&2")
+    assert done.stdout == "out\n"
+    assert done.stderr.startswith("err\nMax RAM:") and done.stderr.endswith("\n" + SENTENCE)
+    done = cli("run", QUIET, "-f", "json", "--", "true")
+    assert json.loads(done.stderr.removesuffix(SENTENCE))["max_ram"]
+
+
+def test_the_original_s_way_is_standard_output(cli):
+    done = cli("-e", "sh -c 'echo out; echo err >&2'", QUIET)
+    assert done.stdout.startswith("out\n" + SENTENCE + "Max RAM:")
+    assert done.stderr == "err\n"
 
 
 def test_report_in_a_file_leaves_only_the_sentence(cli):
@@ -123,11 +138,11 @@ def test_the_command_is_given_what_it_would_have_without_the_tracker(gpu_tracker
 
 
 def test_warnings_are_one_line_each_and_can_be_disabled(cli):
-    done = cli("run", "--", "true")
+    done = cli("run", "-o", "out", "--", "true")
     lines = done.stderr.splitlines()
     assert lines[-1].startswith("Resource tracking complete.")
     assert all(line.startswith("gpu-tracker: ") for line in lines[:-1])
-    assert cli("run", QUIET, "--", "true").stderr.splitlines() == lines[-1:]
+    assert cli("run", QUIET, "-o", "out", "--", "true").stderr.splitlines() == lines[-1:]
 
 
 def wait_for(condition, seconds=5):
@@ -169,7 +184,7 @@ def test_waiting_for_descendants_can_be_interrupted(gpu_tracker, tmp_path):
     output, errors = tracker.communicate(timeout=10)
     os.kill(sleeper, signal.SIGKILL)
     assert tracker.returncode == 5
-    assert output.startswith("Max RAM:")
+    assert output == "" and "\nMax RAM:" in errors
     assert f"{sleeper} (sleep)" in errors
 
 
@@ -186,9 +201,10 @@ def test_attach_until_the_process_ends(cli):
     reaper = pathlib.Path(f"/proc/{process.pid}")
     assert reaper.exists()
     done = cli("attach", QUIET, "--st", "0.1", "--tu", "seconds", "-f", "json", process.pid)
-    assert done.returncode == 0
-    assert 0.1 < json.loads(done.stdout)["compute_time"]["time"] < 1
-    assert done.stderr == f"Resource tracking complete. Process {process.pid} has ended.\n"
+    assert done.returncode == 0 and done.stdout == ""
+    report, sentence = done.stderr.rsplit("}\n", 1)
+    assert 0.1 < json.loads(report + "}")["compute_time"]["time"] < 1
+    assert sentence == f"Resource tracking complete. Process {process.pid} has ended.\n"
     process.wait()
 
 
@@ -204,7 +220,7 @@ def test_attach_leaves_out_what_was_used_before(cli):
     """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     process.stdout.readline()
-    report = json.loads(cli("attach", QUIET, "--st", "0.1", "-f", "json", process.pid).stdout)
+    report = json.loads(cli("attach", QUIET, "--st", "0.1", "-f", "json", "-o", "-", process.pid).stdout)
     process.communicate()
     for scope in ("main", "descendants", "combined"):
         assert 0 <= report["cpu_time"][scope] < 0.2
@@ -222,13 +238,13 @@ def test_attach_until_a_signal(gpu_tracker, tmp_path, number):
     assert process.poll() is None
     process.kill()
     process.wait()
-    assert tracker.returncode == 0
-    assert output.startswith("Max RAM:")
+    assert tracker.returncode == 0 and output == ""
+    assert errors.startswith("Max RAM:")
     assert re.search(r"Process \d+ goes on\.$", errors)
 
 
 def test_standard_output_that_nobody_reads(gpu_tracker, tmp_path):
-    tracker = subprocess.Popen([gpu_tracker, "run", QUIET, "--", "sleep", "0.2"], stdout=subprocess.PIPE,
+    tracker = subprocess.Popen([gpu_tracker, "run", QUIET, "-o", "-", "--", "sleep", "0.2"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     tracker.stdout.close()
     assert tracker.stderr.read() == "Resource tracking complete. Process completed with status code: 0\n"

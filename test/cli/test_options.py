@@ -2,6 +2,8 @@
 import ctypes
 import json
 import os
+import re
+import subprocess
 
 import pytest
 
@@ -34,7 +36,7 @@ def test_forms_of_a_value(cli, tmp_path, form):
 
 @pytest.mark.parametrize("word", ["--time-unit", "--tu", "--time", "--ti"])
 def test_names_of_one_option(cli, word):
-    done = cli("run", "-f", "json", QUIET, word, "seconds", "--", "true")
+    done = cli("run", "-f", "json", "-o", "-", QUIET, word, "seconds", "--", "true")
     assert json.loads(done.stdout)["compute_time"]["unit"] == "seconds"
 
 
@@ -44,7 +46,7 @@ def test_abbreviations(cli, command):
 
 
 def test_the_last_of_a_repeated_option_counts(cli):
-    done = cli("run", "-f", "csv", "-f", "json", "--tu", "days", "--tu", "seconds", QUIET, "--", "true")
+    done = cli("run", "-o", "-", "-f", "csv", "-f", "json", "--tu", "days", "--tu", "seconds", QUIET, "--", "true")
     assert json.loads(done.stdout)["compute_time"]["unit"] == "seconds"
 
 
@@ -67,9 +69,37 @@ def test_format_follows_the_suffix(cli, tmp_path):
     assert (tmp_path / "out.txt").read_text().startswith("Max RAM:\n   Unit: gigabytes\n")
 
 
-def test_output_dash_is_standard_output(cli, tmp_path):
-    assert json.loads(cli("run", QUIET, "-o", "-", "-f", "json", "--", "true").stdout)
+@pytest.mark.parametrize("words", [["run", QUIET, "--", "true"], ["-e=true", QUIET], ["schema"], ["attach", QUIET, "$pid"]])
+def test_output_dash_is_standard_output(cli, tmp_path, words):
+    sleeper = subprocess.Popen(["sleep", "0.3"])
+    done = cli(words[0], "-o", "-", "-f", "json", *[word.replace("$pid", str(sleeper.pid)) for word in words[1:]])
+    sleeper.wait()
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout[done.stdout.index("{"):])
     assert not (tmp_path / "-").exists()
+
+
+@pytest.mark.parametrize("name", ["x.png", "folder.json/x.png", "x.", "a.JSON", ".hidden.log"])
+def test_a_suffix_that_no_format_has_is_refused(cli, refused, tmp_path, name):
+    (tmp_path / "folder.json").mkdir()
+    line = refused(2, f"'{name}'", *TOUCH, "-o", name)
+    known = re.findall(r"\.\w+(?=,|$)", line.split("one of ")[1])
+    formats = {suffix: cli("run", QUIET, "-o", "x" + suffix, "--", "true").returncode for suffix in known}
+    assert len(known) == 6 and set(formats.values()) == {0}
+    assert cli("run", QUIET, "-f", "text", "-o", name, "--", "true").returncode == 0
+    assert (tmp_path / name).read_text().startswith("Max RAM:")
+
+
+@pytest.mark.parametrize("name", ["report", ".report", "folder.d/report"])
+def test_a_name_without_suffix_is_text(cli, tmp_path, name):
+    (tmp_path / "folder.d").mkdir()
+    assert cli("run", QUIET, "-o", name, "--", "true").returncode == 0
+    assert (tmp_path / name).read_text().startswith("Max RAM:")
+
+
+def test_a_script_of_fixes_may_have_any_suffix(cli, tmp_path):
+    assert cli("doctor", "--fix", "-o", "fix.sh").returncode == 0
+    assert (tmp_path / "fix.sh").exists()
 
 
 def test_output_replaces_a_file_and_keeps_its_permissions(cli, tmp_path):
@@ -116,6 +146,8 @@ def test_output_to_what_is_no_file(cli):
     ("--output: the name is empty", [*TOUCH, "--output="]),
     ("track.txt: a tracking file", [*TOUCH, "--tf=track.txt"]),
     ("same file", [*TOUCH, "--tf=a.csv", "-o", "a.csv"]),
+    ("cannot be standard output", [*TOUCH, "--tf=-"]),
+    ("cannot be standard output", ["run", "--tf", "-", "--", "touch", "started"]),
     ("unexpected argument 'more'", [*TOUCH, "more"]),
     ("is a command and comes before the options", ["--st", "1", "run", "--", "touch", "started"]),
     ("nothing to track", []),
@@ -146,6 +178,9 @@ def test_wrong_usage(refused, naming, words):
     ("'no/such/out.txt'", [*TOUCH, "-o", "no/such/out.txt"]),
     ("'.'", [*TOUCH, "-o", "."]),
     ("no/such", [*TOUCH, "--tf=no/such/track.csv"]),
+    ("/proc/track.csv", [*TOUCH, "--tf=/proc/track.csv"]),
+    ("/proc/track.sqlite", ["run", "--tf=/proc/track", "--", "touch", "started"]),
+    ("Not a directory", [*TOUCH, "--tf=/dev/null/track.csv"]),
     ("999999999", ["attach", "999999999"]),
     ("no.sqlite", ["report", "no.sqlite"]),
     ("no.csv", ["report", "no.csv"]),
@@ -181,6 +216,27 @@ def locked_folder(tmp_path):
     folder.chmod(0o755)
 
 
+@pytest.mark.parametrize("name", ["out.csv", "new.sqlite"])
+def test_a_folder_for_recordings_that_may_not_be_written(refused, locked_folder, name):
+    refused(125, name, *TOUCH, "--tf", locked_folder / name, "--overwrite", preexec_fn=drop_override)
+
+
+def test_a_recording_in_the_place_of_a_folder(refused, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    refused(125, "Is a directory", *TOUCH, "--tf=folder.csv", "--overwrite")
+
+
+def test_a_recording_on_a_file_system_that_may_only_be_read(gpu_tracker, tmp_path):
+    script = 'mkdir fs && mount -t tmpfs none fs && mount -o remount,ro fs && exec "$0" run --tf fs/t.csv -- touch started'
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, gpu_tracker], cwd=tmp_path,
+                          capture_output=True, text=True, check=False, timeout=30)
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip("this user may not mount")
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 125 and "fs/t.csv" in line and "Read-only file system" in line
+    assert not (tmp_path / "started").exists()
+
+
 @pytest.mark.parametrize("name", ["out.txt", "new.txt"])
 def test_an_output_that_may_not_be_written(refused, locked_folder, name):
     refused(125, name, *TOUCH, "-o", locked_folder / name, preexec_fn=drop_override)
@@ -191,7 +247,7 @@ def test_a_report_that_cannot_be_written_goes_to_standard_error(cli, tmp_path):
     (tmp_path / "folder").mkdir()
     done = cli("run", QUIET, "-o", "folder/out.json", "--", "rmdir", "folder")
     assert done.returncode == 125
-    assert "'folder/out.json'" in done.stderr.splitlines()[1]
+    assert done.stderr.startswith("gpu-tracker: cannot write the report to 'folder/out.json'")
     assert '"max_ram"' in done.stderr
 
 
@@ -202,6 +258,13 @@ def test_a_failed_report_does_not_hide_the_status_of_the_command(cli, tmp_path):
 
 def test_full_standard_output(gpu_tracker, cli):
     with open("/dev/full", "w") as full:
-        done = cli("run", QUIET, "--", "true", capture_output=False, stdout=full, stderr=-1)
+        done = cli("run", QUIET, "-o", "-", "--", "true", capture_output=False, stdout=full, stderr=-1)
     assert done.returncode == 125
     assert "Max RAM:" in done.stderr
+
+
+def test_full_standard_error(gpu_tracker, cli):
+    with open("/dev/full", "w") as full:
+        done = cli("run", QUIET, "--", "true", capture_output=False, stdout=-1, stderr=full)
+        assert (done.returncode, done.stdout) == (125, "")
+        assert cli("run", QUIET, "--", "sh", "-c", "exit 7", capture_output=False, stderr=full).returncode == 7

@@ -89,7 +89,7 @@ def attach(cli, tmp_path):
         machine = Machine(tmp_path / "root", **how)
         threading.Timer(1.5, machine.stop).start()
         done = cli("attach", str(MAIN), "--root", str(tmp_path / "root"), "--sleep-time", "0.1", "--tf",
-                   str(tmp_path / name), "-f", "json", *options)
+                   str(tmp_path / name), "-f", "json", "-o", "-", *options)
         machine.stop()
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

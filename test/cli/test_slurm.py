@@ -25,9 +25,9 @@ def stand_in(tmp_path, name):
 def test_launchers_are_told_of(cli, tmp_path, name, advice):
     done = cli("run", "--", stand_in(tmp_path, name), "x")
     assert done.returncode == 0
-    line, = [line for line in done.stderr.splitlines() if name in line]
+    line, = [line for line in done.stderr.splitlines() if line.startswith("gpu-tracker: ") and name in line]
     assert line.startswith(f"gpu-tracker: {name} starts its work ") and advice in line
-    assert name not in cli("run", "--disable-logs", "--", tmp_path / name, "x").stderr
+    assert name not in cli("run", "--disable-logs", "-o", "out", "--", tmp_path / name, "x").stderr
 
 
 def test_others_are_not(cli, tmp_path):

@@ -21,7 +21,7 @@ def machine(tmp_path):
 
 
 def run(cli, *words):
-    return cli("run", "--st", "0.1", "-f", "json", *words, "--", "python3", "-c", WAIT)
+    return cli("run", "--st", "0.1", "-f", "json", "-o", "-", *words, "--", "python3", "-c", WAIT)
 
 
 def exactness(report, figure):

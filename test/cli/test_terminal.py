@@ -110,7 +110,7 @@ def test_ctrl_c_ends_attach(terminal, gpu_tracker):
     screen = terminal(gpu_tracker, "attach", "--disable-logs", "--tf", "t.csv", process.pid)
     time.sleep(0.3)
     screen.send("\x03")
-    screen.expect(r"goes on\.\s+Max RAM:")
+    screen.expect(r"Max RAM:[\s\S]*goes on\.")
     assert screen.finish() == 0
     process.kill()
     process.wait()
@@ -224,7 +224,7 @@ def test_progress(terminal, gpu_tracker):
     drawn = re.findall(r"0:00:0\d  RAM [\d.]+ \w+  CPU \d+ %  GPU n/a|0:00:0\d  RAM [\d.]+ \w+  CPU \d+ %  GPU \d+ %", screen.text)
     assert 2 <= len(drawn) <= 8
     assert drawn[-1].startswith("0:00:01")
-    assert lines_of(screen.text)[0].startswith("Resource tracking complete.")
+    assert lines_of(screen.text)[0] == "Max RAM:"
     assert not any("RAM " in line and "CPU " in line for line in lines_of(screen.text) if line.startswith("0:00"))
 
 
