@@ -113,6 +113,13 @@ static void put_takers(const struct option *option)
     puts(".");
 }
 
+static const char about_names[] =
+    ".PP\n"
+    "Commands, names of processes and blocks, and paths may hold anything. Formats for people (text, markdown, html) and messages\n"
+    "show a line break as \\en, other control characters and bytes that are not UTF\\-8 as \\ex1b, and characters that turn the direction\n"
+    "of writing as \\eu202e. Formats for programs (json, csv, pickle) and recordings have them as they are, always in valid UTF\\-8:\n"
+    "each byte that is none is U+FFFD there.\n";
+
 static void put_formats(void)
 {
     const char *name, *suffix, *help;
@@ -121,6 +128,7 @@ static void put_formats(void)
         put_term(name);
         put_text(help);
     }
+    fputs(about_names, stdout);
 }
 
 static void put_metrics(void)

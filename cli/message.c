@@ -6,19 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "gpu_tracker.h"
 
-enum { LINE_SIZE = 1024, WORD_SIZE = 48 };
+enum { TEXT_SIZE = 1024, LINE_SIZE = 4 * TEXT_SIZE + 32, WORD_SIZE = 48 };
 
+/* Whatever names are in it, it is one line, and no more than text. */
 static void say_list(const char *format, va_list arguments)
 {
-    char line[LINE_SIZE] = "gpu-tracker: ";
-    size_t start = strlen(line);
-    vsnprintf(line + start, sizeof line - start - 1, format, arguments);
+    char text[TEXT_SIZE], line[LINE_SIZE] = "gpu-tracker: ";
     size_t length = strlen(line);
-    for (size_t i = start; i < length; i++)
-        if (line[i] == '\n')
-            line[i] = ' ';
+    vsnprintf(text, sizeof text, format, arguments);
+    for (const char *at = text; *at;)
+        length += gt_utf8_show_next(&at, line + length);
     line[length++] = '\n';
     while (write(STDERR_FILENO, line, length) < 0 && errno == EINTR)
         continue;

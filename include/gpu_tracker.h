@@ -232,7 +232,9 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
                    struct gt_error *error);
 /* How many columns a terminal has: text breaks wide cells of tables to fit. 0, as at first: they are never broken. */
 void gt_report_width(struct gt_report *report, size_t columns);
-/* Render into *ret (free with free()); -EINVAL names the formats there are. */
+/* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
+ * characters or other bytes are shown escaped by text, markdown and html; json, csv and pickle keep them, with U+FFFD for what is not
+ * UTF-8. Sentences of errors and warnings hold them as they are. */
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
 void gt_report_free(struct gt_report *report);

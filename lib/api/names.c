@@ -36,6 +36,7 @@ int gt_process_name(pid_t pid, char *ret, size_t size)
     gt_root_close(&root);
     if (length < 0)
         return (int)length;
-    ret[strcspn(ret, "\n")] = '\0';
+    if (length && ret[length - 1] == '\n') /* the name may hold others */
+        ret[length - 1] = '\0';
     return length ? 0 : -ESRCH;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 #define BLOCK 262144
 #define RECORD_CEILING (16u << 20)
 
@@ -258,17 +260,30 @@ uint64_t gt_csv_line(const struct gt_csv_reader *reader)
     return reader->record_line;
 }
 
-void gt_csv_field(struct gt_buffer *out, const char *text)
+static void put_field(struct gt_buffer *out, const char *text)
 {
     if (!text[strcspn(text, ",\"\r\n")]) {
         gt_buffer_text(out, text);
         return;
     }
     gt_buffer_char(out, '"');
-    for (; *text; text++) {
-        if (*text == '"')
-            gt_buffer_char(out, '"');
-        gt_buffer_char(out, *text);
+    for (const char *quote; (quote = strchr(text, '"')); text = quote + 1) {
+        gt_buffer_append(out, text, (size_t)(quote - text));
+        gt_buffer_text(out, "\"\"");
     }
+    gt_buffer_text(out, text);
     gt_buffer_char(out, '"');
+}
+
+void gt_csv_field(struct gt_buffer *out, const char *text)
+{
+    struct gt_buffer valid = {0};
+    if (gt_utf8_is_valid(text)) {
+        put_field(out, text);
+        return;
+    }
+    if (gt_utf8_valid(&valid, text) < 0)
+        out->failed = valid.failed;
+    put_field(out, valid.data ? valid.data : "");
+    gt_buffer_release(&valid);
 }

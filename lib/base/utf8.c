@@ -1,6 +1,8 @@
 #include "base/utf8.h"
 
-#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 int gt_utf8_length(const char *text)
 {
@@ -17,4 +19,89 @@ int gt_utf8_length(const char *text)
     bool surrogate = s[0] == 0xed && s[1] > 0x9f;
     bool beyond = s[0] == 0xf4 && s[1] > 0x8f;
     return overlong || surrogate || beyond ? 0 : length;
+}
+
+bool gt_utf8_is_valid(const char *text)
+{
+    for (int length = 1; *text && length; text += length)
+        length = gt_utf8_length(text);
+    return !*text;
+}
+
+int gt_utf8_valid(struct gt_buffer *out, const char *text)
+{
+    while (*text) {
+        int length = gt_utf8_length(text);
+        if (length)
+            gt_buffer_append(out, text, (size_t)length);
+        else
+            gt_buffer_text(out, "\xef\xbf\xbd");
+        text += length ? length : 1;
+    }
+    return out->failed;
+}
+
+static uint32_t code_point(const unsigned char *s, int length)
+{
+    uint32_t code = length == 2 ? s[0] & 0x1f : length == 3 ? s[0] & 0x0f : s[0] & 0x07;
+    for (int i = 1; i < length; i++)
+        code = code << 6 | (s[i] & 0x3f);
+    return code;
+}
+
+/* The controls of ISO 6429 (C1), breaks of lines and paragraphs, and what sets the direction of writing: Unicode standard annex 9. */
+static bool only_acts(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0x80, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return false;
+}
+
+static size_t show_byte(unsigned char byte, char ret[GT_UTF8_SHOWN])
+{
+    static const char named[] = "\nn\rr\tt";
+    const char *found = byte ? strchr(named, byte) : NULL;
+    if (found && byte < ' ')
+        return (size_t)snprintf(ret, GT_UTF8_SHOWN, "\\%c", found[1]);
+    return (size_t)snprintf(ret, GT_UTF8_SHOWN, "\\x%02x", byte);
+}
+
+size_t gt_utf8_show_next(const char **text, char ret[GT_UTF8_SHOWN])
+{
+    const unsigned char *s = (const unsigned char *)*text;
+    int length = gt_utf8_length(*text);
+    *text += length ? length : 1;
+    if (!length || *s < ' ' || *s == 0x7f)
+        return show_byte(*s, ret);
+    if (length > 1 && only_acts(code_point(s, length)))
+        return (size_t)snprintf(ret, GT_UTF8_SHOWN, "\\u%04x", (unsigned)code_point(s, length));
+    memcpy(ret, s, (size_t)length);
+    ret[length] = '\0';
+    return (size_t)length;
+}
+
+int gt_utf8_show(struct gt_buffer *out, const char *text)
+{
+    char piece[GT_UTF8_SHOWN];
+    while (*text) {
+        size_t length = gt_utf8_show_next(&text, piece);
+        gt_buffer_append(out, piece, length);
+    }
+    return out->failed;
+}
+
+size_t gt_utf8_columns(const char *text)
+{
+    char piece[GT_UTF8_SHOWN];
+    size_t columns = 0;
+    while (*text) {
+        bool is_one = *text & 0x80;
+        size_t length = gt_utf8_show_next(&text, piece);
+        columns += is_one && piece[0] != '\\' ? 1 : length;
+    }
+    return columns;
 }

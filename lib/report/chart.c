@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/utf8.h"
 
 /* The picture's coordinates: the plot with room for the axes' numbers around it. */
 enum { WIDTH = 760, HEIGHT = 260, LEFT = 64, RIGHT = 12, TOP = 10, BOTTOM = 30, BANDS_DRAWN = 500, NAMES_SHOWN = 12 };
@@ -23,14 +24,17 @@ struct chart {
 
 void gt_html_escape(struct gt_buffer *out, const char *text)
 {
-    for (; *text; text++)
-        switch (*text) {
+    char piece[GT_UTF8_SHOWN];
+    while (*text) {
+        size_t length = gt_utf8_show_next(&text, piece);
+        switch (*piece) {
         case '&': gt_buffer_text(out, "&amp;"); break;
         case '<': gt_buffer_text(out, "&lt;"); break;
         case '>': gt_buffer_text(out, "&gt;"); break;
         case '"': gt_buffer_text(out, "&quot;"); break;
-        default: gt_buffer_char(out, *text);
+        default: gt_buffer_append(out, piece, length);
         }
+    }
 }
 
 static void put_number(struct gt_buffer *out, double value, int decimals)

@@ -1,24 +1,29 @@
 /* Markdown with GitHub's tables, for a pull request or a wiki. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "report/format.h"
 #include "report/people.h"
 
-/* Texts may hold anything; what Markdown or HTML would take as markup is escaped, and lines are not broken. */
+static void put_character(struct gt_buffer *out, char c)
+{
+    if (c == '&' || c == '<') {
+        gt_buffer_text(out, c == '&' ? "&amp;" : "&lt;");
+        return;
+    }
+    if (strchr("\\`*_[]|~#", c))
+        gt_buffer_char(out, '\\');
+    gt_buffer_char(out, c);
+}
+
+/* Texts may hold anything; what Markdown or HTML would take as markup is escaped, too. */
 static void put_escaped(struct gt_buffer *out, const char *text)
 {
-    for (; *text; text++) {
-        if (*text == '\n' || *text == '\r') {
-            gt_buffer_char(out, ' ');
-            continue;
-        }
-        if (*text == '&' || *text == '<') {
-            gt_buffer_text(out, *text == '&' ? "&amp;" : "&lt;");
-            continue;
-        }
-        if (strchr("\\`*_[]|~#", *text))
-            gt_buffer_char(out, '\\');
-        gt_buffer_char(out, *text);
+    char piece[GT_UTF8_SHOWN];
+    while (*text) {
+        gt_utf8_show_next(&text, piece);
+        for (const char *c = piece; *c; c++)
+            put_character(out, *c);
     }
 }
 

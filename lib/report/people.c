@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/utf8.h"
 
 static const struct gt_node *seen(const struct gt_node *node)
 {
@@ -60,12 +61,13 @@ void gt_people_fact(struct gt_buffer *out, const struct gt_report *report, const
     switch (gt_node_kind(fact)) {
     case GT_NODE_NUMBER: add_number(out, gt_node_number(fact), decimals(report, fact, gt_node_number(fact))); break;
     case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
-    case GT_NODE_TEXT: gt_buffer_text(out, gt_node_text(fact)); break;
+    case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(fact)); break;
     case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
     default: break;
     }
     if (*gt_node_unit(fact))
-        gt_buffer_printf(out, " %s", gt_node_unit(fact));
+        gt_buffer_char(out, ' ');
+    gt_utf8_show(out, gt_node_unit(fact));
 }
 
 static void add_cell(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *table, size_t row,
@@ -79,15 +81,18 @@ static void add_cell(struct gt_buffer *out, const struct gt_report *report, cons
     switch (gt_table_column_kind(table, column)) {
     case GT_CELL_NUMBER: add_number(out, number, decimals(report, table, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
-    case GT_CELL_TEXT: gt_buffer_text(out, gt_table_cell_text(table, row, column)); break;
+    case GT_CELL_TEXT: gt_utf8_show(out, gt_table_cell_text(table, row, column)); break;
     }
 }
 
 static void add_title(struct gt_buffer *out, const char *title, const char *unit)
 {
-    gt_buffer_text(out, title);
-    if (*unit)
-        gt_buffer_printf(out, " (%s)", unit);
+    gt_utf8_show(out, title);
+    if (!*unit)
+        return;
+    gt_buffer_text(out, " (");
+    gt_utf8_show(out, unit);
+    gt_buffer_char(out, ')');
 }
 
 static int allocate(struct gt_grid *grid, size_t columns, size_t rows)
@@ -158,7 +163,7 @@ static int fill_from_facts(struct gt_grid *grid, const struct gt_report *report,
     for (const struct gt_node *fact = gt_people_child(section); fact && !status;
          fact = gt_people_next(fact), column++) {
         grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
-        gt_buffer_text(&text, gt_node_title(fact));
+        gt_utf8_show(&text, gt_node_title(fact));
         status = take(grid, 0, column, &text);
         if (grid->as_original && isnan(gt_node_number(fact)) && !isnan(gt_node_original(fact)))
             add_number(&text, 0, 0);
@@ -218,7 +223,7 @@ static int fill_row(struct gt_grid *grid, const struct gt_report *report, const 
     size_t column = 0;
     int status = 0;
     if (grid->keyed) {
-        gt_buffer_text(&text, gt_node_title(section));
+        gt_utf8_show(&text, gt_node_title(section));
         status = take(grid, row, column++, &text);
     }
     for (const struct gt_node *fact = gt_people_child(section); fact && !status; fact = gt_people_next(fact)) {
@@ -239,7 +244,7 @@ static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
     }
     for (const struct gt_node *fact = gt_people_child(section); fact && !status; fact = gt_people_next(fact)) {
         grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
-        gt_buffer_text(&text, gt_node_title(fact));
+        gt_utf8_show(&text, gt_node_title(fact));
         status = take(grid, 0, column++, &text);
     }
     return status;
@@ -273,12 +278,4 @@ void gt_grid_release(struct gt_grid *grid)
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)
 {
     return grid->text[row * grid->columns + column];
-}
-
-size_t gt_people_width(const char *text)
-{
-    size_t width = 0;
-    for (; *text; text++)
-        width += (*text & 0xc0) != 0x80;
-    return width;
 }

@@ -1,4 +1,5 @@
-/* What text, Markdown and HTML share: values as people read them, and tables as grids of such texts. */
+/* What text, Markdown and HTML share: values as people read them, and tables as grids of such texts. What
+ * came from outside and could act on a terminal is shown escaped in all of them (base/utf8.h). */
 #ifndef GT_REPORT_PEOPLE_H
 #define GT_REPORT_PEOPLE_H
 
@@ -29,8 +30,5 @@ int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, con
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, bool as_original);
 void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);
-
-/* Columns a terminal needs for UTF-8 text, taking every character as one. */
-size_t gt_people_width(const char *text);
 
 #endif

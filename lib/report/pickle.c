@@ -6,6 +6,7 @@
  * become a list. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "report/format.h"
 #include "report/tree.h"
 
@@ -49,9 +50,13 @@ static void put_text(void *out, const char *value)
         put(out, NONE);
         return;
     }
+    struct gt_buffer text = {0};
     put(out, BINUNICODE);
-    put_little_endian(out, strlen(value), 4);
-    gt_buffer_text(out, value);
+    if (gt_utf8_valid(&text, value) < 0)
+        ((struct gt_buffer *)out)->failed = text.failed;
+    put_little_endian(out, text.length, 4);
+    gt_buffer_append(out, text.data, text.length);
+    gt_buffer_release(&text);
 }
 
 static void put_number(void *out, double value)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "report/format.h"
 #include "report/people.h"
 #include "report/wrap.h"
@@ -45,7 +46,7 @@ static size_t column_width(const struct text *text, const struct gt_grid *grid, 
 {
     size_t width = 0;
     for (size_t row = 0; row < grid->rows; row++) {
-        size_t needed = gt_people_width(gt_grid_at(grid, row, column)) + reserved(text, grid, row, column);
+        size_t needed = gt_utf8_columns(gt_grid_at(grid, row, column)) + reserved(text, grid, row, column);
         width = needed > width ? needed : width;
     }
     return width;
@@ -61,7 +62,7 @@ static size_t gap_before(const struct text *text, const struct gt_grid *grid, si
 static void put_cell(struct text *text, const struct gt_grid *grid, size_t row, size_t column, size_t width)
 {
     const char *cell = gt_grid_at(grid, row, column);
-    size_t space = width - gt_people_width(cell);
+    size_t space = width - gt_utf8_columns(cell);
     bool left = is_row_name(grid, column) || (grid->is_text[column] && !text->pandas);
     bool last = column + 1 == grid->columns;
     put_spaces(text, gap_before(text, grid, column) + (left ? 0 : space));
@@ -159,7 +160,8 @@ static int put_series(struct text *text, const struct gt_node *series, int level
         const struct gt_point *point;
         size_t count = gt_series_points(series, line, &point);
         put_indent(text, level);
-        gt_buffer_printf(text->out, "%s: %zu points\n", gt_series_line_title(series, line), count);
+        gt_utf8_show(text->out, gt_series_line_title(series, line));
+        gt_buffer_printf(text->out, ": %zu points\n", count);
     }
     return 0;
 }
@@ -169,7 +171,8 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
 static void put_title(struct text *text, const struct gt_node *node, int level)
 {
     put_indent(text, level);
-    gt_buffer_printf(text->out, "%s:\n", gt_node_title(node));
+    gt_utf8_show(text->out, gt_node_title(node));
+    gt_buffer_text(text->out, ":\n");
 }
 
 static int put_list(struct text *text, const struct gt_node *list, int level)
@@ -203,7 +206,7 @@ static size_t widest_title(const struct gt_node *section)
 {
     size_t widest = 0;
     for (const struct gt_node *node = gt_people_child(section); node; node = gt_people_next(node)) {
-        size_t width = gt_node_flag_bits(node) & GT_NOT_IN_TEXT ? 0 : gt_people_width(gt_node_title(node));
+        size_t width = gt_node_flag_bits(node) & GT_NOT_IN_TEXT ? 0 : gt_utf8_columns(gt_node_title(node));
         widest = width > widest ? width : widest;
     }
     return widest;
@@ -226,9 +229,10 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
         if (gt_node_flag_bits(node) & GT_NOT_IN_TEXT)
             continue;
         put_indent(text, level);
-        gt_buffer_printf(text->out, "%s:", gt_node_title(node));
+        gt_utf8_show(text->out, gt_node_title(node));
+        gt_buffer_char(text->out, ':');
         if (gt_node_is_fact(node)) {
-            size_t width = gt_people_width(gt_node_title(node));
+            size_t width = gt_utf8_columns(gt_node_title(node));
             put_spaces(text, 1 + (widest > width ? widest - width : 0));
             put_fact(text, node);
         } else {

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 /* A table that rows of numbers go into. */
 struct output {
     struct gt_columns columns;
@@ -42,9 +44,13 @@ static void bind_number(sqlite3_stmt *statement, int position, double value, boo
         sqlite3_bind_double(statement, position, value);
 }
 
+/* A text of a database is UTF-8, or its readers fail. */
 static void bind_text(sqlite3_stmt *statement, int position, const char *text)
 {
-    sqlite3_bind_text(statement, position, text, -1, SQLITE_TRANSIENT);
+    struct gt_buffer valid = {0};
+    gt_utf8_valid(&valid, text);
+    sqlite3_bind_text(statement, position, valid.data ? valid.data : "", -1, SQLITE_TRANSIENT);
+    gt_buffer_release(&valid);
 }
 
 static int step(struct sqlite_writer *writer, sqlite3_stmt *statement, struct gt_error *error)

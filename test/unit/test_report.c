@@ -156,7 +156,7 @@ static void test_markdown_escapes(void **state)
     (void)state;
     struct gt_report *report = report_of("sample");
     gt_report_text(gt_report_root(report), "name", "Na|me", "<b>*x*</b>\n`y`");
-    assert_writes(report, "markdown", "| | |\n| --- | ---: |\n| Na\\|me | &lt;b>\\*x\\*&lt;/b> \\`y\\` |\n\n");
+    assert_writes(report, "markdown", "| | |\n| --- | ---: |\n| Na\\|me | &lt;b>\\*x\\*&lt;/b>\\\\n\\`y\\` |\n\n");
     gt_report_free(report);
 }
 

@@ -1,0 +1,118 @@
+"""Names from outside hold anything: no command, process, block or file adds a line or moves the cursor, and programs get them exactly."""
+import csv
+import io
+import json
+import os
+import pickle
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+QUIET = "--disable-logs"
+EVIL = "x\n   Exit status: 99\r\x1b[2J\x07\u009b\u202e|end"
+SHOWN = r"x\n   Exit status: 99\r\x1b[2J\x07\u009b\u202e|end"
+ACTS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
+
+
+@pytest.fixture(params=["csv", "sqlite"])
+def recording(request, cli):
+    name = f"{EVIL}.{request.param}"
+    done = cli("run", QUIET, "--tf", name, "--", "sh", "-c", "sleep 0.1", EVIL)
+    assert done.returncode == 0
+    return name
+
+
+def statuses(text):
+    return [line.strip() for line in text.splitlines() if line.strip().startswith("Exit status")]
+
+
+def test_a_command_adds_no_line(cli):
+    done = cli("run", QUIET, "--", "true", EVIL)
+    assert statuses(done.stderr) == ["Exit status: 0"]
+    assert f"   Command: true {SHOWN}\n" in done.stderr
+    assert not ACTS.search(done.stderr)
+
+
+def test_bytes_that_are_no_text(gpu_tracker, tmp_path):
+    done = subprocess.run([gpu_tracker, "run", QUIET, "-o", "-", "--", "true", b"\xff\xc3\xa9\xe2\x82"], cwd=tmp_path,
+                          capture_output=True, check=True, timeout=30)
+    assert "Command: true \\xffé\\xe2\\x82\n" in done.stdout.decode()
+    for name in "json", "csv", "html", "markdown":
+        done = subprocess.run([gpu_tracker, "run", QUIET, "-o", "-", "-f", name, "--", "true", b"\xff\xc3\xa9"], cwd=tmp_path,
+                              capture_output=True, check=True, timeout=30)
+        assert ("\ufffdé" if name in ("json", "csv") else "xffé") in done.stdout.decode()
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_reports_for_people(cli, recording, name):
+    text = cli("report", "-f", name, recording, recording).stdout
+    assert len(statuses(text)) == (2 if name == "text" else 0)
+    assert not ACTS.search(text)
+    shown = SHOWN.replace("\\", "\\\\").replace("[", "\\[").replace("|", "\\|") if name == "markdown" else SHOWN
+    assert text.count(shown) == 4, "two files and their commands"
+
+
+def test_reports_for_programs(cli, recording):
+    report = json.loads(cli("report", "-f", "json", recording).stdout)
+    assert report["run"]["command"].endswith(EVIL)
+    done = cli("report", "-f", "csv", recording, text=False)
+    rows = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))
+    assert [row[1] for row in rows if row[0] == "run.command"] == [report["run"]["command"]]
+
+
+def test_recordings_are_valid_text(gpu_tracker, tmp_path):
+    for name in "a.csv", "a.sqlite":
+        subprocess.run([gpu_tracker, "run", QUIET, "--tf", name, "--", "true", b"\xff" + EVIL.encode()], cwd=tmp_path,
+                       capture_output=True, check=True, timeout=30)
+    with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
+        assert next(csv.DictReader(file))["command"] == "true \ufffd" + EVIL
+    with sqlite3.connect(tmp_path / "a.sqlite") as database:
+        assert database.execute("SELECT command FROM static_data").fetchone() == ("true \ufffd" + EVIL,)
+
+
+def test_complaints_are_one_line(refused, cli, tmp_path):
+    line = refused(125, SHOWN, "report", EVIL + ".csv")
+    assert not ACTS.search(line)
+    assert not ACTS.search(refused(127, SHOWN, "run", "--", EVIL))
+    assert not ACTS.search(refused(2, SHOWN, "-o", EVIL + ".png", "-e", "true"))
+
+
+RENAMES = """
+import ctypes, sys, time
+ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
+time.sleep(20)
+"""
+
+
+def test_processes_that_still_run_are_named_in_one_line(cli):
+    name = "a\nExit: 1\x1b[2J"
+    done = cli("run", "--st", "0.1", "-o", "out", "--", "sh", "-c",
+               '"$0" -c "$1" "$2" >/dev/null 2>&1 & sleep 1; echo $!', sys.executable, RENAMES, name)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    [line] = [line for line in done.stderr.splitlines() if "still running" in line]
+    assert r"(a\nExit: 1\x1b[2J)" in line and not ACTS.search(done.stderr)
+
+
+def test_blocks_in_analyses_and_comparisons(cli, gpu_tracker, tmp_path):
+    inner = [gpu_tracker, "block", EVIL, "--", "sleep", "0.2"]
+    assert cli("run", QUIET, "--blocks", "--st=0.05", "--tf=a.sqlite", "--", *inner).returncode == 0
+    words = {"analyze": ["--tf=a.sqlite"], "compare": ["-m", "a=a.sqlite", "-m", "b=a.sqlite"]}
+    for command, options in words.items():
+        for name in "text", "markdown", "html":
+            text = cli("sub-track", command, *options, "-f", name).stdout
+            assert "Exit status: 99" in text and not ACTS.search(text.replace("\t", " "))
+        assert EVIL in json.dumps(json.loads(cli("sub-track", command, *options, "-f", "json").stdout), ensure_ascii=False).replace(
+            "\\n", "\n").replace("\\r", "\r").replace("\\u001b", "\x1b").replace("\\u0007", "\x07")
+
+
+def test_a_pickle_can_be_read(cli, gpu_tracker, tmp_path):
+    pytest.importorskip("gpu_tracker")
+    subprocess.run([gpu_tracker, "run", QUIET, "--blocks", "--st=0.05", "--tf=a.sqlite", "--", gpu_tracker, "block",
+                    b"bad \xff", "--", "sleep", "0.2"], cwd=tmp_path, capture_output=True, check=True, timeout=30)
+    assert cli("sub-track", "analyze", "--tf=a.sqlite", "-o", "a.pkl").returncode == 0
+    results = pickle.loads((tmp_path / "a.pkl").read_bytes())
+    assert results.code_block_results[0].name == "bad \ufffd"

@@ -1,0 +1,148 @@
+/* Texts from outside: as people see them, and as programs get them, in every format. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/csv.h"
+#include "base/utf8.h"
+#include "support/reports.h"
+
+#define EVIL "a\nExit: 0\r\t\x1b[2J\a\x7f\xff\xc3\xa9\xe2\x80\xae\xc2\x9b|<"
+#define SHOWN "a\\nExit: 0\\r\\t\\x1b[2J\\x07\\x7f\\xff\xc3\xa9\\u202e\\u009b|<"
+
+static void check_shown(const char *text, const char *expected, size_t columns)
+{
+    struct gt_buffer out = {0};
+    assert_int_equal(gt_utf8_show(&out, text), 0);
+    assert_string_equal(out.data ? out.data : "", expected);
+    assert_int_equal(gt_utf8_columns(text), columns);
+    assert_int_equal(gt_utf8_columns(expected), columns);
+    gt_buffer_release(&out);
+}
+
+static void what_acts_on_a_terminal_is_escaped(void **state)
+{
+    (void)state;
+    check_shown("", "", 0);
+    check_shown("plain 'text' C:\\new", "plain 'text' C:\\new", 19);
+    check_shown(EVIL, SHOWN, strlen(SHOWN) - 1);
+    check_shown("\xf0\x9f\x98\x80\xe4\xb8\xad", "\xf0\x9f\x98\x80\xe4\xb8\xad", 2);
+    check_shown("\xe2\x80\xa8\xef\xbb\xbf\xd8\x9c", "\\u2028\\ufeff\\u061c", 18);
+    check_shown("\xed\xa0\x80\xc0\xaf", "\\xed\\xa0\\x80\\xc0\\xaf", 20);
+    check_shown("cut \xe2\x82", "cut \\xe2\\x82", 12);
+}
+
+/* No byte that a terminal takes as a command is left, whatever two bytes stand beside each other. */
+static void nothing_that_acts_is_left(void **state)
+{
+    (void)state;
+    for (int first = 1; first < 256; first++)
+        for (int second = 1; second < 256; second++) {
+            struct gt_buffer out = {0};
+            char text[] = {(char)first, (char)second, '\0'};
+            gt_utf8_show(&out, text);
+            assert_true(gt_utf8_is_valid(out.data));
+            for (const unsigned char *c = (const unsigned char *)out.data; *c; c++)
+                assert_false(*c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0));
+            gt_buffer_release(&out);
+        }
+}
+
+static void programs_get_valid_text(void **state)
+{
+    (void)state;
+    struct gt_buffer out = {0};
+    assert_true(gt_utf8_is_valid("\xc3\xa9\n\x1b"));
+    assert_false(gt_utf8_is_valid("a\xff"));
+    assert_false(gt_utf8_is_valid("\xe2\x82"));
+    assert_int_equal(gt_utf8_valid(&out, "\n\x1b\xff\xc3\xa9\xe2\x82"), 0);
+    assert_string_equal(out.data, "\n\x1b\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");
+    gt_buffer_clear(&out);
+    gt_csv_field(&out, "a\n\"\xff\"");
+    assert_string_equal(out.data, "\"a\n\"\"\xef\xbf\xbd\"\"\"");
+    gt_buffer_clear(&out);
+    gt_csv_field(&out, "a\xff");
+    assert_string_equal(out.data, "a\xef\xbf\xbd");
+    gt_buffer_release(&out);
+}
+
+/* A fact, a section, a cell, and a column, all of a name from outside. */
+static struct gt_report *evil_report(void)
+{
+    struct gt_report *report = report_of("evil");
+    struct gt_node *root = gt_report_root(report);
+    gt_report_text(root, "fact", "F\nF", "x\ny");
+    gt_report_number(gt_report_section(root, "section", "S\x1bS"), "price", "Price", 1, "E\nR");
+    struct gt_node *table = gt_report_table(root, "table", "T\nT");
+    gt_table_column(table, "name", "N\nN", GT_CELL_TEXT, "u\xff");
+    gt_table_column(table, "value", "Value", GT_CELL_INTEGER, "");
+    gt_table_text(table, "a\nb");
+    gt_table_integer(table, 1);
+    gt_table_text(table, "longer than \xff");
+    gt_table_integer(table, 22);
+    return report;
+}
+
+static void every_format_for_people_shows_it(void **state)
+{
+    (void)state;
+    struct gt_report *report = evil_report();
+    assert_writes(report, "text",
+                  "F\\nF: x\\ny\n"
+                  "S\\x1bS:\n   Price: 1.0 E\\nR\n"
+                  "T\\nT:\n"
+                  "   N\\nN (u\\xff)      Value\n"
+                  "   a\\nb                  1\n"
+                  "   longer than \\xff     22\n");
+    assert_writes(report, "markdown",
+                  "| | |\n| --- | ---: |\n| F\\\\nF | x\\\\ny |\n\n"
+                  "## S\\\\x1bS\n\n| | |\n| --- | ---: |\n| Price | 1.0 E\\\\nR |\n\n"
+                  "## T\\\\nT\n\n"
+                  "| N\\\\nN (u\\\\xff) | Value |\n| --- | ---: |\n| a\\\\nb | 1 |\n| longer than \\\\xff | 22 |\n\n");
+    struct gt_buffer page = {0};
+    assert_int_equal(gt_report_write(report, "html", &page, NULL), 0);
+    assert_true(gt_utf8_is_valid(page.data));
+    assert_non_null(strstr(page.data, "<th scope=\"row\">F\\nF</th><td class=\"t\">x\\ny</td>"));
+    assert_non_null(strstr(page.data, "<h2>S\\x1bS</h2>"));
+    assert_non_null(strstr(page.data, ">longer than \\xff<"));
+    assert_null(strchr(page.data, 0x1b));
+    gt_buffer_release(&page);
+    gt_report_free(report);
+}
+
+static void every_format_for_programs_keeps_it(void **state)
+{
+    (void)state;
+    struct gt_report *report = evil_report();
+    assert_writes(report, "json",
+                  "{\n \"fact\": \"x\\ny\",\n \"section\": {\n  \"price\": 1.0\n },\n \"table\": [\n"
+                  "  {\n   \"name\": \"a\\nb\",\n   \"value\": 1\n  },\n"
+                  "  {\n   \"name\": \"longer than \xef\xbf\xbd\",\n   \"value\": 22\n  }\n ]\n}\n");
+    assert_writes(report, "csv",
+                  "key,value,unit\nfact,\"x\ny\",\nsection.price,1.0,\"E\nR\"\n"
+                  "table.0.name,\"a\nb\",u\xef\xbf\xbd\ntable.0.value,1,\n"
+                  "table.1.name,longer than \xef\xbf\xbd,u\xef\xbf\xbd\ntable.1.value,22,\n");
+    struct gt_buffer pickle = {0};
+    assert_int_equal(gt_report_write(report, "pickle", &pickle, NULL), 0);
+    static const char text[] = "X\x0f\0\0\0longer than \xef\xbf\xbd";
+    assert_non_null(memmem(pickle.data, pickle.length, text, sizeof text - 1));
+    gt_buffer_release(&pickle);
+    gt_report_free(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_acts_on_a_terminal_is_escaped),
+        cmocka_unit_test(nothing_that_acts_is_left),
+        cmocka_unit_test(programs_get_valid_text),
+        cmocka_unit_test(every_format_for_people_shows_it),
+        cmocka_unit_test(every_format_for_programs_keeps_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
