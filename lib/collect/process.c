@@ -57,6 +57,11 @@ static ssize_t read_file(const struct gt_process *process, int kept, const char 
     return length;
 }
 
+ssize_t gt_process_read_text(const struct gt_process *process, const char *name, char *text, size_t size)
+{
+    return read_file(process, -1, name, text, size);
+}
+
 static unsigned long long next_number(const char **text)
 {
     char *end;

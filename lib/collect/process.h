@@ -39,6 +39,8 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
 bool gt_process_is_sampler(struct gt_process *process);
 /* What it has now may not stay its own: it was just forked, or it has just become a program that may be a sampler. */
 bool gt_process_is_pending(const struct gt_process *process);
+/* A file of /proc/PID, cut off at size - 1, with a NUL behind it; its length or negative errno. Never another process's. */
+ssize_t gt_process_read_text(const struct gt_process *process, const char *name, char *text, size_t size);
 
 /* Append the children of the process to `pids`; of its main thread, or of every thread. Returns how many there are in all now,
  * or -ENOENT when this kernel has no children files. */

@@ -231,6 +231,7 @@ static bool convert(const char *bytes, size_t size, struct gt_event *ret)
                 .peak_rss = task.hiwater_rss * 1024,
             },
     };
+    snprintf(ret->name, sizeof ret->name, "%.*s", (int)sizeof task.ac_comm, task.ac_comm);
     return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/pid_map.h"
+#include "sample/roster.h"
 
 /* A helper is kept until its child has been looked at. */
 enum { SETTLES_OF_HELPERS = 50 };
@@ -32,6 +33,7 @@ struct gt_membership {
     const struct gt_root *root;
     struct gt_job_peak *peak;
     pid_t main;                  /* 0: not seeded yet */
+    struct gt_roster *roster;    /* NULL: nobody listens */
     struct gt_pid_map processes; /* process number -> index into `entry` */
     struct gt_pid_map threads;   /* thread number -> index into `entry` */
     struct entry *entry;
@@ -396,6 +398,21 @@ void gt_membership_settle(struct gt_membership *membership)
     }
 }
 
+void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster)
+{
+    membership->roster = roster;
+}
+
+/* What was fed is told on if it was about a member: `records` is how many there were before. */
+static int tell_roster(struct gt_membership *membership, const struct gt_event *event, uint64_t records)
+{
+    bool is_fork = event->kind == GT_EVENT_FORK, is_record = event->kind == GT_EVENT_RECORD;
+    const struct gt_member *member = gt_membership_find(membership, is_fork ? event->pid : event->tgid);
+    if (!member || (is_fork && member->has_ended) || (is_record && membership->counts.records == records))
+        return 0;
+    return gt_roster_hear(membership->roster, event, member->has_ended);
+}
+
 int gt_membership_update(struct gt_membership *membership, struct gt_events *events, struct gt_error *error)
 {
     struct gt_event event;
@@ -403,7 +420,10 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
     int result;
     while ((result = gt_events_next(events, &event, error)) == 1) {
         lost |= event.kind == GT_EVENT_LOST && event.source == GT_EVENTS_FORKS;
+        uint64_t records = membership->counts.records;
         result = gt_membership_feed(membership, &event);
+        if (result == 0 && membership->roster)
+            result = tell_roster(membership, &event, records);
         if (result < 0)
             return gt_error_system(error, -result, "members of the job");
     }

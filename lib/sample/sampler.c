@@ -65,6 +65,14 @@ static uint64_t now_in_ticks(void)
            (uint64_t)t.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000u;
 }
 
+static int open_roster(struct gt_sampler *sampler, bool launched, struct gt_error *error)
+{
+    int status = gt_roster_new(&sampler->roster, &sampler->root, launched, error);
+    if (status >= 0 && sampler->follow.membership)
+        gt_membership_listen(sampler->follow.membership, sampler->roster);
+    return status;
+}
+
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
     int status = gt_sampler_probe(sampler, options, error);
@@ -75,6 +83,8 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
                             &sampler->walker_availability, error);
     if (status >= 0)
         status = gt_follow_open(&sampler->follow, &sampler->root, error);
+    if (status >= 0 && options->detail)
+        status = open_roster(sampler, options->launched, error);
     if (status >= 0)
         status = gt_follow_slurm(&sampler->follow, &sampler->root, options->slurm_job, options->mark, error);
     if (status >= 0)
@@ -121,6 +131,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
     gt_follow_close(&sampler->follow);
+    gt_roster_free(sampler->roster);
     gt_root_close(&sampler->root);
     *sampler = (struct gt_sampler){.root.fd = -1};
 }
@@ -253,6 +264,8 @@ static void note_process(struct gt_sampler *sampler, const struct gt_process *pr
 /* After the processes were read: who has gone, what they have together, the peak. */
 static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
 {
+    if (sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, gt_clock_monotonic(&sampler->clock)) < 0)
+        return gt_error_system(error, ENOMEM, "names of the processes");
     gt_account_settle(&sampler->account, &sampler->tree);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;

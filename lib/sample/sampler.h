@@ -7,6 +7,7 @@
 #include "sample/everyone.h"
 #include "sample/sample.h"
 #include "sample/follow.h"
+#include "sample/roster.h"
 #include "sample/tree.h"
 #include "sample/walker.h"
 
@@ -22,6 +23,7 @@ struct gt_sampler {
     struct gt_frame frame;
     struct gt_tree tree;
     struct gt_follow follow;
+    struct gt_roster *roster; /* NULL without detail */
     struct gt_account account;
     struct gt_sampler_source *source;
     size_t source_count;
@@ -34,6 +36,7 @@ struct gt_sampler {
 struct gt_sampler_options {
     pid_t pid;
     bool launched;
+    bool detail; /* processes by name, too */
     const char *machine_root;
     const struct gt_clock *clock; /* NULL: the system's */
     const char *gpu_brand;

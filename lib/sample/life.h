@@ -1,0 +1,39 @@
+/* The processes of a job by name, each from its beginning to its end. Kept with detail only. */
+#ifndef GT_SAMPLE_LIFE_H
+#define GT_SAMPLE_LIFE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { GT_LIFE_NAME = 32, GT_LIFE_COMMAND = 128 };
+
+struct gt_life {
+    uint64_t number; /* from 0, in the order in which they were heard of */
+    pid_t pid;
+    pid_t parent;                  /* the first that is known; 0: none is */
+    uint64_t start;                /* as in rows of samples; 0: not known */
+    char name[GT_LIFE_NAME];       /* as ps shows it, the last it had; "" not known */
+    char command[GT_LIFE_COMMAND]; /* its words, the last it had, shortened; "" not known */
+    double begin, end;             /* seconds since tracking began, negative before; NaN: not known, or it lives */
+    double ram_peak;               /* bytes: its largest resident set */
+    double cpu_time;               /* seconds, of those since tracking began */
+};
+
+struct gt_lives {
+    struct gt_life *life;
+    size_t count, capacity;
+};
+
+/* Append; 0 or -ENOMEM. */
+int gt_lives_add(struct gt_lives *lives, const struct gt_life *life);
+/* Of several with one number the last stays; in ascending order of numbers. 0 or -ENOMEM. */
+int gt_lives_unify(struct gt_lives *lives);
+/* In the order in which they began, those of which that is not known behind. */
+void gt_lives_sort(struct gt_lives *lives);
+void gt_lives_release(struct gt_lives *lives);
+
+/* A text cut to fit into `size` bytes: never within a character, and with an ellipsis where something is missing. */
+void gt_life_shorten(char *ret, size_t size, const char *text);
+
+#endif

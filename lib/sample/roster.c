@@ -1,0 +1,386 @@
+#include "sample/roster.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "base/pid_map.h"
+#include "collect/process.h"
+
+/* A program is executed right after the fork, if at all; later words are only looked at now and then, unless the name is another. */
+static const int64_t YOUNG_NS = GT_SECOND, WORDS_PERIOD_NS = GT_SECOND - GT_SECOND / 20;
+static const int64_t NEVER = INT64_MIN;
+enum { LEFT_OUT = GT_ROSTER_MOST }; /* instead of an index */
+
+struct entry {
+    struct gt_life life; /* without its times; figures as last read */
+    int64_t begin_ns, end_ns;
+    int64_t met_ns, words_ns; /* when it was first read, and its words last */
+    double cpu_when_named;
+    double record_cpu, record_peak; /* what exit records tell: a sum, and a mark that is NaN without them */
+    bool heard_fork;                /* so records tell all that it used */
+    bool is_changed;                /* and so in the list of those */
+    uint64_t round;                 /* of the last reading that met it */
+};
+
+struct gt_roster {
+    const struct gt_root *root;
+    bool launched;
+    int64_t origin_ns;
+    int64_t boot_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC */
+    struct entry *entry;
+    size_t entry_count, entry_capacity;
+    struct gt_pid_map latest;   /* process number -> index of the last entry that had it */
+    uint32_t *living, *changed; /* indices */
+    size_t living_count, living_capacity, changed_count, changed_capacity;
+    uint64_t round, left_out;
+    struct gt_lives changes;
+};
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec * GT_SECOND + time.tv_nsec;
+}
+
+int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, bool launched, struct gt_error *error)
+{
+    struct gt_roster *roster = calloc(1, sizeof *roster);
+    if (!roster)
+        return gt_error_system(error, ENOMEM, "names of the processes");
+    roster->root = root;
+    roster->launched = launched;
+    roster->boot_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+    roster->origin_ns = clock_ns(CLOCK_MONOTONIC);
+    *ret = roster;
+    return 0;
+}
+
+void gt_roster_free(struct gt_roster *roster)
+{
+    if (!roster)
+        return;
+    gt_pid_map_release(&roster->latest);
+    gt_lives_release(&roster->changes);
+    free(roster->living);
+    free(roster->changed);
+    free(roster->entry);
+    free(roster);
+}
+
+void gt_roster_begin(struct gt_roster *roster, int64_t origin_ns)
+{
+    if (roster)
+        roster->origin_ns = origin_ns;
+}
+
+/* ---- Entries ----------------------------------------------------------------------------------------------------- */
+
+static struct entry *find(const struct gt_roster *roster, pid_t pid)
+{
+    uint32_t index = gt_pid_map_get(&roster->latest, pid);
+    return index >= LEFT_OUT ? NULL : &roster->entry[index];
+}
+
+/* Without memory for the list a change is told when the next one of the entry is. */
+static void note_change(struct gt_roster *roster, struct entry *entry)
+{
+    uint32_t *changed = entry->is_changed ? NULL : GT_GROW(roster, changed);
+    if (!changed)
+        return;
+    *changed = (uint32_t)(entry - roster->entry);
+    entry->is_changed = true;
+}
+
+/* One more than the list takes: it is counted, once. 0 or -ENOMEM. */
+static int leave_out(struct gt_roster *roster, pid_t pid)
+{
+    if (gt_pid_map_get(&roster->latest, pid) != LEFT_OUT)
+        roster->left_out++;
+    return gt_pid_map_put(&roster->latest, pid, LEFT_OUT);
+}
+
+static struct entry *extend(struct gt_roster *roster, pid_t pid)
+{
+    uint32_t index = (uint32_t)roster->entry_count, *living = GT_GROW(roster, living);
+    struct entry *entry = living ? GT_GROW(roster, entry) : NULL;
+    if (entry && gt_pid_map_put(&roster->latest, pid, index) == 0) {
+        *living = index;
+        return entry;
+    }
+    roster->living_count -= living != NULL;
+    roster->entry_count -= entry != NULL;
+    return NULL;
+}
+
+/* NULL when there are too many; *status tells whether memory was short. */
+static struct entry *add(struct gt_roster *roster, pid_t pid, pid_t parent, int64_t begin_ns, int *status)
+{
+    if (roster->entry_count == GT_ROSTER_MOST) {
+        *status = leave_out(roster, pid);
+        return NULL;
+    }
+    struct entry *entry = extend(roster, pid);
+    *status = entry ? 0 : -ENOMEM;
+    if (!entry)
+        return NULL;
+    *entry = (struct entry){
+        .life = {.number = roster->entry_count - 1, .pid = pid, .parent = parent, .ram_peak = NAN, .cpu_time = NAN},
+        .begin_ns = begin_ns,
+        .end_ns = NEVER,
+        .words_ns = NEVER,
+        .cpu_when_named = NAN,
+        .record_peak = NAN,
+    };
+    note_change(roster, entry);
+    return entry;
+}
+
+static void end(struct gt_roster *roster, struct entry *entry, int64_t when_ns)
+{
+    entry->end_ns = when_ns;
+    note_change(roster, entry);
+}
+
+/* Whether it is another than before. */
+static bool rename_to(char *old, size_t size, const char *text)
+{
+    char shortened[GT_LIFE_COMMAND];
+    gt_life_shorten(shortened, size, text);
+    if (!*shortened || !strcmp(old, shortened))
+        return false;
+    strcpy(old, shortened);
+    return true;
+}
+
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
+
+/* A tick of the clock by which /proc tells of beginnings, and one for rounding. */
+static bool is_same_begin(const struct entry *entry, int64_t when_ns)
+{
+    int64_t tolerance = 2 * GT_SECOND / sysconf(_SC_CLK_TCK);
+    return entry->begin_ns != NEVER && llabs(entry->begin_ns - when_ns) <= tolerance;
+}
+
+static int hear_fork(struct gt_roster *roster, const struct gt_event *event)
+{
+    int status = 0;
+    struct entry *entry = find(roster, event->pid);
+    if (entry && entry->end_ns == NEVER && !is_same_begin(entry, event->monotonic_ns))
+        end(roster, entry, event->monotonic_ns); /* the number is used again: its end was not heard of */
+    if (!entry || entry->end_ns != NEVER)
+        entry = add(roster, event->pid, event->parent, event->monotonic_ns, &status);
+    if (!entry)
+        return status;
+    entry->begin_ns = event->monotonic_ns;
+    entry->heard_fork = true;
+    return 0;
+}
+
+static void hear_record(struct gt_roster *roster, struct entry *entry, const struct gt_event *event)
+{
+    entry->record_cpu += (double)event->record.cpu_ns / 1e9;
+    entry->record_peak = fmax(entry->record_peak, (double)event->record.peak_rss);
+    bool is_first = event->pid == event->tgid; /* other threads have names of their own */
+    if (is_first && *event->name && rename_to(entry->life.name, sizeof entry->life.name, event->name))
+        *entry->life.command = '\0'; /* those words may be of the program before */
+    note_change(roster, entry);
+}
+
+int gt_roster_hear(struct gt_roster *roster, const struct gt_event *event, bool has_ended)
+{
+    if (event->kind == GT_EVENT_FORK)
+        return event->pid == event->tgid ? hear_fork(roster, event) : 0;
+    struct entry *entry = find(roster, event->tgid);
+    if (entry && event->kind == GT_EVENT_EXIT && has_ended)
+        end(roster, entry, event->monotonic_ns);
+    if (entry && event->kind == GT_EVENT_RECORD)
+        hear_record(roster, entry, event);
+    return 0;
+}
+
+/* ---- Readings ---------------------------------------------------------------------------------------------------- */
+
+static int64_t begin_of(const struct gt_roster *roster, const struct gt_process *process)
+{
+    int64_t tick = sysconf(_SC_CLK_TCK);
+    if (!roster->root->is_machine || !process->start) /* when a stored machine was started is not known */
+        return NEVER;
+    if (roster->launched && process->is_main)
+        return roster->origin_ns;
+    int64_t begin_ns = (int64_t)(process->start / (uint64_t)tick) * GT_SECOND +
+                       (int64_t)(process->start % (uint64_t)tick) * (GT_SECOND / tick) - roster->boot_ns;
+    /* The ticks are rounded down: nothing of a job began before its first process. */
+    return roster->launched && begin_ns < roster->origin_ns ? roster->origin_ns : begin_ns;
+}
+
+/* The words of the command with blanks between them, as they stand in /proc/PID/cmdline. */
+static void join_words(char *text, size_t length)
+{
+    while (length && !text[length - 1])
+        length--;
+    for (size_t i = 0; i < length; i++)
+        text[i] = text[i] ? text[i] : ' ';
+    text[length] = '\0';
+}
+
+static bool read_name(struct gt_life *life, const struct gt_process *process)
+{
+    char text[4 * GT_LIFE_NAME];
+    ssize_t length = gt_process_read_text(process, "comm", text, sizeof text);
+    if (length <= 0)
+        return false;
+    text[length - (text[length - 1] == '\n')] = '\0';
+    return rename_to(life->name, sizeof life->name, text);
+}
+
+/* A zombie has none. */
+static bool read_words(struct gt_life *life, const struct gt_process *process)
+{
+    char text[4 * GT_LIFE_COMMAND];
+    ssize_t length = gt_process_read_text(process, "cmdline", text, sizeof text);
+    if (length <= 0)
+        return false;
+    join_words(text, (size_t)length);
+    return rename_to(life->command, sizeof life->command, text);
+}
+
+/* Only a process that runs executes another program. */
+static void read_names(struct gt_roster *roster, struct entry *entry, const struct gt_process *process, int64_t now_ns)
+{
+    bool is_new = entry->words_ns == NEVER;
+    if (!is_new && process->value[GT_CPU_TIME] == entry->cpu_when_named)
+        return;
+    entry->cpu_when_named = process->value[GT_CPU_TIME];
+    bool is_renamed = read_name(&entry->life, process);
+    if (is_new || is_renamed || now_ns - entry->met_ns < YOUNG_NS || now_ns - entry->words_ns >= WORDS_PERIOD_NS) {
+        is_renamed |= read_words(&entry->life, process);
+        entry->words_ns = now_ns;
+    }
+    if (is_renamed)
+        note_change(roster, entry);
+}
+
+static void read_process(struct gt_roster *roster, struct entry *entry, const struct gt_process *process,
+                         int64_t now_ns)
+{
+    struct gt_life *life = &entry->life;
+    life->start = process->start;
+    life->parent = life->parent ? life->parent : process->parent;
+    if (!process->is_zombie)
+        life->ram_peak = fmax(life->ram_peak, fmax(process->value[GT_RAM_PEAK], process->value[GT_RSS]));
+    life->cpu_time = process->value[GT_CPU_TIME] - process->ledger.base[0];
+    if (!process->is_gone)
+        read_names(roster, entry, process, now_ns);
+}
+
+/* The entry of a process of the tree, an old one's or a new one. */
+static struct entry *entry_of(struct gt_roster *roster, const struct gt_process *process, int64_t now_ns, int *status)
+{
+    struct entry *entry = find(roster, process->pid);
+    int64_t begin_ns = begin_of(roster, process);
+    bool is_same = entry && (entry->life.start ? entry->life.start == process->start
+                                               : entry->end_ns == NEVER || is_same_begin(entry, begin_ns));
+    if (entry && !is_same && entry->end_ns == NEVER)
+        end(roster, entry, now_ns);
+    if (!is_same)
+        entry = add(roster, process->pid, process->parent, begin_ns, status);
+    if (entry && entry->words_ns == NEVER)
+        entry->met_ns = now_ns;
+    return entry;
+}
+
+/* Who lived before this reading and was not met in it has ended since the last. */
+static void end_others(struct gt_roster *roster, int64_t now_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < roster->living_count; i++) {
+        struct entry *entry = &roster->entry[roster->living[i]];
+        if (entry->end_ns == NEVER && entry->round != roster->round)
+            end(roster, entry, now_ns);
+        if (entry->end_ns == NEVER)
+            roster->living[kept++] = roster->living[i];
+    }
+    roster->living_count = kept;
+}
+
+int gt_roster_read(struct gt_roster *roster, const struct gt_tree *tree, int64_t now_ns)
+{
+    int status = 0;
+    roster->round++;
+    for (size_t i = 0; i < tree->count && status >= 0; i++) {
+        const struct gt_process *process = tree->process[i];
+        struct entry *entry = entry_of(roster, process, now_ns, &status);
+        if (!entry)
+            continue;
+        read_process(roster, entry, process, now_ns);
+        if (!process->is_gone && !process->is_zombie)
+            entry->round = roster->round;
+    }
+    if (status >= 0)
+        end_others(roster, now_ns);
+    return status;
+}
+
+void gt_roster_reaped(struct gt_roster *roster, pid_t pid, int64_t now_ns)
+{
+    struct entry *entry = roster ? find(roster, pid) : NULL;
+    if (entry && entry->end_ns == NEVER)
+        end(roster, entry, now_ns);
+}
+
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
+
+static double seconds_since(const struct gt_roster *roster, int64_t when_ns)
+{
+    return when_ns == NEVER ? NAN : (double)((when_ns - roster->origin_ns) / 1000) / 1e6;
+}
+
+static struct gt_life life_of(const struct gt_roster *roster, const struct entry *entry)
+{
+    struct gt_life life = entry->life;
+    life.begin = seconds_since(roster, entry->begin_ns);
+    life.end = seconds_since(roster, entry->end_ns);
+    life.ram_peak = fmax(life.ram_peak, entry->record_peak);
+    if (entry->end_ns != NEVER && entry->heard_fork &&
+        entry->record_cpu > 0) /* 0: too short for the scheduler to tell */
+        life.cpu_time = entry->record_cpu;
+    return life;
+}
+
+int gt_roster_changes(struct gt_roster *roster, const struct gt_life **ret, size_t *count)
+{
+    roster->changes.count = 0;
+    for (size_t i = 0; i < roster->changed_count; i++) {
+        struct entry *entry = &roster->entry[roster->changed[i]];
+        struct gt_life life = life_of(roster, entry);
+        if (gt_lives_add(&roster->changes, &life) < 0)
+            return -ENOMEM;
+        entry->is_changed = false;
+    }
+    roster->changed_count = 0;
+    *ret = roster->changes.life;
+    *count = roster->changes.count;
+    return 0;
+}
+
+int gt_roster_lives(const struct gt_roster *roster, struct gt_lives *ret)
+{
+    for (size_t i = 0; i < roster->entry_count; i++) {
+        struct gt_life life = life_of(roster, &roster->entry[i]);
+        if (gt_lives_add(ret, &life) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+uint64_t gt_roster_left_out(const struct gt_roster *roster)
+{
+    return roster->left_out;
+}

@@ -1,0 +1,373 @@
+/* The list of processes: names, beginnings and ends, from readings of the tree and from events. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collect/process.h"
+#include "sample/roster.h"
+#include "support/fake_proc.h"
+#include "support/folder.h"
+
+#define MS (GT_SECOND / 1000)
+
+struct machine {
+    char folder[64];
+    struct gt_root root;
+    struct gt_tree tree;
+    struct gt_roster *roster;
+    struct gt_lives lives;
+};
+
+static int64_t now_ns; /* of the made-up clock */
+
+static void put_name(const struct machine *machine, pid_t pid, const char *name, const char *words)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d/comm", (int)pid);
+    folder_put(machine->folder, path, name);
+    snprintf(path, sizeof path, "proc/%d/cmdline", (int)pid);
+    folder_put(machine->folder, path, words);
+}
+
+static struct fake_process job(pid_t pid, unsigned long ticks)
+{
+    return (struct fake_process){
+        .pid = pid, .parent = 99, .session = 100, .start = (unsigned)pid, .cpu_ticks = ticks, .resident_pages = 10};
+}
+
+static int begin(void **state)
+{
+    static struct machine machine;
+    machine = (struct machine){0};
+    fake_proc_create(machine.folder, &machine.root);
+    fake_proc_write(machine.folder, &(struct fake_process){.pid = 100, .parent = 1, .session = 100, .start = 100});
+    put_name(&machine, 100, "main\n", "main");
+    now_ns = 0;
+    *state = &machine;
+    return gt_tree_open(&machine.tree, &machine.root, 100, false, NULL) < 0 ||
+           gt_roster_new(&machine.roster, &machine.root, false, NULL) < 0;
+}
+
+static int finish(void **state)
+{
+    struct machine *machine = *state;
+    gt_roster_free(machine->roster);
+    gt_tree_close(&machine->tree);
+    gt_lives_release(&machine->lives);
+    fake_proc_destroy(machine->folder, &machine->root);
+    return 0;
+}
+
+/* A reading at that second, as the sampler does it. */
+static void read_at(struct machine *machine, double seconds)
+{
+    now_ns = (int64_t)(seconds * 1e9);
+    gt_roster_begin(machine->roster, 0);
+    gt_tree_discover(&machine->tree, true, now_ns + 100 * GT_SECOND);
+    for (size_t i = 0; i < machine->tree.count; i++)
+        gt_process_read_slowly(machine->tree.process[i], &machine->root);
+    assert_int_equal(gt_roster_read(machine->roster, &machine->tree, now_ns), 0);
+    gt_tree_drop_gone(&machine->tree);
+}
+
+static const struct gt_life *life(struct machine *machine, size_t number)
+{
+    gt_lives_release(&machine->lives);
+    assert_int_equal(gt_roster_lives(machine->roster, &machine->lives), 0);
+    assert_true(number < machine->lives.count);
+    assert_int_equal(machine->lives.life[number].number, number);
+    return &machine->lives.life[number];
+}
+
+static void hear(struct machine *machine, struct gt_event event, bool has_ended)
+{
+    event.tgid = event.tgid ? event.tgid : event.pid;
+    assert_int_equal(gt_roster_hear(machine->roster, &event, has_ended), 0);
+}
+
+static void fork_at(struct machine *machine, pid_t pid, int64_t when_ns)
+{
+    hear(machine, (struct gt_event){.kind = GT_EVENT_FORK, .pid = pid, .parent = 100, .monotonic_ns = when_ns}, false);
+}
+
+static void exit_at(struct machine *machine, pid_t pid, int64_t when_ns)
+{
+    hear(machine, (struct gt_event){.kind = GT_EVENT_EXIT, .pid = pid, .monotonic_ns = when_ns}, true);
+}
+
+static void the_tree_alone_tells_names_and_ends(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process process = job(101, 5);
+    process.peak_kib = 3000;
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "worker\n", "./worker\0-n\0two words\0");
+    read_at(machine, 1);
+    read_at(machine, 2);
+    assert_string_equal(life(machine, 0)->name, "main");
+    assert_string_equal(life(machine, 1)->name, "worker");
+    assert_string_equal(life(machine, 1)->command, "./worker"); /* folder_put ends at the first NUL */
+    assert_int_equal(life(machine, 1)->pid, 101);
+    assert_int_equal(life(machine, 1)->parent, 99);
+    assert_float_equal(life(machine, 1)->ram_peak, 3000 * 1024, 0);
+    assert_true(isnan(life(machine, 1)->end));
+    assert_true(isnan(life(machine, 1)->begin)); /* a stored machine does not tell when it was started */
+    fake_proc_remove(machine->folder, 101);
+    read_at(machine, 3);
+    assert_float_equal(life(machine, 1)->end, 3, 0);
+    assert_true(isnan(life(machine, 0)->end));
+    read_at(machine, 4);
+    assert_float_equal(life(machine, 1)->end, 3, 0);
+}
+
+static void a_zombie_has_ended(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process process = job(101, 5);
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "worker\n", "./worker");
+    read_at(machine, 1);
+    process.state = 'Z';
+    process.cpu_ticks = 6;
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "worker\n", "");
+    read_at(machine, 2);
+    read_at(machine, 3);
+    assert_float_equal(life(machine, 1)->end, 2, 0);
+    assert_string_equal(life(machine, 1)->command, "./worker");
+    assert_int_equal(machine->lives.count, 2);
+}
+
+static void the_last_name_counts(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process process = job(101, 5);
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "sh\n", "sh");
+    read_at(machine, 1);
+    process.cpu_ticks = 6;
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "a\nb\n", "./program -x");
+    read_at(machine, 1.1);
+    assert_string_equal(life(machine, 1)->name, "a\nb");
+    assert_string_equal(life(machine, 1)->command, "./program -x");
+    put_name(machine, 101, "a\nb\n", "./program -y"); /* the same name again, later: other words */
+    process.cpu_ticks = 7;
+    fake_proc_write(machine->folder, &process);
+    read_at(machine, 9);
+    assert_string_equal(life(machine, 1)->command, "./program -y");
+    put_name(machine, 101, "unread\n", "unread"); /* no CPU time was used: nothing was executed */
+    read_at(machine, 20);
+    assert_string_equal(life(machine, 1)->name, "a\nb");
+}
+
+static void a_number_used_again_is_another_process(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process process = job(101, 5);
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "first\n", "first");
+    read_at(machine, 1);
+    fake_proc_remove(machine->folder, 101);
+    read_at(machine, 2);
+    process.start = 5000;
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "second\n", "second");
+    read_at(machine, 3);
+    assert_string_equal(life(machine, 1)->name, "first");
+    assert_float_equal(life(machine, 1)->end, 2, 0);
+    assert_string_equal(life(machine, 2)->name, "second");
+    assert_true(isnan(life(machine, 2)->end));
+    assert_int_equal(life(machine, 2)->start, 5000);
+}
+
+/* What the kernel tells of a process that no reading met. */
+static void events_tell_of_short_processes(void **state)
+{
+    struct machine *machine = *state;
+    read_at(machine, 1);
+    fork_at(machine, 200, 1100 * MS);
+    hear(machine, (struct gt_event){.kind = GT_EVENT_FORK, .pid = 201, .tgid = 200, .monotonic_ns = 1101 * MS}, false);
+    hear(machine, (struct gt_event){.kind = GT_EVENT_EXIT, .pid = 201, .tgid = 200, .monotonic_ns = 1102 * MS}, false);
+    struct gt_event record = {.kind = GT_EVENT_RECORD, .pid = 201, .tgid = 200, .name = "a thread's"};
+    record.record = (struct gt_exit_record){.cpu_ns = 2000000, .peak_rss = 5000};
+    hear(machine, record, false);
+    exit_at(machine, 200, 1250 * MS);
+    record = (struct gt_event){.kind = GT_EVENT_RECORD, .pid = 200, .tgid = 200, .name = "ls"};
+    record.record = (struct gt_exit_record){.cpu_ns = 1000000, .peak_rss = 6000};
+    hear(machine, record, true);
+    read_at(machine, 2);
+    const struct gt_life *short_life = life(machine, 1);
+    assert_string_equal(short_life->name, "ls");
+    assert_string_equal(short_life->command, "");
+    assert_int_equal(short_life->parent, 100);
+    assert_float_equal(short_life->begin, 1.1, 1e-9);
+    assert_float_equal(short_life->end, 1.25, 1e-9);
+    assert_float_equal(short_life->cpu_time, 0.003, 1e-12);
+    assert_float_equal(short_life->ram_peak, 6000, 0);
+}
+
+/* An ordinary user hears of forks and ends, and gets no records. */
+static void what_is_not_told_is_missing(void **state)
+{
+    struct machine *machine = *state;
+    read_at(machine, 1);
+    fork_at(machine, 200, 1100 * MS);
+    exit_at(machine, 200, 1250 * MS);
+    read_at(machine, 2);
+    const struct gt_life *short_life = life(machine, 1);
+    assert_string_equal(short_life->name, "");
+    assert_true(isnan(short_life->cpu_time) && isnan(short_life->ram_peak));
+    assert_float_equal(short_life->end, 1.25, 1e-9);
+    struct gt_event record = {
+        .kind = GT_EVENT_RECORD, .pid = 200, .name = "x"}; /* too short for the scheduler's clock */
+    hear(machine, record, true);
+    assert_true(isnan(life(machine, 1)->cpu_time));
+}
+
+static void events_and_readings_are_of_one_process(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process process = job(101, 5);
+    read_at(machine, 1);
+    fork_at(machine, 101, 1500 * MS);
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "worker\n", "./worker");
+    read_at(machine, 2);
+    exit_at(machine, 101, 2500 * MS);
+    struct gt_event record = {.kind = GT_EVENT_RECORD, .pid = 101, .name = "other"};
+    hear(machine, record, true);
+    fake_proc_remove(machine->folder, 101);
+    read_at(machine, 3);
+    assert_int_equal(life(machine, 1)->start, 101);
+    assert_int_equal(machine->lives.count, 2);
+    assert_float_equal(life(machine, 1)->begin, 1.5, 1e-9);
+    assert_float_equal(life(machine, 1)->end, 2.5, 1e-9);
+    assert_string_equal(life(machine, 1)->name, "other"); /* it had executed that since, */
+    assert_string_equal(life(machine, 1)->command, "");   /* with words that nobody read */
+}
+
+static void a_fork_under_the_number_of_one_that_seems_to_live(void **state)
+{
+    struct machine *machine = *state;
+    read_at(machine, 1);
+    fork_at(machine, 200, 1100 * MS);
+    fork_at(machine, 200, 1900 * MS); /* the first one's end was lost */
+    assert_float_equal(life(machine, 1)->end, 1.9, 1e-9);
+    assert_float_equal(life(machine, 2)->begin, 1.9, 1e-9);
+    assert_true(isnan(life(machine, 2)->end));
+    read_at(machine, 2);
+    assert_float_equal(life(machine, 2)->end, 2, 1e-9); /* no reading meets it */
+}
+
+static size_t changes(struct machine *machine, const struct gt_life **ret)
+{
+    size_t count;
+    assert_int_equal(gt_roster_changes(machine->roster, ret, &count), 0);
+    return count;
+}
+
+static void each_change_is_told_once(void **state)
+{
+    struct machine *machine = *state;
+    const struct gt_life *changed;
+    struct fake_process process = job(101, 5);
+    read_at(machine, 1);
+    assert_int_equal(changes(machine, &changed), 1);
+    assert_string_equal(changed->name, "main");
+    read_at(machine, 2);
+    assert_int_equal(changes(machine, &changed), 0);
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "sh\n", "sh");
+    read_at(machine, 3);
+    process.cpu_ticks = 6;
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "worker\n", "./worker");
+    read_at(machine, 3.1);
+    assert_int_equal(changes(machine, &changed), 1);
+    assert_string_equal(changed->name, "worker");
+    gt_roster_reaped(machine->roster, 101, 4 * GT_SECOND);
+    gt_roster_reaped(machine->roster, 12345, 4 * GT_SECOND);
+    assert_int_equal(changes(machine, &changed), 1);
+    assert_float_equal(changed->end, 4, 0);
+    assert_int_equal(changes(machine, &changed), 0);
+}
+
+static void too_many_are_counted(void **state)
+{
+    struct machine *machine = *state;
+    for (int i = 0; i < GT_ROSTER_MOST + 3; i++) {
+        fork_at(machine, 1000 + i, i * MS);
+        exit_at(machine, 1000 + i, i * MS + 1);
+    }
+    read_at(machine, 1); /* the main process is one more, */
+    read_at(machine, 2); /* once */
+    assert_int_equal(gt_roster_left_out(machine->roster), 4);
+    assert_int_equal(life(machine, GT_ROSTER_MOST - 1)->pid, 1000 + GT_ROSTER_MOST - 1);
+    assert_int_equal(machine->lives.count, GT_ROSTER_MOST);
+}
+
+static void check_short(const char *text, const char *expected)
+{
+    char shortened[12];
+    gt_life_shorten(shortened, sizeof shortened, text);
+    assert_string_equal(shortened, expected);
+}
+
+static void texts_are_cut_between_characters(void **state)
+{
+    (void)state;
+    check_short("", "");
+    check_short("eleven char", "eleven char");
+    check_short("twelve chars", "twelve c...");
+    check_short("1234567\xc3\xa9\xc3\xa9\xc3\xa9", "1234567...");
+    check_short("123456\xc3\xa9\xc3\xa9\xc3\xa9", "123456\xc3\xa9...");
+}
+
+static void lists_are_unified_and_sorted(void **state)
+{
+    (void)state;
+    static const struct gt_life rows[] = {
+        {.number = 2, .pid = 1, .begin = 5},   {.number = 0, .pid = 2, .begin = NAN},
+        {.number = 2, .pid = 3, .begin = 4},   {.number = 1, .pid = 4, .begin = 4},
+        {.number = 0, .pid = 5, .begin = NAN}, {.number = 3, .pid = 6, .begin = -1},
+    };
+    struct gt_lives lives = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(gt_lives_add(&lives, &rows[i]), 0);
+    assert_int_equal(gt_lives_unify(&lives), 0);
+    assert_int_equal(lives.count, 4);
+    gt_lives_sort(&lives);
+    static const pid_t expected[] = {6, 4, 3, 5};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(lives.life[i].pid, expected[i]);
+    gt_lives_release(&lives);
+    assert_int_equal(gt_lives_unify(&lives), 0);
+    assert_int_equal(lives.count, 0);
+}
+
+int main(void)
+{
+#define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, begin, finish)
+    const struct CMUnitTest tests[] = {
+        ON_MACHINE(the_tree_alone_tells_names_and_ends),
+        ON_MACHINE(a_zombie_has_ended),
+        ON_MACHINE(the_last_name_counts),
+        ON_MACHINE(a_number_used_again_is_another_process),
+        ON_MACHINE(events_tell_of_short_processes),
+        ON_MACHINE(what_is_not_told_is_missing),
+        ON_MACHINE(events_and_readings_are_of_one_process),
+        ON_MACHINE(a_fork_under_the_number_of_one_that_seems_to_live),
+        ON_MACHINE(each_change_is_told_once),
+        ON_MACHINE(too_many_are_counted),
+        cmocka_unit_test(texts_are_cut_between_characters),
+        cmocka_unit_test(lists_are_unified_and_sorted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
