@@ -79,7 +79,7 @@ struct gt_tracker_options {
     const char *gpu_brand;        /* "nvidia", "amd", "intel"; NULL: any */
     const char *tracking_file;    /* NULL: no recording */
     int overwrite;                /* replace an existing tracking file */
-    int detail;                   /* record every process and every GPU, too */
+    int detail;                   /* record and report every process by name, and every GPU, too */
     const char *memory;           /* how shared memory is counted once: "auto", "rss", "pss", "unique"; NULL: "auto" */
     const char *machine_root;     /* a stored machine to read instead of this one; NULL: this one */
     const char *const *libraries; /* "nvml=PATH", ... NULL-terminated; NULL: the installed drivers */

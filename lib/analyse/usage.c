@@ -177,8 +177,9 @@ int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, co
     gt_course_add(&(struct gt_course){.history = &summary->history, .machine = machine}, gt_report_root(report));
     gt_usage_original(&usage, gt_report_root(report));
     gt_usage_further(&usage, gt_report_root(report));
+    status = gt_usage_processes(&usage, gt_report_root(report));
     gt_usage_provenance(&usage, gt_report_root(report));
-    if (gt_report_failed(report)) {
+    if (status < 0 || gt_report_failed(report)) {
         gt_report_free(report);
         return gt_error_system(error, ENOMEM, "tracking report");
     }

@@ -21,6 +21,8 @@ bool gt_usage_is_told(const struct gt_usage *usage, enum gt_scope scope, enum gt
 void gt_usage_original(const struct gt_usage *usage, struct gt_node *root);
 /* What it does not have. Sections in which nothing was measured are for programs only. */
 void gt_usage_further(const struct gt_usage *usage, struct gt_node *root);
+/* With detail: each process, in the order in which they began. 0 or -ENOMEM. */
+int gt_usage_processes(const struct gt_usage *usage, struct gt_node *root);
 /* What the devices drew, and whose it is. */
 void gt_usage_energy(const struct gt_usage *usage, struct gt_node *root);
 /* Why a metric was not measured, one clause. */

@@ -7,6 +7,7 @@
 void gt_outcome_release(struct gt_outcome *outcome)
 {
     free(outcome->provenance);
+    gt_lives_release(&outcome->lives);
     *outcome = (struct gt_outcome){0};
 }
 
@@ -79,6 +80,15 @@ static void final_peak_facts(const struct gt_tracker *tracker, struct gt_outcome
     outcome->peak_untold = (double)job->untold;
 }
 
+static int final_lives(const struct gt_tracker *tracker, struct gt_outcome *outcome)
+{
+    const struct gt_roster *roster = tracker->sampler.roster;
+    if (!roster)
+        return 0;
+    outcome->processes_not_listed = gt_roster_left_out(roster);
+    return gt_roster_lives(roster, &outcome->lives);
+}
+
 int gt_tracker_outcome(struct gt_tracker *tracker, struct gt_outcome *ret, struct gt_error *error)
 {
     int64_t now = gt_clock_monotonic(&tracker->sampler.clock);
@@ -93,6 +103,8 @@ int gt_tracker_outcome(struct gt_tracker *tracker, struct gt_outcome *ret, struc
     final_packages(tracker, ret);
     final_peaks(tracker, ret);
     final_peak_facts(tracker, ret);
+    if (final_lives(tracker, ret) < 0)
+        return gt_error_system(error, ENOMEM, "tracker");
     if (gt_provenance_fill(tracker, ret) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;

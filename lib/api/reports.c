@@ -85,6 +85,7 @@ int gt_recording_report_with(const char *path, const struct gt_recording_options
             outcome = *recorded;
         else
             gt_summary_outcome(summary, &outcome);
+        outcome.lives = *gt_recording_lives(recording);
         struct gt_provenance *provenance = outcome.provenance;
         status = choose(&machine, options, error);
         if (status >= 0 && join.meter)

@@ -77,6 +77,7 @@ static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *er
         .slurm_job = options->mark ? getenv("SLURM_JOB_ID") : NULL,
         .mark = options->mark,
         .launched = options->launched,
+        .detail = options->detail,
         .machine_root = options->machine_root,
         .gpu_brand = options->gpu_brand,
         .memory = options->memory,
@@ -102,6 +103,7 @@ static void begin(struct gt_tracker *tracker, pid_t pid)
     tracker->start_ns = now_of(tracker);
     gt_schedule_start(&tracker->schedule, tracker->start_ns, (int64_t)(tracker->options.sleep_time * 1e9));
     gt_schedule_listen(&tracker->schedule, gt_follow_fd(&tracker->sampler.follow) >= 0, tracker->start_ns);
+    gt_roster_begin(tracker->sampler.roster, tracker->start_ns);
     tracker->machine.start_real_ns = gt_clock_real(&tracker->sampler.clock);
     tracker->pidfd = tracker->sampler.root.is_machine ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     gt_summary_init(&tracker->summary);
@@ -220,6 +222,8 @@ static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *e
         return status < 0 ? gt_error_system(error, -status, "sample") : lives;
     }
     status = gt_combine(&tracker->combiner, &tracker->sampler, &tracker->sample);
+    if (status >= 0 && tracker->sampler.roster)
+        status = gt_roster_changes(tracker->sampler.roster, &tracker->sample.life, &tracker->sample.life_count);
     if (status < 0)
         return gt_error_system(error, -status, "sample");
     gt_summary_add(&tracker->summary, &tracker->sample);
@@ -338,6 +342,7 @@ void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, c
     if (pid == tracker->machine.pid)
         tracker->exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
     gt_sampler_reaped(&tracker->sampler, pid, usage);
+    gt_roster_reaped(tracker->sampler.roster, pid, now_of(tracker));
     note_end(tracker);
     if (!tracker->sampler.tree.count)
         tracker->end_ns = now_of(tracker);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "collect/collector.h"
+#include "sample/life.h"
 #include "schema/metric.h"
 
 struct gt_row {
@@ -25,6 +26,9 @@ struct gt_sample {
     int64_t monotonic_ns;
     size_t row_count;
     struct gt_row *row;
+    size_t life_count;
+    const struct gt_life
+        *life; /* with detail: the processes that came, got another name or ended since the last sample */
 };
 
 enum { GT_FIXED_ROWS = 4 };
@@ -129,6 +133,8 @@ struct gt_outcome {
     struct gt_package_figures package[GT_PACKAGES];
     size_t provenance_count;
     struct gt_provenance *provenance;
+    struct gt_lives lives;         /* with detail: every process */
+    uint64_t processes_not_listed; /* which were too many */
 };
 
 #endif

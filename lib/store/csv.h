@@ -1,6 +1,7 @@
 /* CSV recordings: lines 1 and 2 are the static data, names and values, line 3 the columns, then one line a sample; all end
  * in \r\n. Behind gpu_tracker's own static data stand ours and then the outcome, as fields of fixed width that are blank
- * until the recording is finished. GPUs and processes go to NAME.gpus.csv and NAME.processes.csv: one line of columns. */
+ * until the recording is finished. GPUs and processes go to NAME.gpus.csv and NAME.processes.csv: one line of columns. The list of
+ * processes is NAME.process_list.csv: see gt_life_facts. */
 #ifndef GT_STORE_CSV_H
 #define GT_STORE_CSV_H
 
@@ -20,6 +21,14 @@ struct gt_csv_final {
     char name[64];
 };
 bool gt_csv_final_at(size_t index, struct gt_csv_final *ret);
+
+/* A number as it stands in a field; NaN: nothing. */
+void gt_csv_number(struct gt_buffer *out, double value, bool integer);
+
+/* The list of processes as text, and all of it read, if there is a list beside the recording; of several rows of a process the last. */
+void gt_csv_lives_header(struct gt_buffer *out);
+void gt_csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, size_t count);
+int gt_csv_lives_read(struct gt_lives *ret, const char *recording, struct gt_error *error);
 
 int gt_csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);

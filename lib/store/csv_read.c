@@ -260,6 +260,8 @@ int gt_csv_read_open(void **ret, const char *path, struct gt_recorded *recorded,
     int status = open_table(&recording->data, path, error);
     if (!status)
         status = read_head(&recording->data, recorded, error);
+    if (!status)
+        status = gt_csv_lives_read(&recorded->outcome.lives, path, error);
     if (status < 0)
         gt_csv_read_close(recording);
     else

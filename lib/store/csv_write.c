@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ struct output {
 struct csv_writer {
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
+    struct output lives;
     bool has_detail;
     off_t outcome_at;
     struct gt_buffer line;
@@ -28,7 +30,7 @@ struct csv_writer {
 
 /* ---- Text ---------------------------------------------------------------------------------------------------- */
 
-static void append_number(struct gt_buffer *out, double value, bool integer)
+void gt_csv_number(struct gt_buffer *out, double value, bool integer)
 {
     char text[GT_NUMBER_SIZE];
     if (isnan(value))
@@ -80,7 +82,7 @@ static void append_static_values(struct gt_buffer *out, const struct gt_machine 
         if (fact->kind == GT_FACT_TEXT)
             gt_csv_field(out, gt_fact_text(fact, machine));
         else
-            append_number(out, gt_fact_number(fact, machine), fact->kind == GT_FACT_INTEGER);
+            gt_csv_number(out, gt_fact_number(fact, machine), fact->kind == GT_FACT_INTEGER);
         gt_buffer_char(out, ',');
     }
     struct gt_buffer gpus = {0};
@@ -93,7 +95,7 @@ static void append_static_values(struct gt_buffer *out, const struct gt_machine 
 static void append_padded(struct gt_buffer *out, double value, bool integer)
 {
     size_t end = out->length + GT_CSV_OUTCOME_WIDTH;
-    append_number(out, value, integer);
+    gt_csv_number(out, value, integer);
     while (out->length < end && !out->failed)
         gt_buffer_char(out, ' ');
     gt_buffer_char(out, ',');
@@ -145,30 +147,51 @@ static int open_output(struct output *output, const char *path, struct gt_error 
     return output->fd < 0 ? gt_error_system(error, errno, "%s", path) : 0;
 }
 
+static void close_output(struct output *output, bool unwanted)
+{
+    if (output->fd >= 0) {
+        close(output->fd);
+        if (unwanted)
+            unlink(output->path);
+    }
+    free(output->path);
+}
+
 /* `unwanted`: nothing shall remain of the files. */
 static void release(struct csv_writer *writer, bool unwanted)
 {
-    for (size_t i = 0; i <= GT_DETAIL_COUNT; i++) {
-        struct output *output = i ? &writer->detail[i - 1] : &writer->data;
-        if (output->fd >= 0) {
-            close(output->fd);
-            if (unwanted)
-                unlink(output->path);
-        }
-        free(output->path);
-    }
+    close_output(&writer->data, unwanted);
+    close_output(&writer->lives, unwanted);
+    for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
+        close_output(&writer->detail[i], unwanted);
     gt_buffer_release(&writer->line);
     free(writer);
+}
+
+static int open_beside(struct output *output, const struct gt_store_options *options, const char *suffix,
+                       struct gt_error *error)
+{
+    char path[PATH_MAX];
+    if (gt_store_path_beside(path, sizeof path, options->path, suffix) < 0)
+        return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
+    return open_output(output, path, error);
+}
+
+static int create_lives(struct csv_writer *writer, const struct gt_store_options *options, struct gt_error *error)
+{
+    int status = open_beside(&writer->lives, options, GT_LIFE_SUFFIX, error);
+    if (status < 0)
+        return status;
+    gt_buffer_clear(&writer->line);
+    gt_csv_lives_header(&writer->line);
+    return write_lines(&writer->lives, &writer->line, error);
 }
 
 static int create_detail(struct csv_writer *writer, const struct gt_store_options *options, size_t index,
                          struct gt_error *error)
 {
-    char path[PATH_MAX];
-    if (gt_store_path_beside(path, sizeof path, options->path, gt_details[index].suffix) < 0)
-        return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
     struct output *output = &writer->detail[index];
-    int status = open_output(output, path, error);
+    int status = open_beside(output, options, gt_details[index].suffix, error);
     if (status < 0)
         return status;
     gt_detail_columns(&output->columns, gt_details[index].scope);
@@ -199,11 +222,13 @@ int gt_csv_create(void **ret, const struct gt_store_options *options, const stru
     struct csv_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return gt_error_system(error, ENOMEM, "%s", options->path);
-    writer->data.fd = writer->detail[0].fd = writer->detail[1].fd = -1;
+    writer->data.fd = writer->lives.fd = writer->detail[0].fd = writer->detail[1].fd = -1;
     writer->has_detail = options->detail;
     int status = create_data(writer, options, machine, error);
     for (size_t i = 0; !status && options->detail && i < GT_DETAIL_COUNT; i++)
         status = create_detail(writer, options, i, error);
+    if (!status && options->detail)
+        status = create_lives(writer, options, error);
     if (status < 0)
         release(writer, true);
     else
@@ -223,7 +248,7 @@ static int write_detail(struct csv_writer *writer, size_t index, const struct gt
             continue;
         for (size_t i = 0; i < output->columns.count; i++) {
             const struct gt_column *column = &output->columns.column[i];
-            append_number(&writer->line, gt_detail_value(column, sample, row), column->is_integer);
+            gt_csv_number(&writer->line, gt_detail_value(column, sample, row), column->is_integer);
             gt_buffer_char(&writer->line, ',');
         }
         end_line(&writer->line);
@@ -238,12 +263,17 @@ int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *e
     int status = 0;
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
         status = write_detail(writer, i, sample, error);
+    if (!status && sample->life_count) {
+        gt_buffer_clear(&writer->line);
+        gt_csv_lives_rows(&writer->line, sample->life, sample->life_count);
+        status = write_lines(&writer->lives, &writer->line, error);
+    }
     if (status < 0)
         return status;
     gt_buffer_clear(&writer->line);
     const struct gt_columns *columns = &writer->data.columns;
     for (size_t i = 0; i < columns->count; i++) {
-        append_number(&writer->line, gt_store_column_value(&columns->column[i], sample), columns->column[i].is_integer);
+        gt_csv_number(&writer->line, gt_store_column_value(&columns->column[i], sample), columns->column[i].is_integer);
         gt_buffer_char(&writer->line, ',');
     }
     end_line(&writer->line);
@@ -288,6 +318,25 @@ static int fill_outcome(struct csv_writer *writer, const struct gt_outcome *outc
     return status < 0 ? status : write_at(fd, writer->line.data, first, writer->outcome_at);
 }
 
+/* In place of the rows that were appended: a row for each process, in a new file, so that the old one stays when that fails. */
+static int replace_lives(struct csv_writer *writer, const struct gt_lives *lives, struct gt_error *error)
+{
+    char beside[PATH_MAX];
+    struct output output = {.fd = -1};
+    if (snprintf(beside, sizeof beside, "%s.new", writer->lives.path) >= (int)sizeof beside)
+        return gt_error_system(error, ENAMETOOLONG, "%s", writer->lives.path);
+    int status = open_output(&output, beside, error);
+    gt_buffer_clear(&writer->line);
+    gt_csv_lives_header(&writer->line);
+    gt_csv_lives_rows(&writer->line, lives->life, lives->count);
+    if (!status)
+        status = write_lines(&output, &writer->line, error);
+    if (!status && rename(beside, writer->lives.path) < 0)
+        status = gt_error_system(error, errno, "%s", writer->lives.path);
+    close_output(&output, status < 0);
+    return status;
+}
+
 int gt_csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
 {
     (void)whole; /* the outcome has its place even on a full disk */
@@ -295,6 +344,8 @@ int gt_csv_finish(void *state, const struct gt_outcome *outcome, bool whole, str
     int status = outcome ? fill_outcome(writer, outcome) : 0;
     if (status < 0)
         gt_error_system(error, -status, "%s", writer->data.path);
+    if (!status && outcome && writer->has_detail)
+        status = replace_lives(writer, &outcome->lives, error);
     release(writer, false);
     return status;
 }

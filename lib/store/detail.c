@@ -24,15 +24,38 @@ int gt_sample_copy_reserve(struct gt_sample_copy *copy, size_t rows)
     return 0;
 }
 
+int gt_sample_copy_reserve_lives(struct gt_sample_copy *copy, size_t lives)
+{
+    if (lives <= copy->life_capacity)
+        return 0;
+    struct gt_life *life = reallocarray(copy->life, lives, sizeof *life);
+    if (!life)
+        return -ENOMEM;
+    copy->life = life;
+    copy->life_capacity = lives;
+    return 0;
+}
+
+size_t gt_sample_copy_bytes(const struct gt_sample_copy *copy)
+{
+    return copy->capacity * sizeof(struct gt_row) + copy->life_capacity * sizeof(struct gt_life);
+}
+
 int gt_sample_copy_set(struct gt_sample_copy *copy, const struct gt_sample *sample, size_t rows)
 {
     int status = gt_sample_copy_reserve(copy, rows);
+    if (status >= 0)
+        status = gt_sample_copy_reserve_lives(copy, sample->life_count);
     if (status < 0)
         return status;
     copy->sample.real_ns = sample->real_ns;
     copy->sample.monotonic_ns = sample->monotonic_ns;
     copy->sample.row_count = rows;
     memcpy(copy->sample.row, sample->row, rows * sizeof *sample->row);
+    if (sample->life_count)
+        memcpy(copy->life, sample->life, sample->life_count * sizeof *sample->life);
+    copy->sample.life = copy->life;
+    copy->sample.life_count = sample->life_count;
     return 0;
 }
 
@@ -49,6 +72,7 @@ struct gt_row *gt_sample_copy_add(struct gt_sample_copy *copy, enum gt_scope sco
 void gt_sample_copy_release(struct gt_sample_copy *copy)
 {
     free(copy->sample.row);
+    free(copy->life);
     *copy = (struct gt_sample_copy){0};
 }
 

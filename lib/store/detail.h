@@ -24,12 +24,16 @@ void gt_detail_assign(const struct gt_column *column, double value, struct gt_sa
 
 /* A sample that owns its rows. Its capacity only grows. */
 struct gt_sample_copy {
-    struct gt_sample sample;
+    struct gt_sample sample; /* its lives are those below */
     size_t capacity;
+    struct gt_life *life;
+    size_t life_capacity;
 };
 
 int gt_sample_copy_reserve(struct gt_sample_copy *copy, size_t rows);
-/* The first `rows` rows of `sample`. */
+int gt_sample_copy_reserve_lives(struct gt_sample_copy *copy, size_t lives);
+size_t gt_sample_copy_bytes(const struct gt_sample_copy *copy);
+/* The first `rows` rows of `sample`, and its lives. */
 int gt_sample_copy_set(struct gt_sample_copy *copy, const struct gt_sample *sample, size_t rows);
 /* One more row, without values; NULL without memory. */
 struct gt_row *gt_sample_copy_add(struct gt_sample_copy *copy, enum gt_scope scope);

@@ -66,8 +66,23 @@ const struct gt_fact gt_outcome_facts[] = {
     FACT(gt_outcome, "samples", samples, INTEGER, UINT64),
     FACT(gt_outcome, "missed", missed, INTEGER, UINT64),
     FACT(gt_outcome, "dropped", dropped, INTEGER, UINT64),
+    FACT(gt_outcome, "processes_not_listed", processes_not_listed, INTEGER, UINT64),
 };
 const size_t gt_outcome_fact_count = sizeof gt_outcome_facts / sizeof *gt_outcome_facts;
+
+const struct gt_fact gt_life_facts[] = {
+    FACT(gt_life, "number", number, INTEGER, UINT64),
+    FACT(gt_life, "pid", pid, INTEGER, PID),
+    FACT(gt_life, "parent", parent, INTEGER, PID),
+    FACT(gt_life, "start", start, INTEGER, UINT64),
+    FACT(gt_life, "name", name, TEXT, TEXT),
+    FACT(gt_life, "command", command, TEXT, TEXT),
+    FACT(gt_life, "began", begin, NUMBER, DOUBLE),
+    FACT(gt_life, "ended", end, NUMBER, DOUBLE),
+    FACT(gt_life, "ram_peak", ram_peak, NUMBER, DOUBLE),
+    FACT(gt_life, "cpu_time", cpu_time, NUMBER, DOUBLE),
+};
+const size_t gt_life_fact_count = sizeof gt_life_facts / sizeof *gt_life_facts;
 
 const char *gt_fact_text(const struct gt_fact *fact, const void *object)
 {
@@ -148,6 +163,18 @@ int gt_machine_fact_read(struct gt_machine *machine, const struct gt_fact *fact,
     return 0;
 }
 
+void gt_life_init(struct gt_life *life)
+{
+    *life = (struct gt_life){.begin = NAN, .end = NAN, .ram_peak = NAN, .cpu_time = NAN};
+}
+
+double gt_life_number(const struct gt_fact *fact, const struct gt_life *life)
+{
+    bool may_be_zero = fact->kind == GT_FACT_NUMBER || fact->offset == offsetof(struct gt_life, number);
+    double value = gt_fact_number(fact, life);
+    return value == 0 && !may_be_zero ? NAN : value;
+}
+
 void gt_outcome_init(struct gt_outcome *outcome)
 {
     *outcome = (struct gt_outcome){.elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN};
@@ -225,6 +252,7 @@ void gt_recorded_release(struct gt_recorded *recorded)
 {
     free(recorded->machine.gpu);
     free(recorded->outcome.provenance);
+    gt_lives_release(&recorded->outcome.lives);
 }
 
 int gt_recording_version_check(double version, const char *path, struct gt_error *error)

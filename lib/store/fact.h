@@ -20,6 +20,16 @@ extern const size_t gt_machine_fact_count;
 /* Facts of a struct gt_outcome, without its values. The first is "complete". */
 extern const struct gt_fact gt_outcome_facts[];
 extern const size_t gt_outcome_fact_count;
+/* Facts of a struct gt_life: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
+ * A process may have several rows, of which the last counts; a finished recording has one of each. Base units. */
+#define GT_LIFE_TABLE "process"
+#define GT_LIFE_SUFFIX ".process_list"
+extern const struct gt_fact gt_life_facts[];
+extern const size_t gt_life_fact_count;
+/* Without anything known. */
+void gt_life_init(struct gt_life *life);
+/* A number of it, NaN for a parent or start that is not known. */
+double gt_life_number(const struct gt_fact *fact, const struct gt_life *life);
 
 const char *gt_fact_text(const struct gt_fact *fact, const void *object);
 double gt_fact_number(const struct gt_fact *fact, const void *object); /* NaN: missing */
@@ -36,7 +46,7 @@ int gt_machine_fact_read(struct gt_machine *machine, const struct gt_fact *fact,
 /* What a reader knows of a recording before its first sample. */
 struct gt_recorded {
     struct gt_machine machine;
-    struct gt_outcome outcome;
+    struct gt_outcome outcome; /* its lives are there without an outcome, too */
     bool has_outcome;
 };
 

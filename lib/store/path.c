@@ -199,11 +199,10 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
     int status = check_folder(options->path, error);
     if (!status)
         status = check_file(options->path, options->overwrite, error);
-    for (size_t i = 0; !status && options->detail && i < GT_DETAIL_COUNT; i++) {
+    for (size_t i = 0; !status && options->detail && type->has_detail_files && i <= GT_DETAIL_COUNT; i++) {
         char beside[PATH_MAX];
-        if (!type->has_detail_files)
-            break;
-        if (gt_store_path_beside(beside, sizeof beside, options->path, gt_details[i].suffix) < 0)
+        const char *suffix = i < GT_DETAIL_COUNT ? gt_details[i].suffix : GT_LIFE_SUFFIX;
+        if (gt_store_path_beside(beside, sizeof beside, options->path, suffix) < 0)
             return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
         status = check_file(beside, options->overwrite, error);
     }

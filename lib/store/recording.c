@@ -76,6 +76,11 @@ const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recordi
     return recording->recorded.has_outcome ? &recording->recorded.outcome : NULL;
 }
 
+const struct gt_lives *gt_recording_lives(const struct gt_recording *recording)
+{
+    return &recording->recorded.outcome.lives;
+}
+
 bool gt_recording_has(const struct gt_recording *recording, const char *column)
 {
     const char *now = gt_store_name_now(column), *before = gt_store_name_before(now);

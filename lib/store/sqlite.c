@@ -1,6 +1,9 @@
 #include "store/sqlite.h"
 
 #include <errno.h>
+#include <math.h>
+
+#include "base/utf8.h"
 
 /* SQLite keeps the cause of a failed write with the file: the database or its log. */
 static int system_error(sqlite3 *database)
@@ -55,6 +58,31 @@ void gt_sqlite_name(struct gt_buffer *sql, const char *name)
         gt_buffer_char(sql, *name);
     }
     gt_buffer_char(sql, '"');
+}
+
+void gt_sqlite_bind_number(sqlite3_stmt *statement, int position, double value, bool integer)
+{
+    if (isnan(value))
+        sqlite3_bind_null(statement, position);
+    else if (integer && value == floor(value) && fabs(value) < 0x1p53)
+        sqlite3_bind_int64(statement, position, (sqlite3_int64)value);
+    else
+        sqlite3_bind_double(statement, position, value);
+}
+
+void gt_sqlite_bind_text(sqlite3_stmt *statement, int position, const char *text)
+{
+    struct gt_buffer valid = {0};
+    gt_utf8_valid(&valid, text);
+    sqlite3_bind_text(statement, position, valid.data ? valid.data : "", -1, SQLITE_TRANSIENT);
+    gt_buffer_release(&valid);
+}
+
+int gt_sqlite_step(sqlite3_stmt *statement, sqlite3 *database, const char *path, struct gt_error *error)
+{
+    int status = sqlite3_step(statement) == SQLITE_DONE ? 0 : gt_sqlite_error(database, path, error);
+    sqlite3_reset(statement);
+    return status;
 }
 
 const struct gt_store_type gt_store_sqlite = {

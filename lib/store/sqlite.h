@@ -4,6 +4,7 @@
  *   provenance(scope, metric, exactness, source, note)  how each figure came about
  *   gpu(device, uuid, name, brand, memory, selected)
  *   gpu_data, process_data                              the detail rows; they carry their sample's timestamp
+ *   process(number, pid, parent, start, name, command, began, ended, ram_peak, cpu_time)    with detail: each process
  * While it is written the database is in WAL mode; a finished one is a single file. user_version is the layout. */
 #ifndef GT_STORE_SQLITE_H
 #define GT_STORE_SQLITE_H
@@ -18,6 +19,17 @@ int gt_sqlite_run(sqlite3 *database, const char *path, const char *sql, struct g
 int gt_sqlite_prepare(sqlite3_stmt **ret, sqlite3 *database, const char *path, const char *sql, struct gt_error *error);
 /* `"name"`, with quotes inside doubled. */
 void gt_sqlite_name(struct gt_buffer *sql, const char *name);
+
+/* NaN: NULL. Texts become valid UTF-8, or readers of the database would fail. Positions count from 1. */
+void gt_sqlite_bind_number(sqlite3_stmt *statement, int position, double value, bool integer);
+void gt_sqlite_bind_text(sqlite3_stmt *statement, int position, const char *text);
+/* Run a statement that has no rows, and make it ready for the next time. */
+int gt_sqlite_step(sqlite3_stmt *statement, sqlite3 *database, const char *path, struct gt_error *error);
+
+/* The list of processes: make the table, and a statement that writes rows of it, the last of a number in the place of others. */
+int gt_sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char *path, struct gt_error *error);
+int gt_sqlite_lives_write(sqlite3_stmt *insert, const char *path, const struct gt_life *life, size_t count,
+                          struct gt_error *error);
 
 int gt_sqlite_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                      struct gt_error *error);

@@ -180,6 +180,22 @@ static int take_provenance(sqlite3_stmt *statement, struct gt_recorded *recorded
     return 0;
 }
 
+static int take_life(sqlite3_stmt *statement, struct gt_recorded *recorded)
+{
+    struct gt_life life;
+    gt_life_init(&life);
+    for (int column = 0; column < sqlite3_column_count(statement); column++) {
+        int index = gt_fact_find(gt_life_facts, gt_life_fact_count, sqlite3_column_name(statement, column));
+        if (index < 0)
+            continue;
+        if (gt_life_facts[index].kind == GT_FACT_TEXT)
+            gt_fact_set_text(&gt_life_facts[index], &life, text_of(statement, column));
+        else
+            gt_fact_set_number(&gt_life_facts[index], &life, number_of(statement, column));
+    }
+    return gt_lives_add(&recorded->outcome.lives, &life);
+}
+
 static int take_version(sqlite3_stmt *statement, struct gt_recorded *recorded)
 {
     (void)recorded;
@@ -196,6 +212,7 @@ int gt_sqlite_read_facts(sqlite3 *database, const char *path, struct gt_recorded
         {"outcome", "SELECT key, value FROM outcome", take_outcome},
         {"final", "SELECT scope, metric, value FROM final", take_final},
         {"package", "SELECT package, key, value FROM package", take_package},
+        {GT_LIFE_TABLE, "SELECT * FROM " GT_LIFE_TABLE, take_life},
         {"provenance", "SELECT scope, metric, exactness, source, note FROM provenance", take_provenance},
     };
     if (!gt_sqlite_has_table(database, "static_data"))

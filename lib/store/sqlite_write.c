@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
-
 /* A table that rows of numbers go into. */
 struct output {
     struct gt_columns columns;
@@ -21,6 +19,7 @@ struct sqlite_writer {
     char *path;
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
+    sqlite3_stmt *lives; /* with detail */
     bool has_detail, in_transaction;
 };
 
@@ -34,30 +33,9 @@ static const char schema[] =
 
 /* ---- Statements ---------------------------------------------------------------------------------------------- */
 
-static void bind_number(sqlite3_stmt *statement, int position, double value, bool integer)
-{
-    if (isnan(value))
-        sqlite3_bind_null(statement, position);
-    else if (integer && value == floor(value) && fabs(value) < 0x1p53)
-        sqlite3_bind_int64(statement, position, (sqlite3_int64)value);
-    else
-        sqlite3_bind_double(statement, position, value);
-}
-
-/* A text of a database is UTF-8, or its readers fail. */
-static void bind_text(sqlite3_stmt *statement, int position, const char *text)
-{
-    struct gt_buffer valid = {0};
-    gt_utf8_valid(&valid, text);
-    sqlite3_bind_text(statement, position, valid.data ? valid.data : "", -1, SQLITE_TRANSIENT);
-    gt_buffer_release(&valid);
-}
-
 static int step(struct sqlite_writer *writer, sqlite3_stmt *statement, struct gt_error *error)
 {
-    int status = sqlite3_step(statement) == SQLITE_DONE ? 0 : gt_sqlite_error(writer->database, writer->path, error);
-    sqlite3_reset(statement);
-    return status;
+    return gt_sqlite_step(statement, writer->database, writer->path, error);
 }
 
 static int run_text(struct sqlite_writer *writer, const struct gt_buffer *sql, struct gt_error *error)
@@ -116,9 +94,9 @@ static int create_static(struct sqlite_writer *writer, const struct gt_machine *
     for (size_t i = 0; !status && i < gt_machine_fact_count; i++) {
         const struct gt_fact *fact = &gt_machine_facts[i];
         if (fact->kind == GT_FACT_TEXT)
-            bind_text(insert, (int)i + 1, gt_fact_text(fact, machine));
+            gt_sqlite_bind_text(insert, (int)i + 1, gt_fact_text(fact, machine));
         else
-            bind_number(insert, (int)i + 1, gt_fact_number(fact, machine), fact->kind == GT_FACT_INTEGER);
+            gt_sqlite_bind_number(insert, (int)i + 1, gt_fact_number(fact, machine), fact->kind == GT_FACT_INTEGER);
     }
     if (!status)
         status = step(writer, insert, error);
@@ -133,10 +111,10 @@ static int insert_gpus(struct sqlite_writer *writer, const struct gt_machine *ma
     for (size_t i = 0; !status && i < machine->gpu_length; i++) {
         const struct gt_gpu *gpu = &machine->gpu[i];
         sqlite3_bind_int64(insert, 1, (sqlite3_int64)i);
-        bind_text(insert, 2, gpu->uuid);
-        bind_text(insert, 3, gpu->name);
-        bind_text(insert, 4, gpu->brand);
-        bind_number(insert, 5, gpu->memory, false);
+        gt_sqlite_bind_text(insert, 2, gpu->uuid);
+        gt_sqlite_bind_text(insert, 3, gpu->name);
+        gt_sqlite_bind_text(insert, 4, gpu->brand);
+        gt_sqlite_bind_number(insert, 5, gpu->memory, false);
         sqlite3_bind_int(insert, 6, gpu->selected);
         status = step(writer, insert, error);
     }
@@ -156,6 +134,8 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
         gt_detail_columns(&writer->detail[i].columns, gt_details[i].scope);
         status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
     }
+    if (!status && writer->has_detail)
+        status = gt_sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
     if (!status)
         status = gt_sqlite_run(writer->database, writer->path, schema, error);
     if (!status)
@@ -199,6 +179,7 @@ static void release(struct sqlite_writer *writer)
     sqlite3_finalize(writer->data.insert);
     for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
         sqlite3_finalize(writer->detail[i].insert);
+    sqlite3_finalize(writer->lives);
     sqlite3_close(writer->database);
     free(writer->path);
     free(writer);
@@ -240,8 +221,8 @@ static int write_detail(struct sqlite_writer *writer, size_t index, const struct
             continue;
         for (size_t i = 0; i < output->columns.count; i++) {
             const struct gt_column *column = &output->columns.column[i];
-            bind_number(output->insert, (int)i + 1, gt_detail_value(column, sample, &sample->row[r]),
-                        column->is_integer);
+            gt_sqlite_bind_number(output->insert, (int)i + 1, gt_detail_value(column, sample, &sample->row[r]),
+                                  column->is_integer);
         }
         status = step(writer, output->insert, error);
     }
@@ -257,12 +238,14 @@ int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error
     writer->in_transaction = !status;
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
         status = write_detail(writer, i, sample, error);
+    if (!status && writer->lives)
+        status = gt_sqlite_lives_write(writer->lives, writer->path, sample->life, sample->life_count, error);
     if (status < 0)
         return status;
     const struct output *data = &writer->data;
     for (size_t i = 0; i < data->columns.count; i++) {
         const struct gt_column *column = &data->columns.column[i];
-        bind_number(data->insert, (int)i + 1, gt_store_column_value(column, sample), column->is_integer);
+        gt_sqlite_bind_number(data->insert, (int)i + 1, gt_store_column_value(column, sample), column->is_integer);
     }
     return step(writer, data->insert, error);
 }
@@ -283,9 +266,9 @@ static int insert_outcome(struct sqlite_writer *writer, const struct gt_outcome 
     sqlite3_stmt *insert = NULL;
     int status = prepare_insert(writer, &insert, "outcome", 2, error);
     for (size_t i = 0; !status && i < gt_outcome_fact_count; i++) {
-        bind_text(insert, 1, gt_outcome_facts[i].name);
-        bind_number(insert, 2, gt_fact_number(&gt_outcome_facts[i], outcome),
-                    gt_outcome_facts[i].kind == GT_FACT_INTEGER);
+        gt_sqlite_bind_text(insert, 1, gt_outcome_facts[i].name);
+        gt_sqlite_bind_number(insert, 2, gt_fact_number(&gt_outcome_facts[i], outcome),
+                              gt_outcome_facts[i].kind == GT_FACT_INTEGER);
         status = step(writer, insert, error);
     }
     sqlite3_finalize(insert);
@@ -300,9 +283,9 @@ static int insert_final(struct sqlite_writer *writer, const struct gt_outcome *o
         for (int scope = 0; !status && scope < GT_FIXED_ROWS; scope++) {
             if (isnan(outcome->value[scope][metric]))
                 continue;
-            bind_text(insert, 1, gt_scope_name(scope));
-            bind_text(insert, 2, gt_metrics[metric].name);
-            bind_number(insert, 3, outcome->value[scope][metric], false);
+            gt_sqlite_bind_text(insert, 1, gt_scope_name(scope));
+            gt_sqlite_bind_text(insert, 2, gt_metrics[metric].name);
+            gt_sqlite_bind_number(insert, 3, outcome->value[scope][metric], false);
             status = step(writer, insert, error);
         }
     sqlite3_finalize(insert);
@@ -315,9 +298,9 @@ static int insert_packages(struct sqlite_writer *writer, const struct gt_outcome
     int status = outcome->package_count ? prepare_insert(writer, &insert, "package", 3, error) : 0;
     for (size_t i = 0; !status && i < outcome->package_count; i++)
         for (int figure = 0; !status && figure < GT_PACKAGE_FIGURES; figure++) {
-            bind_number(insert, 1, outcome->package[i].number, true);
-            bind_text(insert, 2, gt_package_figure_names[figure]);
-            bind_number(insert, 3, outcome->package[i].value[figure], false);
+            gt_sqlite_bind_number(insert, 1, outcome->package[i].number, true);
+            gt_sqlite_bind_text(insert, 2, gt_package_figure_names[figure]);
+            gt_sqlite_bind_number(insert, 3, outcome->package[i].value[figure], false);
             status = step(writer, insert, error);
         }
     sqlite3_finalize(insert);
@@ -330,11 +313,11 @@ static int insert_provenance(struct sqlite_writer *writer, const struct gt_outco
     int status = prepare_insert(writer, &insert, "provenance", 5, error);
     for (size_t i = 0; !status && i < outcome->provenance_count; i++) {
         const struct gt_provenance *provenance = &outcome->provenance[i];
-        bind_text(insert, 1, gt_scope_name(provenance->scope));
-        bind_text(insert, 2, gt_metrics[provenance->metric].name);
-        bind_text(insert, 3, gt_exactness_name(provenance->exactness));
-        bind_text(insert, 4, provenance->source);
-        bind_text(insert, 5, provenance->note);
+        gt_sqlite_bind_text(insert, 1, gt_scope_name(provenance->scope));
+        gt_sqlite_bind_text(insert, 2, gt_metrics[provenance->metric].name);
+        gt_sqlite_bind_text(insert, 3, gt_exactness_name(provenance->exactness));
+        gt_sqlite_bind_text(insert, 4, provenance->source);
+        gt_sqlite_bind_text(insert, 5, provenance->note);
         status = step(writer, insert, error);
     }
     sqlite3_finalize(insert);
@@ -350,6 +333,10 @@ static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *
         status = insert_packages(writer, outcome, error);
     if (!status)
         status = insert_provenance(writer, outcome, error);
+    if (!status && writer->lives)
+        status = gt_sqlite_run(writer->database, writer->path, "DELETE FROM " GT_LIFE_TABLE, error);
+    if (!status && writer->lives)
+        status = gt_sqlite_lives_write(writer->lives, writer->path, outcome->lives.life, outcome->lives.count, error);
     if (!status)
         status = insert_outcome(writer, outcome, error);
     return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
@@ -369,6 +356,8 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
         sqlite3_finalize(writer->detail[i].insert);
         writer->detail[i].insert = NULL;
     }
+    sqlite3_finalize(writer->lives);
+    writer->lives = NULL;
     if (!status)
         sqlite3_exec(writer->database, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
     release(writer);

@@ -190,8 +190,8 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
     return status;
 }
 
-/* With the lock held: a slot for `rows` rows, or NULL when the queue may not grow further. */
-static struct slot *take_slot(struct gt_store *store, size_t rows)
+/* With the lock held: a slot for `rows` rows and the lives of the sample, or NULL when the queue may not grow further. */
+static struct slot *take_slot(struct gt_store *store, size_t rows, size_t lives)
 {
     struct slot *slot = store->spare;
     if (slot) {
@@ -201,12 +201,14 @@ static struct slot *take_slot(struct gt_store *store, size_t rows)
     } else {
         return NULL;
     }
-    size_t before = slot->copy.capacity;
-    bool fits = rows <= before || store->bytes + rows * sizeof(struct gt_row) <= QUEUE_BYTES;
-    if (fits && gt_sample_copy_reserve(&slot->copy, rows) == 0) {
-        store->bytes += (slot->copy.capacity - before) * sizeof(struct gt_row);
+    size_t before = gt_sample_copy_bytes(&slot->copy);
+    bool fits = (rows <= slot->copy.capacity && lives <= slot->copy.life_capacity) ||
+                store->bytes + rows * sizeof(struct gt_row) + lives * sizeof(struct gt_life) <= QUEUE_BYTES;
+    bool is_ready = fits && gt_sample_copy_reserve(&slot->copy, rows) == 0 &&
+                    gt_sample_copy_reserve_lives(&slot->copy, lives) == 0;
+    store->bytes += gt_sample_copy_bytes(&slot->copy) - before;
+    if (is_ready)
         return slot;
-    }
     slot->next = store->spare;
     store->spare = slot;
     return NULL;
@@ -216,7 +218,7 @@ static struct slot *take_slot(struct gt_store *store, size_t rows)
 static bool enqueue(struct gt_store *store, const struct gt_sample *sample)
 {
     size_t rows = store->detail ? sample->row_count : GT_FIXED_ROWS;
-    struct slot *slot = take_slot(store, rows);
+    struct slot *slot = take_slot(store, rows, sample->life_count);
     if (!slot) {
         store->dropped++;
         return false;

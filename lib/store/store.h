@@ -28,7 +28,7 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
 int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struct gt_error *error);
 /* NULL, or one sentence about what the recording lost and why: it stopped early, or samples were dropped. */
 const char *gt_store_trouble(struct gt_store *store);
-/* Writes what is queued and the outcome (may be NULL), and closes. One file remains (with CSV and detail: three).
+/* Writes what is queued and the outcome (may be NULL), and closes. One file remains (with CSV and detail: four).
  * Negative when the recording is not whole, also when gt_store_trouble told so before. */
 int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, struct gt_error *error);
 
@@ -40,6 +40,8 @@ int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_err
 const struct gt_machine *gt_recording_machine(const struct gt_recording *recording);
 /* NULL when the file has none (an original's file, or a killed tracker's). CSV files hold no provenance. */
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
+/* With detail: the processes that the job had, also of an unfinished recording. */
+const struct gt_lives *gt_recording_lives(const struct gt_recording *recording);
 /* Has the file a column of this name? */
 bool gt_recording_has(const struct gt_recording *recording, const char *column);
 /* Before the first next: read only these columns, and the two clocks; the others are NaN. Reading few columns of a wide

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,11 +21,20 @@ static void link_to(const char *name, int fd)
         abort();
 }
 
+static void check_lives(const struct gt_lives *lives)
+{
+    for (size_t i = 0; i < lives->count; i++)
+        if (strlen(lives->life[i].name) >= sizeof lives->life[i].name || lives->life[i].pid < 0 ||
+            (i && lives->life[i].number <= lives->life[i - 1].number))
+            abort();
+}
+
 static void read_all(const char *path)
 {
     struct gt_recording *recording;
     if (gt_recording_open(&recording, path, NULL) < 0)
         return;
+    check_lives(gt_recording_lives(recording));
     gt_recording_detail(recording, true);
     const struct gt_sample *sample;
     int status;
@@ -38,15 +48,19 @@ static void read_all(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char path[64], processes[64];
+    char path[64], processes[64], list[64];
     snprintf(path, sizeof path, "/tmp/gpu-tracker-fuzz-%d.csv", (int)getpid());
     snprintf(processes, sizeof processes, "/tmp/gpu-tracker-fuzz-%d.processes.csv", (int)getpid());
+    snprintf(list, sizeof list, "/tmp/gpu-tracker-fuzz-%d.process_list.csv", (int)getpid());
     int fd = memfd_create("input", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     link_to(path, fd);
     link_to(processes, fd); /* the same bytes as a table of details */
     read_all(path);
+    link_to(list, fd); /* and as the list of processes */
+    read_all(path);
+    unlink(list);
     unlink(path);
     unlink(processes);
     close(fd);

@@ -208,7 +208,7 @@ static void details_are_read_back(void **state)
         check_recording(path, 50, true);
         check_recording(path, 50, false);
     }
-    assert_int_equal(folder_count(), 2 + 2 * 3);
+    assert_int_equal(folder_count(), 2 + 2 * 4);
     assert_int_equal(access(folder_path("a.gpus.csv"), F_OK), 0);
     assert_int_equal(access(folder_path("a.processes.csv"), F_OK), 0);
 }

@@ -1,0 +1,235 @@
+/* The list of processes in recordings, and the table that reports make of it. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "store/type.h"
+#include "support/folder.h"
+#include "support/recorder.h"
+
+static const char *const names[] = {"a.csv", "a.sqlite"};
+enum { NAMES = 2 };
+
+/* As the roster tells them: first by what was known then, at the end all. */
+static const struct gt_life early[] = {
+    {0, 4711, 4710, 123, "sh", "sh -c x", 0, NAN, NAN, NAN},
+    {1, 4712, 4711, 0, "", "", 0.5, NAN, NAN, NAN},
+    {9, 4719, 4711, 0, "other", "", 0.5, NAN, NAN, NAN}, /* which is then found to be no part of the job */
+};
+static const struct gt_life final[] = {
+    {0, 4711, 4710, 123, "python3", "python3 \"a, b\".py\nsecond\xff", 0, NAN, 2048, 1.25},
+    {1, 4712, 4711, 0, "ls", "", 0.5, 0.625, 1024, NAN},
+    {2, 4713, 0, 0, "", "", -2.5, 0.75, NAN, NAN},
+};
+
+static struct gt_store *open_with(const char *path, bool detail)
+{
+    struct gt_store *store;
+    struct gt_error error = {0};
+    struct gt_store_options options = {.path = path, .overwrite = true, .detail = detail};
+    if (gt_store_open(&store, &options, recorder_machine(true), &error) < 0)
+        fail_msg("%s", error.text);
+    struct gt_sample sample = *recorder_sample(0);
+    sample.life = early;
+    sample.life_count = detail ? 3 : 0;
+    assert_int_equal(gt_store_write(store, &sample, NULL), 0);
+    return store;
+}
+
+static void record(const char *path)
+{
+    struct gt_store *store = open_with(path, true);
+    struct gt_outcome outcome = recorder_outcome(1);
+    outcome.lives = (struct gt_lives){.life = (struct gt_life *) final, .count = 3};
+    outcome.processes_not_listed = 7;
+    assert_int_equal(gt_store_close(store, &outcome, NULL), 0);
+}
+
+static struct gt_recording *opened(const char *path)
+{
+    struct gt_recording *recording;
+    struct gt_error error = {0};
+    if (gt_recording_open(&recording, path, &error) < 0)
+        fail_msg("%s", error.text);
+    return recording;
+}
+
+static void assert_same(double read, double written)
+{
+    assert_true(read == written || (isnan(read) && isnan(written)));
+}
+
+static void check_life(const struct gt_life *read, const struct gt_life *written, const char *command)
+{
+    assert_int_equal(read->number, written->number);
+    assert_int_equal(read->pid, written->pid);
+    assert_int_equal(read->parent, written->parent);
+    assert_int_equal(read->start, written->start);
+    assert_string_equal(read->name, written->name);
+    assert_string_equal(read->command, command ? command : written->command);
+    assert_same(read->begin, written->begin);
+    assert_same(read->end, written->end);
+    assert_same(read->ram_peak, written->ram_peak);
+    assert_same(read->cpu_time, written->cpu_time);
+}
+
+static void a_finished_recording_has_each_process_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        record(folder_path(names[i]));
+        struct gt_recording *recording = opened(folder_path(names[i]));
+        const struct gt_lives *lives = gt_recording_lives(recording);
+        assert_int_equal(lives->count, 3);
+        check_life(&lives->life[0], &final[0], "python3 \"a, b\".py\nsecond\xef\xbf\xbd");
+        check_life(&lives->life[1], &final[1], NULL);
+        check_life(&lives->life[2], &final[2], NULL);
+        assert_int_equal(gt_recording_outcome(recording)->processes_not_listed, 7);
+        gt_recording_close(recording);
+    }
+    FILE *file = fopen(folder_path("a.process_list.csv"), "re");
+    char text[400];
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(text,
+                        "number,pid,parent,start,name,command,began,ended,ram_peak,cpu_time\r\n"
+                        "0,4711,4710,123,python3,\"python3 \"\"a, b\"\".py\nsecond\xef\xbf\xbd\",0.0,,2048.0,1.25\r\n"
+                        "1,4712,4711,,ls,,0.5,0.625,1024.0,\r\n"
+                        "2,4713,,,,,-2.5,0.75,,\r\n");
+}
+
+/* The tracker was killed: what had been told until then is there, the last of each. */
+static void an_unfinished_recording_has_what_was_known(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        struct gt_store *store = open_with(folder_path(names[i]), true);
+        struct gt_sample sample = *recorder_sample(1);
+        sample.life = &final[1];
+        sample.life_count = 1;
+        assert_int_equal(gt_store_write(store, &sample, NULL), 0);
+        assert_int_equal(gt_store_close(store, NULL, NULL), 0);
+        struct gt_recording *recording = opened(folder_path(names[i]));
+        const struct gt_lives *lives = gt_recording_lives(recording);
+        assert_null(gt_recording_outcome(recording));
+        assert_int_equal(lives->count, 3);
+        check_life(&lives->life[0], &early[0], NULL);
+        check_life(&lives->life[1], &final[1], NULL);
+        check_life(&lives->life[2], &early[2], NULL);
+        gt_recording_close(recording);
+    }
+}
+
+static void without_detail_there_is_no_list(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        struct gt_outcome outcome = recorder_outcome(1);
+        assert_int_equal(gt_store_close(open_with(folder_path(names[i]), false), &outcome, NULL), 0);
+        struct gt_recording *recording = opened(folder_path(names[i]));
+        assert_int_equal(gt_recording_lives(recording)->count, 0);
+        gt_recording_close(recording);
+    }
+    assert_int_equal(folder_count(), 2);
+}
+
+static void an_old_list_is_kept_unless_told(void **state)
+{
+    (void)state;
+    struct gt_store_options options = {.path = folder_path("a.csv"), .detail = true};
+    recorder_put(folder_path("a.process_list.csv"), "old", 3);
+    assert_int_equal(gt_store_check(&options, NULL), -EEXIST);
+    options.detail = false;
+    assert_int_equal(gt_store_check(&options, NULL), 0);
+}
+
+static size_t lives_in(const char *list, int expected)
+{
+    struct gt_recording *recording = NULL;
+    size_t count = 0;
+    recorder_put(folder_path("a.process_list.csv"), list, strlen(list));
+    assert_int_equal(gt_recording_open(&recording, folder_path("a.csv"), NULL), expected);
+    if (recording)
+        count = gt_recording_lives(recording)->count;
+    gt_recording_close(recording);
+    return count;
+}
+
+/* As others may leave it, or a writer that was killed. */
+static void odd_lists(void **state)
+{
+    (void)state;
+    record(folder_path("a.csv"));
+    assert_int_equal(lives_in("", 0), 0);
+    assert_int_equal(lives_in("number,pid\n", 0), 0);
+    assert_int_equal(lives_in("pid,other,number\n1,x,0\n2,y,1\n", 0), 2);
+    assert_int_equal(lives_in("number,pid\n0,1\n1,2", 0), 1);
+    assert_int_equal(lives_in("number,command\n0,a\n1,\"torn", 0), 1);
+    assert_int_equal(lives_in("number,pid\n0,1\n1,x\n", -EINVAL), 0);
+    assert_int_equal(lives_in("number,pid\n0\n", -EINVAL), 0);
+    assert_int_equal(lives_in("number,pid\n-5,1e300\n1e300,-7\n", 0), 2);
+}
+
+static void check_report(const char *path, const char *format, const char *expected)
+{
+    struct gt_report *report;
+    struct gt_error error = {0};
+    char *text = NULL;
+    size_t length;
+    if (gt_recording_report(path, "bytes", NULL, NULL, &report, &error) < 0 ||
+        gt_report_render(report, format, &text, &length, &error) < 0)
+        fail_msg("%s", error.text);
+    if (!strstr(text, expected))
+        fail_msg("%s is not in %s", expected, text);
+    free(text);
+    gt_report_free(report);
+}
+
+static void reports_list_them_in_order(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        const char *path = folder_path(names[i]);
+        record(path);
+        check_report(
+            path, "text",
+            "Each process:\n"
+            "    PID  Parent  Name     Begin (seconds)  End (seconds)  Peak RAM (bytes)  CPU time (seconds)  Command\n"
+            "   4713     n/a  n/a                 -2.5           0.75               n/a                 n/a  n/a\n"
+            "   4711    4710  python3              0.0            n/a            2048.0                1.25  "
+            "python3 \"a, b\".py\\nsecond\xef\xbf\xbd\n"
+            "   4712    4711  ls                   0.5          0.625            1024.0                 n/a  n/a\n"
+            "Further processes: 7\n");
+        check_report(path, "json",
+                     " \"process_list\": [\n  {\n   \"pid\": 4713,\n   \"parent\": null,\n   \"name\": null,\n"
+                     "   \"begin\": -2.5,\n   \"end\": 0.75,\n   \"ram_peak\": null,\n   \"cpu_time\": null,\n"
+                     "   \"command\": null\n  },\n");
+        check_report(path, "markdown", "| 4712 | 4711 | ls | 0.5 | 0.625 | 1024.0 | n/a | n/a |\n");
+        check_report(path, "html", "<td>4712</td><td>4711</td><td class=\"t\">ls</td><td>0.5</td><td>0.625</td>");
+        check_report(path, "csv", "process_list.2.end,0.625,seconds\n");
+        check_report(path, "csv", "process_list.1.end,,seconds\n");
+    }
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(a_finished_recording_has_each_process_once),
+        IN_FOLDER(an_unfinished_recording_has_what_was_known),
+        IN_FOLDER(without_detail_there_is_no_list),
+        IN_FOLDER(an_old_list_is_kept_unless_told),
+        IN_FOLDER(odd_lists),
+        IN_FOLDER(reports_list_them_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
