@@ -10,13 +10,17 @@
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "base/new_file.h"
 #include "base/number.h"
+#include "base/page.h"
 
 struct output {
     int fd;
     char *path;
-    off_t size; /* whole lines only */
+    off_t size;     /* whole lines only */
+    size_t longest; /* line so far */
     struct gt_columns columns;
+    const struct gt_column *stretched; /* whose fractions get zeros behind, see base/page.h */
 };
 
 struct csv_writer {
@@ -136,15 +140,34 @@ static int write_lines(struct output *output, const struct gt_buffer *text, stru
     return 0;
 }
 
-static int open_output(struct output *output, const char *path, struct gt_error *error)
+static int set_appending(int fd, bool appending)
 {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0)
+        return -errno;
+    flags = appending ? flags | O_APPEND : flags & ~O_APPEND;
+    return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
+}
+
+/* The file appears with these lines in it. */
+static int open_output(struct output *output, const char *path, const struct gt_buffer *lines, struct gt_error *error)
+{
+    struct gt_new_file file;
     output->path = strdup(path);
-    if (!output->path)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    if (unlink(path) < 0 && errno != ENOENT)
-        return gt_error_system(error, errno, "%s", path);
-    output->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    return output->fd < 0 ? gt_error_system(error, errno, "%s", path) : 0;
+    int status = output->path ? gt_new_file_begin(&file, path) : -ENOMEM;
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", path);
+    output->fd = file.fd;
+    status = write_lines(output, lines, error);
+    if (status == 0)
+        status = set_appending(file.fd, true);
+    if (status < 0)
+        gt_new_file_drop(&file);
+    else
+        status = gt_new_file_place(&file, true);
+    if (status < 0)
+        output->fd = -1;
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
 static void close_output(struct output *output, bool unwanted)
@@ -169,51 +192,45 @@ static void release(struct csv_writer *writer, bool unwanted)
 }
 
 static int open_beside(struct output *output, const struct gt_store_options *options, const char *suffix,
-                       struct gt_error *error)
+                       const struct gt_buffer *lines, struct gt_error *error)
 {
     char path[PATH_MAX];
     if (gt_store_path_beside(path, sizeof path, options->path, suffix) < 0)
         return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
-    return open_output(output, path, error);
+    return open_output(output, path, lines, error);
 }
 
 static int create_lives(struct csv_writer *writer, const struct gt_store_options *options, struct gt_error *error)
 {
-    int status = open_beside(&writer->lives, options, GT_LIFE_SUFFIX, error);
-    if (status < 0)
-        return status;
     gt_buffer_clear(&writer->line);
     gt_csv_lives_header(&writer->line);
-    return write_lines(&writer->lives, &writer->line, error);
+    return open_beside(&writer->lives, options, GT_LIFE_SUFFIX, &writer->line, error);
 }
 
 static int create_detail(struct csv_writer *writer, const struct gt_store_options *options, size_t index,
                          struct gt_error *error)
 {
     struct output *output = &writer->detail[index];
-    int status = open_beside(output, options, gt_details[index].suffix, error);
-    if (status < 0)
-        return status;
     gt_detail_columns(&output->columns, gt_details[index].scope);
+    output->stretched = &output->columns.column[gt_store_column_find(&output->columns, "timestamp")];
     gt_buffer_clear(&writer->line);
     append_column_names(&writer->line, &output->columns);
-    return write_lines(output, &writer->line, error);
+    return open_beside(output, options, gt_details[index].suffix, &writer->line, error);
 }
 
 static int create_data(struct csv_writer *writer, const struct gt_store_options *options,
                        const struct gt_machine *machine, struct gt_error *error)
 {
-    int status = open_output(&writer->data, options->path, error);
-    if (status < 0)
-        return status;
-    gt_store_columns(&writer->data.columns, machine);
+    struct output *output = &writer->data;
+    gt_store_columns(&output->columns, machine);
+    output->stretched = &output->columns.column[gt_store_column_find(&output->columns, "monotonic")];
     append_static_names(&writer->line);
     append_static_values(&writer->line, machine);
     writer->outcome_at = (off_t)writer->line.length;
     append_outcome(&writer->line, NULL);
     end_line(&writer->line);
-    append_column_names(&writer->line, &writer->data.columns);
-    return write_lines(&writer->data, &writer->line, error);
+    append_column_names(&writer->line, &output->columns);
+    return open_output(output, options->path, &writer->line, error);
 }
 
 int gt_csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
@@ -238,21 +255,45 @@ int gt_csv_create(void **ret, const struct gt_store_options *options, const stru
 
 /* ---- Samples ------------------------------------------------------------------------------------------------- */
 
+/* Zeros behind the fraction that ends at `end` of the row that begins at `begin`, so that the next row does not cross the end
+ * of a page, be it a quarter longer than any before. */
+static void stretch(struct output *output, struct gt_buffer *out, size_t begin, size_t end)
+{
+    size_t length = out->length - begin;
+    output->longest = length > output->longest ? length : output->longest;
+    size_t zeros = gt_page_rest(output->size + (off_t)out->length, output->longest + output->longest / 4);
+    if (!zeros || out->failed || gt_buffer_reserve(out, zeros) < 0)
+        return;
+    char *at = out->data + end;
+    memmove(at + zeros, at, out->length - end + 1);
+    memset(at, '0', zeros);
+    out->length += zeros;
+}
+
+/* `row` NULL: the fixed rows, one line for the sample. */
+static void append_row(struct output *output, struct gt_buffer *out, const struct gt_sample *sample,
+                       const struct gt_row *row)
+{
+    size_t begin = out->length, stretched = 0;
+    for (size_t i = 0; i < output->columns.count; i++) {
+        const struct gt_column *column = &output->columns.column[i];
+        double value = row ? gt_detail_value(column, sample, row) : gt_store_column_value(column, sample);
+        gt_csv_number(out, value, column->is_integer);
+        if (column == output->stretched)
+            stretched = out->length;
+        gt_buffer_char(out, ',');
+    }
+    end_line(out);
+    stretch(output, out, begin, stretched);
+}
+
 static int write_detail(struct csv_writer *writer, size_t index, const struct gt_sample *sample, struct gt_error *error)
 {
     struct output *output = &writer->detail[index];
     gt_buffer_clear(&writer->line);
-    for (size_t r = GT_FIXED_ROWS; r < sample->row_count; r++) {
-        const struct gt_row *row = &sample->row[r];
-        if (row->scope != gt_details[index].scope)
-            continue;
-        for (size_t i = 0; i < output->columns.count; i++) {
-            const struct gt_column *column = &output->columns.column[i];
-            gt_csv_number(&writer->line, gt_detail_value(column, sample, row), column->is_integer);
-            gt_buffer_char(&writer->line, ',');
-        }
-        end_line(&writer->line);
-    }
+    for (size_t r = GT_FIXED_ROWS; r < sample->row_count; r++)
+        if (sample->row[r].scope == gt_details[index].scope)
+            append_row(output, &writer->line, sample, &sample->row[r]);
     return write_lines(output, &writer->line, error);
 }
 
@@ -271,12 +312,7 @@ int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *e
     if (status < 0)
         return status;
     gt_buffer_clear(&writer->line);
-    const struct gt_columns *columns = &writer->data.columns;
-    for (size_t i = 0; i < columns->count; i++) {
-        gt_csv_number(&writer->line, gt_store_column_value(&columns->column[i], sample), columns->column[i].is_integer);
-        gt_buffer_char(&writer->line, ',');
-    }
-    end_line(&writer->line);
+    append_row(&writer->data, &writer->line, sample, NULL);
     return write_lines(&writer->data, &writer->line, error);
 }
 
@@ -306,34 +342,27 @@ static int fill_outcome(struct csv_writer *writer, const struct gt_outcome *outc
 {
     const size_t first = GT_CSV_OUTCOME_WIDTH + 1;
     int fd = writer->data.fd;
-    int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_APPEND) < 0)
-        return -errno;
+    int status = set_appending(fd, false);
+    if (status < 0)
+        return status;
     gt_buffer_clear(&writer->line);
     append_outcome(&writer->line, outcome);
     if (writer->line.failed)
         return writer->line.failed;
     size_t length = writer->line.length - 1; /* without the last comma: the line's end is there */
-    int status = write_at(fd, writer->line.data + first, length - first, writer->outcome_at + (off_t)first);
+    status = write_at(fd, writer->line.data + first, length - first, writer->outcome_at + (off_t)first);
     return status < 0 ? status : write_at(fd, writer->line.data, first, writer->outcome_at);
 }
 
 /* In place of the rows that were appended: a row for each process, in a new file, so that the old one stays when that fails. */
 static int replace_lives(struct csv_writer *writer, const struct gt_lives *lives, struct gt_error *error)
 {
-    char beside[PATH_MAX];
     struct output output = {.fd = -1};
-    if (snprintf(beside, sizeof beside, "%s.new", writer->lives.path) >= (int)sizeof beside)
-        return gt_error_system(error, ENAMETOOLONG, "%s", writer->lives.path);
-    int status = open_output(&output, beside, error);
     gt_buffer_clear(&writer->line);
     gt_csv_lives_header(&writer->line);
     gt_csv_lives_rows(&writer->line, lives->life, lives->count);
-    if (!status)
-        status = write_lines(&output, &writer->line, error);
-    if (!status && rename(beside, writer->lives.path) < 0)
-        status = gt_error_system(error, errno, "%s", writer->lives.path);
-    close_output(&output, status < 0);
+    int status = open_output(&output, writer->lives.path, &writer->line, error);
+    close_output(&output, false);
     return status;
 }
 
