@@ -2,6 +2,8 @@
  * recursively, by several threads, by asyncio tasks and generators in any order. */
 #include "core.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,6 +67,19 @@ static PyObject *default_path(void)
     return PyBytes_FromFormat("%ld.csv", (long)getpid());
 }
 
+/* Processes of multiprocessing share files with the one that started them, by whatever method. */
+static int declare_parent(void)
+{
+    PyObject *module = PyImport_ImportModule("gpu_tracker._names");
+    PyObject *pid = module ? PyObject_CallMethod(module, "parent_process", NULL) : NULL;
+    long number = pid ? PyLong_AsLong(pid) : -1;
+    Py_XDECREF(module);
+    Py_XDECREF(pid);
+    if (number > 0)
+        gt_block_parent((pid_t)number);
+    return number < 0 ? -1 : 0;
+}
+
 static int set_file(struct sub_tracker *self, PyObject *path, int overwrite)
 {
     struct gt_error error = {0};
@@ -75,8 +90,10 @@ static int set_file(struct sub_tracker *self, PyObject *path, int overwrite)
         bytes = default_path();
     else if (!PyUnicode_FSConverter(path, &bytes))
         return -1;
-    if (!bytes)
+    if (!bytes || declare_parent() < 0) {
+        Py_XDECREF(bytes);
         return -1;
+    }
     int status = gt_block_file_open(&self->file, PyBytes_AsString(bytes), overwrite, &error);
     Py_DECREF(bytes);
     if (status < 0) {
@@ -128,6 +145,16 @@ static PyObject *sub_tracker_name(PyObject *object, void *unused)
 
 /* ---- who enters ---- */
 
+/* Any other trouble is quiet: a full disk shall not end the program. */
+static bool raise_when_removed(struct sub_tracker *self)
+{
+    struct gt_error error = {0};
+    if (!self->file || gt_block_file_status(self->file, &error) != -ENOENT)
+        return false;
+    core_raise(-ENOENT, &error);
+    return true;
+}
+
 static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -141,6 +168,10 @@ static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
         return PyErr_NoMemory();
     const char *name = PyBytes_AsString(self->bytes);
     entry->block = self->file ? gt_block_begin_in(self->file, name) : gt_block_begin(name);
+    if (raise_when_removed(self)) {
+        entries_remove(&self->open, entry);
+        return NULL;
+    }
     return Py_NewRef(object);
 }
 
@@ -155,6 +186,8 @@ static PyObject *sub_tracker_exit(PyObject *object, PyObject *arguments)
     struct entry *entry = entries_find(&self->open, PyEval_GetFrame(), PyThread_get_thread_ident());
     gt_block_end(&entry->block);
     entries_remove(&self->open, entry);
+    if (raise_when_removed(self))
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -203,14 +236,15 @@ static const char documentation[] =
     "    code_block_name: The name of the block. When None, \"FILE:ATTRIBUTE\" with the file that makes the object,\n"
     "        relative to the current folder.\n"
     "    code_block_attribute: What follows the colon in that name; the line number when None.\n"
-    "    sub_tracking_file: Where the marks go: a .csv or .sqlite file, one for each process. A child made by fork writes\n"
-    "        NAME-<pid> beside it. When None, <pid>.csv in the folder that the environment variable GPU_TRACKER_BLOCKS\n"
-    "        names, or in the current folder; a file of that name is kept, and <pid>-2.csv written.\n"
-    "    overwrite: Replace the file when an earlier process left it.\n"
+    "    sub_tracking_file: Where the marks go: a .csv or .sqlite file, shared by the processes of a run of the program:\n"
+    "        forked ones, and those of multiprocessing. When None, <pid>.csv in the folder that the environment variable\n"
+    "        GPU_TRACKER_BLOCKS names, or in the current folder; a file of that name is kept, and <pid>-2.csv written.\n"
+    "    overwrite: Replace the file when an earlier run left it. A file that this run has made is never replaced.\n"
     "\n"
     "Raises:\n"
     "    ValueError: The file is neither .csv nor .sqlite.\n"
     "    FileExistsError: The file exists, and `overwrite` is not set.\n"
+    "    FileNotFoundError: When a block begins or ends: the file was removed.\n"
     "\n"
     "Attributes:\n"
     "    code_block_name: The name of the block.\n"

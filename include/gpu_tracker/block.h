@@ -9,9 +9,10 @@
 /* Mark where a named stretch of the calling program begins and ends, from any thread, nested and recursive as you like.
  * Rows go to one file for each process: in the folder named by GPU_TRACKER_BLOCKS when it is set (`gpu-tracker run
  * --blocks` sets it), else <pid>.csv in the current folder. A file of that name left by an earlier process is kept, and
- * <pid>-2.csv is written instead. After fork the child writes a file of its own. A row survives kill -9 of the process.
+ * <pid>-2.csv is written instead. After fork the child writes a file of its own. A row survives kill -9 of the process, and
+ * the file can be read at any moment: it ends with a whole row.
  * Marking never fails loudly: without a place to write it does nothing, and gt_block_trouble() tells why.
- * Not from signal handlers. Do not truncate a CSV file that is being written: it is mapped into memory. */
+ * Not from signal handlers. */
 #define GT_BLOCKS_ENVIRONMENT "GPU_TRACKER_BLOCKS"
 
 struct gt_block_file;
@@ -30,13 +31,17 @@ void gt_block_end(struct gt_block *block);
 /* The same, with the CPU seconds of child processes that were the block's work and have been waited for. */
 void gt_block_end_with_children(struct gt_block *block, double cpu_seconds);
 
-/* Mark in a file of your choice, .csv or .sqlite. It stays open until the process ends; asking again gives the same.
- * -EEXIST when a file is there that this process did not make and `overwrite` is 0. A child made by fork writes
- * NAME-<pid>.csv in its stead. */
+/* Mark in a file of your choice, .csv or .sqlite. It stays open until the process ends; asking again gives the same. All
+ * processes of a run of the program write to it: those forked from one that has opened it, whoever opens it after a fork, and
+ * those below gt_block_parent. -EEXIST when an earlier run left it and `overwrite` is 0; a file of this run is never replaced. */
 int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
 struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
 /* Where the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
 const char *gt_block_file_path(const struct gt_block_file *file);
+/* 0, or why blocks are not being recorded in a file; -ENOENT when it was removed or renamed. */
+int gt_block_file_status(const struct gt_block_file *file, struct gt_error *error);
+/* Before a file is opened: `pid` started this process as a part of its own program, but not by fork. */
+void gt_block_parent(pid_t pid);
 
 /* NULL, or one sentence about why blocks of this process are not being recorded. */
 const char *gt_block_trouble(void);

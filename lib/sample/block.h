@@ -1,8 +1,9 @@
 /* Marking code blocks in a running program: the rows that gt_block_begin and gt_block_end leave behind, and the files
  * they go to. Nothing here knows how the rows are analysed.
  *
- * A file belongs to one process. All that may not be shared after fork lies in one page that the kernel clears in the
- * child (MADV_WIPEONFORK), so that the child starts with no files and makes its own.
+ * A file that was asked for by its name is shared by all processes of the run (see block_family.h); any other belongs to one
+ * process. All that may not be shared after fork lies in one page that the kernel clears in the child (MADV_WIPEONFORK),
+ * so that the child starts with no files and opens its own, or the shared ones anew.
  *
  * Durability: a row is in the page cache when the call returns, so it outlives kill -9 of the process (not a power cut). */
 #ifndef GT_SAMPLE_BLOCK_H
@@ -12,6 +13,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -44,25 +46,34 @@ struct gt_border_row {
 
 /* A sub-tracking file that this process writes. */
 struct gt_block_file {
-    struct gt_block_file *next;
-    uint64_t identity;     /* of the process, see block.c */
-    char origin[PATH_MAX]; /* the path asked for, absolute */
-    char path[PATH_MAX];   /* the file written: a forked child gets its own */
+    struct gt_block_file *next;  /* of the same process */
+    struct gt_block_file *older; /* of all that are known, those of the processes it was forked from included */
+    uint64_t identity;           /* of the process, see block_process.h */
+    char origin[PATH_MAX];       /* the path asked for, absolute; "" for the process's own file */
+    char path[PATH_MAX];         /* the file written */
+    bool is_shared, is_new;      /* with other processes; made by this one */
+    dev_t device;
+    ino_t inode;
     const struct gt_block_writer *writer;
-    void *state; /* the writer's */
-    int failed;  /* 0, or the negative errno that ended the writing */
+    void *state;                          /* the writer's */
+    int failed;                           /* 0, or the negative errno that ended the writing */
+    _Atomic(struct gt_block_file *) heir; /* in a forked child: the child's file in its stead */
 };
 
 struct gt_block_writer {
     const char *suffix;
-    /* The file exists and is empty. */
+    /* Write what a new file begins with; it has no other name yet than `path`. */
+    int (*make)(int fd, const char *path, struct gt_error *error);
+    /* Before a new file of this name appears: take away what an old one has left beside. May be NULL. */
+    void (*clear)(const char *path);
+    /* The file exists; device and inode are set. */
     int (*open)(struct gt_block_file *file, struct gt_error *error);
-    /* `*place` is this thread's own memory for this file, NULL at first. A START row gets its call number here. */
-    int (*write)(struct gt_block_file *file, void **place, struct gt_border_row *row);
-    /* The thread is ending. */
-    void (*leave)(struct gt_block_file *file, void *place);
+    /* By any thread. A START row gets its call number here. -ENOENT: the file was removed. */
+    int (*write)(struct gt_block_file *file, struct gt_border_row *row);
     /* No thread writes any more. */
     void (*close)(struct gt_block_file *file);
+    /* In a forked child: let go of what the parent had open. Negative: this process may not open that file. */
+    int (*disown)(struct gt_block_file *file);
 };
 extern const struct gt_block_writer gt_block_csv;
 extern const struct gt_block_writer gt_block_sqlite;

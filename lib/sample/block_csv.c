@@ -1,33 +1,38 @@
-/* Sub-tracking files as CSV, written by storing into a shared mapping: no system call and no lock for a row.
+/* Sub-tracking files as CSV. A row is one write(2) at the end of the file, inside one page: whoever reads the file finds whole
+ * rows, whenever, and so does who finds it after a kill. See base/page.h.
  *
- * A thread takes a chunk of the file for itself. A chunk is first filled with line feeds by pwrite, so that a full disk
- * shows there and not as a signal at a store into the mapping, and so that what is never used reads as blank lines, which
- * CSV readers skip. Rows end in \r\n, written last: a row that a kill tore apart ends in a bare line feed. */
+ * The descriptor is one of the program we live in, which may close it and use its number again. So it gets a high number,
+ * and its position has to be where the last row left it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/csv.h"
+#include "base/buffer.h"
+#include "base/page.h"
 #include "sample/block.h"
 
-enum { FILLER = 4096, CHUNK_SMALLEST = 4096, CHUNK_LARGEST = 256 * 1024 };
-
-struct chunk {
-    struct chunk *next; /* in the file's list of all, or of free ones */
-    char *memory;
-    size_t offset, size, used;
+enum {
+    QUOTED_NAME_MAX = 2 * GT_BLOCK_NAME_MAX + 3,
+    LINE_MAX_BYTES = QUOTED_NAME_MAX + 200,
+    USUAL = 200,             /* bytes of a row */
+    GROWTH = 16,             /* by how many digits the next row may be longer than any before */
+    LOWEST_DESCRIPTOR = 500, /* out of the way of those that the program opens */
+    LOOK_NS = 20 * 1000,     /* rows closer to each other do not look again whether all is as it was */
 };
 
 struct csv_file {
-    pthread_mutex_t mutex; /* taken when a chunk is, some hundred rows apart */
-    size_t end;            /* of the file */
-    struct chunk *spare;   /* left over by threads that ended */
-    struct chunk *last;    /* the chunk at the end of the file, while it is mapped */
+    pthread_mutex_t mutex;
+    int fd;
+    bool is_alone;     /* no other process has written to a shared file yet */
+    off_t end;         /* where the last row of this process ended */
+    off_t limit;       /* of a file's size: beyond it a signal would end the program */
+    size_t longest;    /* row so far, or USUAL */
+    int64_t looked_ns; /* monotonic clock */
 };
 
 /* ---- a row as text ---- */
@@ -107,228 +112,237 @@ static size_t name_length(const char *name, bool *quoted)
     return length;
 }
 
-/* ---- chunks ---- */
+/* ---- the file ---- */
 
-static int fill(int fd, size_t offset, size_t size)
+static int keep_high(int fd)
 {
-    char filler[FILLER];
-    struct iovec part[CHUNK_LARGEST / FILLER];
-    memset(filler, '\n', sizeof filler);
-    while (size > 0) {
-        int count = 0;
-        for (size_t left = size; left > 0 && count < CHUNK_LARGEST / FILLER; count++) {
-            part[count] = (struct iovec){.iov_base = filler, .iov_len = left < FILLER ? left : FILLER};
-            left -= part[count].iov_len;
-        }
-        ssize_t written = pwritev(fd, part, count, (off_t)offset);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? -errno : -EIO;
-        offset += (size_t)written;
-        size -= (size_t)written;
-    }
-    return 0;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
 }
 
-/* Add a chunk of `size` bytes at the end. The file is opened anew each time: a descriptor kept open could be closed, and its
- * number reused, by the program we live in. */
-static int grow(struct gt_block_file *file, struct chunk *chunk, size_t size)
+/* A descriptor that is not ours any more is left alone. */
+static int reopen(struct gt_block_file *file)
 {
     struct csv_file *csv = file->state;
-    int fd = open(file->path, O_RDWR | O_CLOEXEC);
+    struct stat facts;
+    csv->fd = -1;
+    int fd = open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return -errno;
-    int status = fill(fd, csv->end, size);
-    if (status < 0 && ftruncate(fd, (off_t)csv->end) < 0)
-        status = -errno;
-    void *memory = MAP_FAILED;
-    if (status == 0) {
-        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)csv->end);
-        if (memory == MAP_FAILED)
-            status = -errno;
-    }
-    close(fd);
+    int status = fstat(fd, &facts) < 0 || (csv->end = lseek(fd, 0, SEEK_END)) < 0 ? -errno : 0;
+    if (status == 0 && (facts.st_dev != file->device || facts.st_ino != file->inode))
+        status = -ENOENT;
     if (status < 0)
-        return status;
-    *chunk = (struct chunk){.memory = memory, .offset = csv->end, .size = size};
-    csv->end += size;
-    csv->last = chunk;
-    return 0;
+        close(fd);
+    else
+        csv->fd = keep_high(fd);
+    struct rlimit limit;
+    bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < INT64_MAX;
+    csv->limit = limited ? (off_t)limit.rlim_cur : INT64_MAX;
+    return status;
 }
 
-static struct chunk *take_spare(struct csv_file *csv, size_t needed)
+static bool is_ours(const struct csv_file *csv)
 {
-    for (struct chunk **link = &csv->spare; *link; link = &(*link)->next)
-        if ((*link)->size - (*link)->used >= needed) {
-            struct chunk *chunk = *link;
-            *link = chunk->next;
-            return chunk;
-        }
-    return NULL;
+    return csv->fd >= 0 && lseek(csv->fd, 0, SEEK_CUR) == csv->end;
 }
 
-static size_t next_size(const struct chunk *previous)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t size = previous ? previous->size * 4 : CHUNK_SMALLEST;
-    size = size < CHUNK_LARGEST ? size : CHUNK_LARGEST;
-    return (size + page - 1) / page * page;
-}
-
-/* Replace `*place` by a chunk that has room for `needed` bytes. */
-static int take_chunk(struct gt_block_file *file, void **place, size_t needed)
+/* Whoever renames a shared file has taken it away as well. */
+static int look(struct gt_block_file *file, int64_t now_ns)
 {
     struct csv_file *csv = file->state;
-    struct chunk *previous = *place;
-    int status = 0;
-    pthread_mutex_lock(&csv->mutex);
-    struct chunk *chunk = take_spare(csv, needed);
-    if (!chunk) {
-        chunk = calloc(1, sizeof *chunk);
-        status = chunk ? grow(file, chunk, next_size(previous)) : -ENOMEM;
-    }
-    if (status == 0 && previous && csv->last == previous)
-        csv->last = NULL;
-    pthread_mutex_unlock(&csv->mutex);
-    if (status < 0) {
-        free(chunk);
-        return status;
-    }
-    if (previous) {
-        munmap(previous->memory, previous->size);
-        free(previous);
-    }
-    *place = chunk;
-    return 0;
+    struct stat facts;
+    int status = is_ours(csv) ? 0 : reopen(file);
+    if (status == 0 && file->is_shared && stat(file->path, &facts) < 0)
+        status = -errno;
+    else if (status == 0 && file->is_shared && (facts.st_dev != file->device || facts.st_ino != file->inode))
+        status = -ENOENT;
+    csv->looked_ns = now_ns;
+    return status;
 }
 
-/* ---- the writer ---- */
+static int make_csv(int fd, const char *path, struct gt_error *error)
+{
+    struct gt_buffer line = {0};
+    for (int i = 0; i < GT_BORDER_COLUMNS; i++)
+        gt_buffer_printf(&line, "%s%s", gt_border_columns[i], i + 1 < GT_BORDER_COLUMNS ? "," : "\r\n");
+    ssize_t written = line.failed ? 0 : write(fd, line.data, line.length);
+    int status = line.failed ? line.failed : written < 0 ? -errno : written < (ssize_t)line.length ? -ENOSPC : 0;
+    gt_buffer_release(&line);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
 
 static int open_csv(struct gt_block_file *file, struct gt_error *error)
 {
     struct csv_file *csv = calloc(1, sizeof *csv);
-    struct chunk *chunk = calloc(1, sizeof *chunk);
-    int status = csv && chunk ? 0 : -ENOMEM;
+    int status = csv ? 0 : -ENOMEM;
+    file->state = csv;
     if (status == 0) {
         pthread_mutex_init(&csv->mutex, NULL);
-        file->state = csv;
-        status = grow(file, chunk, next_size(NULL));
+        csv->fd = -1;
+        status = reopen(file);
+        csv->is_alone = file->is_new;
+        csv->longest = USUAL;
     }
     if (status < 0) {
         free(csv);
-        free(chunk);
         return gt_error_system(error, -status, "%s", file->path);
     }
-    for (int i = 0; i < GT_BORDER_COLUMNS; i++) {
-        const char *name = gt_border_columns[i];
-        memcpy(chunk->memory + chunk->used, name, strlen(name));
-        chunk->used += strlen(name);
-        memcpy(chunk->memory + chunk->used, i + 1 < GT_BORDER_COLUMNS ? "," : "\r\n",
-               i + 1 < GT_BORDER_COLUMNS ? 1 : 2);
-        chunk->used += i + 1 < GT_BORDER_COLUMNS ? 1 : 2;
-    }
-    csv->spare = chunk;
     return 0;
 }
 
-/* A name with quotes, commas or line breaks. A tear inside quotes would swallow what follows, so this row goes through one
- * pwrite that does not cross a page: the kernel copies it whole or not at all. */
-static int write_quoted(struct gt_block_file *file, struct chunk *chunk, const char *line, size_t length)
+/* ---- rows ---- */
+
+/* "a ""b"" c" for a name with quotes, commas or line breaks. */
+static size_t quote(char *ret, const char *name, size_t length)
 {
-    size_t room = FILLER - (chunk->offset + chunk->used) % FILLER;
-    if (room < length)
-        chunk->used += room;
-    if (chunk->size - chunk->used < length)
+    size_t at = 0;
+    ret[at++] = '"';
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] == '"')
+            ret[at++] = '"';
+        ret[at++] = name[i];
+    }
+    ret[at++] = '"';
+    return at;
+}
+
+/* Zeros behind the last number, so that the next row does not cross the end of a page. */
+static size_t stretch(struct csv_file *csv, char *line, size_t length, off_t at)
+{
+    csv->longest = length > csv->longest ? length : csv->longest;
+    size_t zeros = gt_page_rest(at + (off_t)length, csv->longest + GROWTH);
+    if (zeros) {
+        memset(line + length - 2, '0', zeros);
+        memcpy(line + length + zeros - 2, "\r\n", 2);
+    }
+    return length + zeros;
+}
+
+/* The same on the row that lies there already, for a row that is longer than any before. Returns where the file ends then. */
+static off_t fill_page(struct gt_block_file *file, off_t at)
+{
+    struct csv_file *csv = file->state;
+    char bytes[GT_PAGE + 2] = "";
+    struct stat facts;
+    size_t zeros = GT_PAGE - (size_t)at % GT_PAGE;
+    int fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    bool is_row = fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == file->device && facts.st_ino == file->inode &&
+                  pread(fd, bytes, 3, at - 3) == 3 && bytes[0] >= '0' && bytes[0] <= '9' && bytes[1] == '\r';
+    memset(bytes, '0', zeros);
+    memcpy(bytes + zeros, "\r\n", 2);
+    if (is_row && at + (off_t)zeros <= csv->limit && pwrite(fd, bytes, zeros + 2, at - 2) == (ssize_t)zeros + 2)
+        at = csv->end = lseek(csv->fd, at + (off_t)zeros, SEEK_SET);
+    if (fd >= 0)
+        close(fd);
+    return at;
+}
+
+/* The row at the end of the file, which is `at`. What a full disk cut off is taken back. -EAGAIN: it would cross the end of a
+ * page, and that is not wanted. */
+static int append(struct csv_file *csv, struct gt_border_row *row, off_t at, bool may_cross)
+{
+    char line[LINE_MAX_BYTES + GT_PAGE], name[QUOTED_NAME_MAX];
+    struct gt_border_row as_written = *row;
+    bool quoted;
+    size_t length = name_length(row->name, &quoted);
+    if (quoted) {
+        length = quote(name, row->name, length);
+        as_written.name = name;
+    }
+    if (row->position == GT_START)
+        row->call = as_written.call = (uint64_t)at; /* its place in the file: unique and free */
+    length = gt_border_line(line, &as_written, length);
+    if (!may_cross && (size_t)at % GT_PAGE + length > GT_PAGE)
+        return -EAGAIN;
+    length = stretch(csv, line, length, at);
+    if (at > csv->limit - (off_t)length)
+        return -EFBIG;
+    ssize_t written = write(csv->fd, line, length);
+    if (written == (ssize_t)length) {
+        csv->end = at + written;
         return 0;
-    int fd = open(file->path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    ssize_t written = pwrite(fd, line, length, (off_t)(chunk->offset + chunk->used));
-    int status = written == (ssize_t)length ? 1 : written < 0 ? -errno : -EIO;
-    close(fd);
-    chunk->used += status == 1 ? length : 0;
+    }
+    int status = written < 0 ? -errno : -ENOSPC;
+    if (written > 0 && ftruncate(csv->fd, at) < 0)
+        status = -errno;
     return status;
 }
 
-static int write_with_quotes(struct gt_block_file *file, void **place, struct gt_border_row *row)
-{
-    char name[2 * GT_BLOCK_NAME_MAX + 3], line[2 * GT_BLOCK_NAME_MAX + 200];
-    bool quoted;
-    size_t length = name_length(row->name, &quoted), at = 0;
-    name[at++] = '"';
-    for (size_t i = 0; i < length; i++) {
-        if (row->name[i] == '"')
-            name[at++] = '"';
-        name[at++] = row->name[i];
-    }
-    name[at++] = '"';
-    struct gt_border_row with_quotes = *row;
-    with_quotes.name = name;
-    for (;;) {
-        struct chunk *chunk = *place;
-        int status = 0;
-        if (chunk && row->position == GT_START)
-            row->call = with_quotes.call = chunk->offset + chunk->used;
-        if (chunk)
-            status = write_quoted(file, chunk, line, gt_border_line(line, &with_quotes, at));
-        if (status == 0)
-            status = take_chunk(file, place, sizeof line);
-        else
-            return status < 0 ? status : 0;
-        if (status < 0)
-            return status;
-    }
-}
-
-static int write_csv(struct gt_block_file *file, void **place, struct gt_border_row *row)
-{
-    bool quoted;
-    size_t length = name_length(row->name, &quoted);
-    if (quoted)
-        return write_with_quotes(file, place, row);
-    char line[GT_BLOCK_NAME_MAX + 200];
-    struct chunk *chunk = *place;
-    if (!chunk || chunk->size - chunk->used < length + 200) {
-        int status = take_chunk(file, place, length + 200);
-        if (status < 0)
-            return status;
-        chunk = *place;
-    }
-    if (row->position == GT_START)
-        row->call = chunk->offset + chunk->used; /* its place in the file: unique and free */
-    size_t bytes = gt_border_line(line, row, length);
-    char *at = chunk->memory + chunk->used;
-    memcpy(at, line, bytes - 2);
-    atomic_signal_fence(memory_order_seq_cst);
-    memcpy(at + bytes - 2, "\r\n", 2);
-    chunk->used += bytes;
-    return 0;
-}
-
-static void leave_csv(struct gt_block_file *file, void *place)
+/* Nobody else writes: to a file of this process's own, or with the lock held. */
+static int append_alone(struct gt_block_file *file, struct gt_border_row *row, off_t at)
 {
     struct csv_file *csv = file->state;
-    struct chunk *chunk = place;
-    if (!chunk)
-        return;
+    int status = append(csv, row, at, false);
+    return status == -EAGAIN ? append(csv, row, fill_page(file, at), true) : status;
+}
+
+static int append_locked(struct gt_block_file *file, struct gt_border_row *row)
+{
+    struct csv_file *csv = file->state;
+    struct statx facts;
+    while (flock(csv->fd, LOCK_EX) < 0 && errno == EINTR)
+        continue; /* few file systems have none */
+    int status = statx(csv->fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK, &facts) < 0 ? -errno : 0;
+    if (status == 0)
+        status = facts.stx_nlink == 0 ? -ENOENT : append_alone(file, row, (off_t)facts.stx_size);
+    flock(csv->fd, LOCK_UN);
+    return status;
+}
+
+/* Among several processes. The first to write needs no lock until it finds the rows of another. */
+static int append_shared(struct gt_block_file *file, struct gt_border_row *row)
+{
+    struct csv_file *csv = file->state;
+    struct statx facts;
+    int status = -EAGAIN;
+    if (csv->is_alone && statx(csv->fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK, &facts) == 0) {
+        csv->is_alone = (off_t)facts.stx_size == csv->end;
+        status = facts.stx_nlink == 0 ? -ENOENT : csv->is_alone ? append(csv, row, csv->end, false) : -EAGAIN;
+    }
+    return status == -EAGAIN ? append_locked(file, row) : status;
+}
+
+static int write_csv(struct gt_block_file *file, struct gt_border_row *row)
+{
+    struct csv_file *csv = file->state;
+    int status = 0;
     pthread_mutex_lock(&csv->mutex);
-    chunk->next = csv->spare;
-    csv->spare = chunk;
+    if (row->monotonic_ns - csv->looked_ns >= LOOK_NS)
+        status = look(file, row->monotonic_ns);
+    if (status == 0)
+        status = file->is_shared ? append_shared(file, row) : append_alone(file, row, csv->end);
     pthread_mutex_unlock(&csv->mutex);
+    return status;
 }
 
 static void close_csv(struct gt_block_file *file)
 {
     struct csv_file *csv = file->state;
-    if (csv->last && truncate(file->path, (off_t)(csv->last->offset + csv->last->used)) < 0)
-        return; /* blank lines remain at the end */
+    if (is_ours(csv))
+        close(csv->fd);
+    csv->fd = -1;
+}
+
+/* The number still means the file unless the program has closed it. */
+static int disown_csv(struct gt_block_file *file)
+{
+    struct csv_file *csv = file->state;
+    struct stat facts;
+    if (csv->fd >= 0 && fstat(csv->fd, &facts) == 0 && facts.st_dev == file->device && facts.st_ino == file->inode)
+        close(csv->fd);
+    csv->fd = -1;
+    return 0;
 }
 
 const struct gt_block_writer gt_block_csv = {
     .suffix = ".csv",
+    .make = make_csv,
     .open = open_csv,
     .write = write_csv,
-    .leave = leave_csv,
     .close = close_csv,
+    .disown = disown_csv,
 };

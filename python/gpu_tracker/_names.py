@@ -1,9 +1,17 @@
 """Names of blocks that were not given one."""
 import functools
 import os
+import sys
 
 
 @functools.cache
 def block_name(file: str, attribute: str) -> str:
     """ "script.py:12", relative to the current folder at the first time."""
     return f"{os.path.relpath(file)}:{attribute}"
+
+
+def parent_process() -> int:
+    """The process by which multiprocessing started this one, or 0."""
+    module = sys.modules.get("multiprocessing.process")
+    parent = module.parent_process() if module else None
+    return parent.pid or 0 if parent else 0

@@ -3,6 +3,7 @@ import os
 import pathlib
 import pickle
 import subprocess
+import sys
 import time
 
 import pytest
@@ -94,3 +95,32 @@ print(block.num_calls, block.num_timepoints, results.overall.loc["main_ram", "ma
 """).split()
     assert printed[:2] == ["3", str(ours.code_block_results[0].num_timepoints)]
     assert float(printed[2]) == pytest.approx(ours.overall.loc["main_ram", "max"])
+
+
+SHARED = """
+import multiprocessing, sys
+from gpu_tracker import SubTracker
+block = SubTracker("block", sub_tracking_file=sys.argv[1])
+def work(_):
+    with block:
+        pass
+with block:
+    pass
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    pool.map(work, range(50))
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_a_file_of_several_processes_in_the_original(original, suffix):
+    """While one of them lives, and after it was killed."""
+    count = f"print(len(gpu_tracker.SubTrackingAnalyzer(None, 'blocks.{suffix}').load_timestamp_pairs('block')))"
+    process = subprocess.Popen([sys.executable, "-c", SHARED, f"blocks.{suffix}"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    with process:
+        assert process.stdout.readline() == b"done\n"
+        living = original(count)
+        process.kill()
+    assert (living, original(count)) == ("51\n", "51\n")

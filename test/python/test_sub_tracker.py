@@ -318,24 +318,3 @@ def test_decorated_functions_of_every_kind():
     found = calls("f.csv", "f")
     assert len(found) == 4 + 1 + 1 + 2 and all(None not in call for call in found)
     assert max(stop - start for start, stop in found) >= 0.05
-
-
-def test_children_write_files_of_their_own(python, tmp_path):
-    python("""
-        import os
-        from gpu_tracker import SubTracker
-        block = SubTracker("x", sub_tracking_file="parent.csv")
-        with block:
-            pid = os.fork()
-            if pid == 0:
-                with block:
-                    pass
-        if pid == 0:
-            os._exit(0)
-        os.waitpid(pid, 0)
-        print(pid)
-    """)
-    files = sorted(path.name for path in tmp_path.glob("*.csv"))
-    assert len(files) == 2 and files[0].startswith("parent-")
-    assert len(calls("parent.csv", "x")) == 1
-    assert [None not in call for call in calls(files[0], "x")] == [True]

@@ -16,78 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/csv.h"
-#include "base/number.h"
 #include "sample/block.h"
 #include "support/folder.h"
+#include "support/marking.h"
 #include "support/valgrind.h"
 
 #include <sqlite3.h>
-
-/* Run `work` in a new process whose blocks go to the folder; its wait status. */
-static int run(void (*work)(void), pid_t *ret_pid)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        if (chdir(test_folder) < 0)
-            _exit(99);
-        setenv(GT_BLOCKS_ENVIRONMENT, test_folder, 1);
-        work();
-        exit(0);
-    }
-    int status;
-    waitpid(pid, &status, 0);
-    *ret_pid = pid;
-    return status;
-}
-
-struct row {
-    char name[64];
-    int64_t process, position, thread, call;
-    double timestamp, monotonic, cpu_time;
-};
-
-static size_t read_rows(const char *name, struct row *rows, size_t capacity)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", test_folder, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    struct gt_csv_reader *reader;
-    struct gt_error error = {0};
-    assert_int_equal(gt_csv_open(&reader, fd, name, &error), 0);
-    char **field;
-    size_t fields, count = 0;
-    assert_int_equal(gt_csv_next(reader, &field, &fields, &error), 1);
-    assert_int_equal(fields, GT_BORDER_COLUMNS);
-    for (size_t i = 0; i < fields; i++)
-        assert_string_equal(field[i], gt_border_columns[i]);
-    int status;
-    while ((status = gt_csv_next(reader, &field, &fields, &error)) == 1) {
-        assert_int_equal(fields, GT_BORDER_COLUMNS);
-        assert_true(count < capacity);
-        struct row *row = &rows[count++];
-        snprintf(row->name, sizeof row->name, "%s", field[GT_BORDER_NAME]);
-        assert_int_equal(gt_number_i64(field[GT_BORDER_PROCESS], &row->process), 0);
-        assert_int_equal(gt_number_i64(field[GT_BORDER_POSITION], &row->position), 0);
-        assert_int_equal(gt_number_i64(field[GT_BORDER_THREAD], &row->thread), 0);
-        assert_int_equal(gt_number_i64(field[GT_BORDER_CALL], &row->call), 0);
-        assert_int_equal(gt_number_double(field[GT_BORDER_TIMESTAMP], &row->timestamp), 0);
-        assert_int_equal(gt_number_double(field[GT_BORDER_MONOTONIC], &row->monotonic), 0);
-        assert_int_equal(gt_number_double(field[GT_BORDER_CPU_TIME], &row->cpu_time), 0);
-    }
-    assert_int_equal(status, 0);
-    gt_csv_close(reader);
-    close(fd);
-    return count;
-}
-
-static char *file_of(pid_t pid)
-{
-    static char name[32];
-    snprintf(name, sizeof name, "%d.csv", (int)pid);
-    return name;
-}
 
 static void burn(double seconds)
 {
@@ -109,10 +43,10 @@ static void nested_work(void)
 static void test_nested(void **state)
 {
     (void)state;
-    struct row row[8];
+    struct marking_row row[8];
     pid_t pid;
-    assert_int_equal(run(nested_work, &pid), 0);
-    assert_int_equal(read_rows(file_of(pid), row, 8), 4);
+    assert_int_equal(marking_run(nested_work, &pid), 0);
+    assert_int_equal(marking_read(marking_file_of(pid), row, 8), 4);
     const char *const name[] = {"outer", "inner", "inner", "outer"};
     for (int i = 0; i < 4; i++) {
         assert_string_equal(row[i].name, name[i]);
@@ -144,10 +78,10 @@ static void names_work(void)
 static void test_names(void **state)
 {
     (void)state;
-    static struct row row[2000];
+    static struct marking_row row[2000];
     pid_t pid;
-    assert_int_equal(run(names_work, &pid), 0);
-    assert_int_equal(read_rows(file_of(pid), row, 2000), 1204);
+    assert_int_equal(marking_run(names_work, &pid), 0);
+    assert_int_equal(marking_read(marking_file_of(pid), row, 2000), 1204);
     size_t special = 0, plain = 0, unnamed = 0;
     for (int i = 0; i < 1204; i++) {
         special += strcmp(row[i].name, "a,b \"c\"\nd é") == 0;
@@ -182,7 +116,7 @@ static void threads_work(void)
 
 static int by_call(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct marking_row *x = a, *y = b;
     return x->call != y->call ? (x->call > y->call) - (x->call < y->call) : (int)(x->position - y->position);
 }
 
@@ -190,11 +124,11 @@ static void test_threads(void **state)
 {
     (void)state;
     enum { ROWS = 2 * 2 * THREADS * EACH };
-    struct row *row = calloc(ROWS, sizeof *row);
+    struct marking_row *row = calloc(ROWS, sizeof *row);
     assert_non_null(row);
     pid_t pid;
-    assert_int_equal(run(threads_work, &pid), 0);
-    assert_int_equal(read_rows(file_of(pid), row, ROWS), ROWS);
+    assert_int_equal(marking_run(threads_work, &pid), 0);
+    assert_int_equal(marking_read(marking_file_of(pid), row, ROWS), ROWS);
     qsort(row, ROWS, sizeof *row, by_call);
     for (int i = 0; i < ROWS; i += 2) { /* each call has one start and one stop, of one thread */
         assert_int_equal(row[i].position, GT_START);
@@ -219,10 +153,10 @@ static void killed_work(void)
 static void test_killed(void **state)
 {
     (void)state;
-    static struct row row[2000];
+    static struct marking_row row[2000];
     pid_t pid;
-    assert_int_equal(WTERMSIG(run(killed_work, &pid)), SIGKILL);
-    assert_int_equal(read_rows(file_of(pid), row, 2000), 2 * 777 + 1);
+    assert_int_equal(WTERMSIG(marking_run(killed_work, &pid)), SIGKILL);
+    assert_int_equal(marking_read(marking_file_of(pid), row, 2000), 2 * 777 + 1);
     assert_string_equal(row[2 * 777].name, "never ends");
 }
 
@@ -246,10 +180,10 @@ static void fork_work(void)
 static void test_fork(void **state)
 {
     (void)state;
-    struct row row[8];
+    struct marking_row row[8];
     pid_t pid;
-    assert_int_equal(run(fork_work, &pid), 0);
-    assert_int_equal(read_rows(file_of(pid), row, 8), 2);
+    assert_int_equal(marking_run(fork_work, &pid), 0);
+    assert_int_equal(marking_read(marking_file_of(pid), row, 8), 2);
     assert_string_equal(row[0].name, "parent");
     assert_string_equal(row[1].name, "parent");
 
@@ -260,7 +194,7 @@ static void test_fork(void **state)
     assert_non_null(note);
     assert_int_equal(fscanf(note, "%d", &child), 1);
     fclose(note);
-    assert_int_equal(read_rows(file_of(child), row, 8), 2);
+    assert_int_equal(marking_read(marking_file_of(child), row, 8), 2);
     assert_string_equal(row[0].name, "child");
     assert_int_equal(row[0].process, child);
     assert_int_equal(row[0].thread, child);
@@ -268,7 +202,7 @@ static void test_fork(void **state)
 
 static void leftover_work(void)
 {
-    FILE *leftover = fopen(file_of(getpid()), "w");
+    FILE *leftover = fopen(marking_file_of(getpid()), "w");
     fputs("an earlier file", leftover);
     fclose(leftover);
     GT_BLOCK("kept");
@@ -277,12 +211,12 @@ static void leftover_work(void)
 static void test_leftover_is_kept(void **state)
 {
     (void)state;
-    struct row row[8];
+    struct marking_row row[8];
     pid_t pid;
     char name[64];
-    assert_int_equal(run(leftover_work, &pid), 0);
+    assert_int_equal(marking_run(leftover_work, &pid), 0);
     snprintf(name, sizeof name, "%d-2.csv", (int)pid);
-    assert_int_equal(read_rows(name, row, 8), 2);
+    assert_int_equal(marking_read(name, row, 8), 2);
 }
 
 static void unwritable_work(void)
@@ -297,7 +231,7 @@ static void test_unwritable_is_quiet(void **state)
 {
     (void)state;
     pid_t pid;
-    assert_int_equal(run(unwritable_work, &pid), 0);
+    assert_int_equal(marking_run(unwritable_work, &pid), 0);
 }
 
 static void chosen_file_work(void)
@@ -314,28 +248,14 @@ static void chosen_file_work(void)
     gt_block_end(&block); /* the second time does nothing */
 }
 
-static void second_run_work(void)
-{
-    struct gt_block_file *file;
-    struct gt_error error = {0};
-    if (gt_block_file_open(&file, "chosen.csv", 0, &error) != -EEXIST)
-        exit(1);
-    if (gt_block_file_open(&file, "chosen.csv", 1, NULL) < 0)
-        exit(2);
-    struct gt_block block = gt_block_begin_in(file, "anew");
-    gt_block_end(&block);
-}
-
 static void test_chosen_file(void **state)
 {
     (void)state;
-    struct row row[8];
+    struct marking_row row[8];
     pid_t pid;
-    assert_int_equal(run(chosen_file_work, &pid), 0);
-    assert_int_equal(read_rows("chosen.csv", row, 8), 2);
-    assert_int_equal(run(second_run_work, &pid), 0);
-    assert_int_equal(read_rows("chosen.csv", row, 8), 2);
-    assert_string_equal(row[0].name, "anew");
+    assert_int_equal(marking_run(chosen_file_work, &pid), 0);
+    assert_int_equal(marking_read("chosen.csv", row, 8), 2);
+    assert_string_equal(row[0].name, "here");
 }
 
 static void sqlite_work(void)
@@ -357,7 +277,7 @@ static void test_sqlite(void **state)
     char path[128];
     sqlite3 *database;
     sqlite3_stmt *statement;
-    assert_int_equal(WTERMSIG(run(sqlite_work, &pid)), SIGKILL);
+    assert_int_equal(WTERMSIG(marking_run(sqlite_work, &pid)), SIGKILL);
     snprintf(path, sizeof path, "%s/blocks.sqlite", test_folder);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
     const char *sql = "SELECT process_id, code_block_name, position, call FROM data ORDER BY rowid";
