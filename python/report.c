@@ -159,6 +159,21 @@ static PyObject *results_text(PyObject *module, PyObject *arguments)
     return text;
 }
 
+static PyObject *results_read(PyObject *module, PyObject *object)
+{
+    (void)module;
+    PyObject *path = NULL;
+    char *json = NULL;
+    struct gt_error error = {0};
+    if (!PyUnicode_FSConverter(object, &path))
+        return NULL;
+    int status = gt_blocks_results_read(PyBytes_AsString(path), &json, &error);
+    Py_DECREF(path);
+    PyObject *text = status < 0 ? core_raise(status, &error) : PyUnicode_FromString(json);
+    free(json);
+    return text;
+}
+
 static PyObject *combine(PyObject *module, PyObject *arguments)
 {
     (void)module;
@@ -273,6 +288,8 @@ PyMethodDef core_report_methods[] = {
      "analyze(tracking_file, sub_tracking_files, blocks_optional, /)\n--\n\n(JSON, text, warnings) of an analysis."},
     {"compare", compare, METH_VARARGS,
      "compare(sessions, statistic, strict, /)\n--\n\n(JSON, text, warnings) of a comparison of \"NAME=PATH\" sessions."},
+    {"results_read", results_read, METH_O,
+     "results_read(path, /)\n--\n\nThe results in a file, in JSON. Nothing in a pickle is run."},
     {"results_text", results_text, METH_VARARGS,
      "results_text(type, json, /)\n--\n\nResults that are not of this process, for people."},
     {"combine", combine, METH_VARARGS, "combine(path, files, /)\n--\n\nMake one sub-tracking file of several."},

@@ -82,7 +82,11 @@ int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error);
 
-/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or this project's pickle),
+/* The results in a file, as JSON: of the file itself, or of a pickle made by this project, its Python package or the original
+ * gpu_tracker 5. A pickle's names are compared with those that results have, and nothing of it is run. Free with free(). */
+int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error);
+
+/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle as above),
  * or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
  * first session is what the others are measured against. */
 struct gt_compare_options {

@@ -1,143 +1,162 @@
-/* The few opcodes of Python's pickle that our own files consist of (they are described in CPython's Lib/pickletools.py). A
- * file is: PROTO 2; GLOBAL gpu_tracker._results from_tree; a text; a tree of dicts, lists and plain values; TUPLE2; REDUCE;
- * STOP. No name but that one is accepted and nothing is called. */
+/* Pickles of results: those of the original gpu_tracker 5, of our Python package, and of `--format pickle`. Only known names are
+ * accepted and nothing is called; what they would make is put together here. */
 #include <errno.h>
-#include <math.h>
-#include <stdint.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "analyse/results.h"
+#include "analyse/results_frame.h"
 
 enum { DEEPEST = 64 };
 
-struct pickle {
-    const unsigned char *at, *end;
+static const struct {
+    enum gt_results_name number;
+    const char *module, *name;
+} names[] = {
+#define NAME(number, module, name) {GT_NAME_##number, module, name},
+#include "analyse/results_names.def"
+#undef NAME
 };
 
-static const char beginning[] = "\x80\x02"
-                                "cgpu_tracker._results\nfrom_tree\nX";
-
-static const unsigned char *take(struct pickle *pickle, size_t length)
+static bool is_text(const char *text, size_t length, const char *other)
 {
-    if ((size_t)(pickle->end - pickle->at) < length)
-        return NULL;
-    const unsigned char *start = pickle->at;
-    pickle->at += length;
-    return start;
+    return strlen(other) == length && memcmp(text, other, length) == 0;
 }
 
-static uint64_t little_endian(const unsigned char *bytes, int count)
+static int known(const char *module, size_t module_length, const char *name, size_t name_length)
 {
-    uint64_t value = 0;
-    for (int i = count - 1; i >= 0; i--)
-        value = value << 8 | bytes[i];
-    return value;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_text(module, module_length, names[i].module) && is_text(name, name_length, names[i].name))
+            return (int)names[i].number;
+    return 0;
 }
 
-/* What follows the opcode BINUNICODE. */
-static json_t *read_text(struct pickle *pickle)
+/* ---- trees as they are ---- */
+
+static json_t *tree_of(const struct gt_pickle_value *value, struct gt_results_budget *budget, int depth);
+
+static json_t *list_of(const struct gt_pickle_value *list, struct gt_results_budget *budget, int depth)
 {
-    const unsigned char *size = take(pickle, 4);
-    size_t length = size ? little_endian(size, 4) : 0;
-    const unsigned char *text = size ? take(pickle, length) : NULL;
-    return text ? json_stringn((const char *)text, length) : NULL;
+    json_t *json = json_array();
+    for (uint32_t i = 0; json && i < list->count; i++) {
+        json_t *item = tree_of(list->item[i], budget, depth + 1);
+        if (!item || json_array_append_new(json, item) < 0) {
+            json_decref(json);
+            json = NULL;
+        }
+    }
+    return json;
 }
 
-static json_t *read_float(struct pickle *pickle)
+static json_t *dict_of(const struct gt_pickle_value *dict, struct gt_results_budget *budget, int depth)
 {
-    const unsigned char *bytes = take(pickle, 8);
-    uint64_t bits = 0;
-    double value;
-    if (!bytes)
-        return NULL;
-    for (int i = 0; i < 8; i++)
-        bits = bits << 8 | bytes[i];
-    memcpy(&value, &bits, sizeof value);
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *read_long(struct pickle *pickle)
-{
-    const unsigned char *bytes = take(pickle, 9);
-    return bytes && bytes[0] == 8 ? json_integer((json_int_t)little_endian(bytes + 1, 8)) : NULL;
-}
-
-static json_t *read_int(struct pickle *pickle)
-{
-    const unsigned char *bytes = take(pickle, 4);
-    return bytes ? json_integer((int32_t)little_endian(bytes, 4)) : NULL;
-}
-
-static json_t *read_value(struct pickle *pickle, int depth);
-
-static bool next_is(struct pickle *pickle, char opcode)
-{
-    if (pickle->at == pickle->end || *pickle->at != (unsigned char)opcode)
-        return false;
-    pickle->at++;
-    return true;
-}
-
-static json_t *read_dict(struct pickle *pickle, int depth)
-{
-    json_t *dict = next_is(pickle, '(') ? json_object() : NULL;
-    while (dict && !next_is(pickle, 'u')) {
-        json_t *key = next_is(pickle, 'X') ? read_text(pickle) : NULL;
-        json_t *value = key ? read_value(pickle, depth + 1) : NULL;
-        if (!value || json_object_set_new(dict, json_string_value(key), value) < 0) {
-            json_decref(dict);
-            dict = NULL;
+    json_t *json = json_object();
+    for (uint32_t i = 0; json && i < dict->count; i += 2) {
+        json_t *key = gt_results_scalar(dict->item[i]);
+        json_t *item = json_is_string(key) ? tree_of(dict->item[i + 1], budget, depth + 1) : NULL;
+        if (!item || json_object_set_new(json, json_string_value(key), item) < 0) {
+            json_decref(json);
+            json = NULL;
         }
         json_decref(key);
     }
-    return dict;
+    return json;
 }
 
-static json_t *read_list(struct pickle *pickle, int depth)
+static json_t *tree_of(const struct gt_pickle_value *value, struct gt_results_budget *budget, int depth)
 {
-    json_t *list = next_is(pickle, '(') ? json_array() : NULL;
-    while (list && !next_is(pickle, 'e')) {
-        json_t *value = read_value(pickle, depth + 1);
-        if (!value || json_array_append_new(list, value) < 0) {
-            json_decref(list);
-            list = NULL;
-        }
+    if (depth >= DEEPEST || !budget->values--) {
+        budget->values = 0;
+        return NULL;
     }
-    return list;
+    switch (value->kind) {
+    case GT_PICKLE_LIST:
+    case GT_PICKLE_TUPLE: return list_of(value, budget, depth);
+    case GT_PICKLE_DICT: return dict_of(value, budget, depth);
+    default: return gt_results_scalar(value);
+    }
 }
 
-static json_t *read_value(struct pickle *pickle, int depth)
+/* ---- objects ---- */
+
+/* What our own package computed them from, and keeps beside the fields that the original knows. */
+static const struct gt_pickle_value *report_of(const struct gt_pickle_value *state)
 {
-    const unsigned char *opcode = depth < DEEPEST ? take(pickle, 1) : NULL;
-    switch (opcode ? *opcode : 0) {
-    case 'X': return read_text(pickle);
-    case 'G': return read_float(pickle);
-    case 'J': return read_int(pickle);
-    case 0x8a: return read_long(pickle);
-    case 'N': return json_null();
-    case 0x88: return json_true();
-    case 0x89: return json_false();
-    case '}': return read_dict(pickle, depth);
-    case ']': return read_list(pickle, depth);
-    default: return NULL;
+    const struct gt_pickle_value *report = gt_pickle_get(state, "_report");
+    return report && report->kind == GT_PICKLE_DICT ? report : NULL;
+}
+
+static int put(json_t *object, const char *key, json_t *value)
+{
+    return value && json_object_set_new(object, key, value) == 0 ? 0 : -EBADMSG;
+}
+
+static json_t *finished(json_t *object, int status)
+{
+    if (status == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *block_of(const struct gt_pickle_value *value, struct gt_results_budget *budget)
+{
+    static const char *const plain[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
+    if (gt_pickle_made_by(value) != GT_NAME_BLOCK)
+        return NULL;
+    if (report_of(value->state))
+        return tree_of(report_of(value->state), budget, 0);
+    json_t *block = json_object();
+    int status = block ? 0 : -ENOMEM;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain && status == 0; i++)
+        status = put(block, plain[i], gt_results_scalar(gt_pickle_get(value->state, plain[i])));
+    if (status == 0)
+        status = put(block, "compute_time", gt_results_series(gt_pickle_get(value->state, "compute_time"), budget));
+    if (status == 0)
+        status = put(block, "resource_usage", gt_results_frame(gt_pickle_get(value->state, "resource_usage"), budget));
+    return finished(block, status);
+}
+
+static json_t *blocks_of(const struct gt_pickle_value *list, struct gt_results_budget *budget)
+{
+    json_t *blocks = list && list->kind == GT_PICKLE_LIST ? json_array() : NULL;
+    int status = blocks ? 0 : -EBADMSG;
+    for (uint32_t i = 0; status == 0 && i < list->count; i++) {
+        json_t *block = block_of(list->item[i], budget);
+        status = block && json_array_append_new(blocks, block) == 0 ? 0 : -EBADMSG;
     }
+    return finished(blocks, status);
+}
+
+static json_t *results_of(const struct gt_pickle_value *value, struct gt_results_budget *budget)
+{
+    if (gt_pickle_made_by(value) == GT_NAME_FROM_TREE && gt_pickle_item(value->arguments, 1))
+        return tree_of(gt_pickle_item(value->arguments, 1), budget, 0);
+    if (gt_pickle_made_by(value) != GT_NAME_RESULTS)
+        return NULL;
+    const struct gt_pickle_value *state = value->state;
+    if (report_of(state))
+        return tree_of(report_of(state), budget, 0);
+    json_t *results = json_object();
+    int status = results ? put(results, "overall", gt_results_frame(gt_pickle_get(state, "overall"), budget)) : -ENOMEM;
+    if (status == 0)
+        status = put(results, "static_data", gt_results_series(gt_pickle_get(state, "static_data"), budget));
+    if (status == 0)
+        status = put(results, "code_block_results", blocks_of(gt_pickle_get(state, "code_block_results"), budget));
+    return finished(results, status);
 }
 
 int gt_results_unpickle(json_t **ret, const void *bytes, size_t length, const char *name, struct gt_error *error)
 {
-    struct pickle pickle = {bytes, (const unsigned char *)bytes + length};
-    const unsigned char *start = take(&pickle, sizeof beginning - 1);
-    if (!start || memcmp(start, beginning, sizeof beginning - 1) != 0)
-        return gt_error_set(error, EBADMSG, "%s is a pickle that gpu-tracker did not write; it is not opened", name);
-    json_t *type = read_text(&pickle);
-    json_t *tree = type ? read_value(&pickle, 0) : NULL;
-    const unsigned char *ending = tree ? take(&pickle, 3) : NULL;
-    bool whole = ending && memcmp(ending, "\x86R.", 3) == 0 && pickle.at == pickle.end;
-    json_decref(type);
-    if (!whole) {
-        json_decref(tree);
-        return gt_error_set(error, EBADMSG, "%s is damaged, or a pickle that gpu-tracker did not write", name);
-    }
+    struct gt_pickle *pickle;
+    struct gt_results_budget budget = {4 * length + 1024}; /* a value is a byte at least, and few are shared */
+    int status = gt_pickle_read(&pickle, bytes, length, known, name, error);
+    if (status < 0)
+        return status;
+    json_t *tree = results_of(gt_pickle_root(pickle), &budget);
+    gt_pickle_free(pickle);
+    if (!tree)
+        return gt_error_set(error, EBADMSG, "%s holds no results of sub-track analyze that can be read", name);
     *ret = tree;
     return 0;
 }

@@ -28,6 +28,17 @@ int gt_blocks_results(const char *type, const char *json, struct gt_report **ret
     return gt_results_report(ret, type, json, error);
 }
 
+int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error)
+{
+    json_t *tree = NULL;
+    int status = gt_results_load(&tree, path, NULL, NULL, error);
+    if (status < 0)
+        return status;
+    *ret = json_dumps(tree, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(tree);
+    return *ret ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+}
+
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error)
 {

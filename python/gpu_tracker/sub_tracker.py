@@ -181,7 +181,7 @@ class TrackingComparison:
 
     Args:
         file_path_map: For each session's name the file of its `SubTrackingResults`: a pickle, or the JSON or pickle
-            that ``gpu-tracker sub-track analyze`` writes.
+            that ``gpu-tracker sub-track analyze`` writes, here or in the original.
 
     Raises:
         ValueError: The sessions have different blocks, or there are none.
@@ -231,19 +231,25 @@ class TrackingComparison:
 
 
 def _load(path: str) -> SubTrackingResults:
-    """Results from a pickle or from JSON."""
+    """Results from a pickle or from JSON. A pickle of what is not installed here (pandas, sqlalchemy) is read without it."""
     with open(path, "rb") as file:
         data = file.read()
+    import json
+
+    from . import _results
+
     if data.lstrip()[:1] == b"{":
-        import json
-
-        from . import _results
-
         results = _results.from_tree("sub_tracking_results", json.loads(data))
     else:
         import pickle
 
-        results = pickle.loads(data)
+        try:
+            results = pickle.loads(data)
+        except ImportError as error:
+            try:
+                results = _results.from_tree("sub_tracking_results", json.loads(_core.results_read(path)))
+            except ValueError:
+                raise error from None
     if not isinstance(results, SubTrackingResults):
         raise ValueError(f"{path} holds no sub-tracking results")
     return results

@@ -166,8 +166,7 @@ class Trap:
 
 def test_other_pickles_are_refused_and_not_executed(sessions, refused):
     (sessions / "trap.pickle").write_bytes(pickle.dumps(Trap(), 2))
-    for name in "trap.pickle", "A.pkl":
-        refused(1, "gpu-tracker did not write", "sub-track", "compare", "-m", f"a={name}")
+    refused(1, "which is no part of results", "sub-track", "compare", "-m", "a=trap.pickle")
     (sessions / "cut.pickle").write_bytes((sessions / "A.pickle").read_bytes()[:-100])
     refused(1, "damaged", "sub-track", "compare", "-m", "a=cut.pickle")
 
