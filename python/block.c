@@ -58,11 +58,17 @@ static int set_name(struct sub_tracker *self, PyObject *name, PyObject *attribut
     return self->bytes ? 0 : -1;
 }
 
+static const char *folder_of_run(void)
+{
+    const char *folder = getenv(GT_BLOCKS_ENVIRONMENT);
+    return folder && *folder ? folder : NULL;
+}
+
 /* The process's own file, under the name that it has unless an older one is in the way. */
 static PyObject *default_path(void)
 {
-    const char *folder = getenv(GT_BLOCKS_ENVIRONMENT);
-    if (folder && *folder)
+    const char *folder = folder_of_run();
+    if (folder)
         return PyBytes_FromFormat("%s/%ld.csv", folder, (long)getpid());
     return PyBytes_FromFormat("%ld.csv", (long)getpid());
 }
@@ -145,11 +151,12 @@ static PyObject *sub_tracker_name(PyObject *object, void *unused)
 
 /* ---- who enters ---- */
 
-/* Any other trouble is quiet: a full disk shall not end the program. */
+/* Any other trouble is quiet: a full disk shall not end the program. Nor shall the end of a surrounding run, which takes the
+ * files of its processes away. */
 static bool raise_when_removed(struct sub_tracker *self)
 {
     struct gt_error error = {0};
-    if (!self->file || gt_block_file_status(self->file, &error) != -ENOENT)
+    if (gt_block_file_status(self->file, &error) != -ENOENT || (!self->file && folder_of_run()))
         return false;
     core_raise(-ENOENT, &error);
     return true;

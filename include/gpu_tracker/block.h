@@ -38,7 +38,7 @@ int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwri
 struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
 /* Where the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
 const char *gt_block_file_path(const struct gt_block_file *file);
-/* 0, or why blocks are not being recorded in a file; -ENOENT when it was removed or renamed. */
+/* 0, or why blocks are not being recorded in a file (NULL: the process's own); -ENOENT when it was removed or renamed. */
 int gt_block_file_status(const struct gt_block_file *file, struct gt_error *error);
 /* Before a file is opened: `pid` started this process as a part of its own program, but not by fork. */
 void gt_block_parent(pid_t pid);

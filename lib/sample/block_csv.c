@@ -22,17 +22,18 @@ enum {
     USUAL = 200,             /* bytes of a row */
     GROWTH = 16,             /* by how many digits the next row may be longer than any before */
     LOWEST_DESCRIPTOR = 500, /* out of the way of those that the program opens */
-    LOOK_NS = 20 * 1000,     /* rows closer to each other do not look again whether all is as it was */
+    CHECK_NS = 5 * 1000,     /* rows closer to each other do not check again whether another process writes, */
+    LOOK_NS = 20 * 1000,     /* nor look again whether the file is where it was */
 };
 
 struct csv_file {
     pthread_mutex_t mutex;
     int fd;
-    bool is_alone;     /* no other process has written to a shared file yet */
-    off_t end;         /* where the last row of this process ended */
-    off_t limit;       /* of a file's size: beyond it a signal would end the program */
-    size_t longest;    /* row so far, or USUAL */
-    int64_t looked_ns; /* monotonic clock */
+    bool is_alone;                 /* no other process has written to a shared file yet */
+    off_t end;                     /* where the last row of this process ended */
+    off_t limit;                   /* of a file's size: beyond it a signal would end the program */
+    size_t longest;                /* row so far, or USUAL */
+    int64_t checked_ns, looked_ns; /* monotonic clock */
 };
 
 /* ---- a row as text ---- */
@@ -150,18 +151,21 @@ static bool is_ours(const struct csv_file *csv)
     return csv->fd >= 0 && lseek(csv->fd, 0, SEEK_CUR) == csv->end;
 }
 
-/* Whoever renames a shared file has taken it away as well. */
+/* Removed: nobody will find the rows. Whoever renames a shared file has taken it away as well. */
 static int look(struct gt_block_file *file, int64_t now_ns)
 {
     struct csv_file *csv = file->state;
-    struct stat facts;
+    struct statx facts = {0};
+    struct stat found;
     int status = is_ours(csv) ? 0 : reopen(file);
-    if (status == 0 && file->is_shared && stat(file->path, &facts) < 0)
-        status = -errno;
-    else if (status == 0 && file->is_shared && (facts.st_dev != file->device || facts.st_ino != file->inode))
-        status = -ENOENT;
     csv->looked_ns = now_ns;
-    return status;
+    if (status < 0)
+        return status;
+    if (!file->is_shared)
+        return statx(csv->fd, "", AT_EMPTY_PATH, STATX_NLINK, &facts) == 0 && facts.stx_nlink == 0 ? -ENOENT : 0;
+    if (stat(file->path, &found) < 0)
+        return -errno;
+    return found.st_dev == file->device && found.st_ino == file->inode ? 0 : -ENOENT;
 }
 
 static int make_csv(int fd, const char *path, struct gt_error *error)
@@ -283,7 +287,7 @@ static int append_alone(struct gt_block_file *file, struct gt_border_row *row, o
 static int append_locked(struct gt_block_file *file, struct gt_border_row *row)
 {
     struct csv_file *csv = file->state;
-    struct statx facts;
+    struct statx facts = {0};
     while (flock(csv->fd, LOCK_EX) < 0 && errno == EINTR)
         continue; /* few file systems have none */
     int status = statx(csv->fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK, &facts) < 0 ? -errno : 0;
@@ -297,12 +301,17 @@ static int append_locked(struct gt_block_file *file, struct gt_border_row *row)
 static int append_shared(struct gt_block_file *file, struct gt_border_row *row)
 {
     struct csv_file *csv = file->state;
-    struct statx facts;
-    int status = -EAGAIN;
-    if (csv->is_alone && statx(csv->fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK, &facts) == 0) {
+    struct statx facts = {0};
+    int status = 0;
+    if (csv->is_alone && row->monotonic_ns - csv->checked_ns >= CHECK_NS) {
+        csv->checked_ns = row->monotonic_ns;
+        status = statx(csv->fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK, &facts) < 0 ? -errno : 0;
+        if (status == 0 && facts.stx_nlink == 0)
+            status = -ENOENT;
         csv->is_alone = (off_t)facts.stx_size == csv->end;
-        status = facts.stx_nlink == 0 ? -ENOENT : csv->is_alone ? append(csv, row, csv->end, false) : -EAGAIN;
     }
+    if (status == 0)
+        status = csv->is_alone ? append(csv, row, csv->end, false) : -EAGAIN;
     return status == -EAGAIN ? append_locked(file, row) : status;
 }
 

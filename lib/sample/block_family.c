@@ -90,7 +90,7 @@ static void add_everybody(struct gt_buffer *out, const struct gt_root *root)
     add_loading(out);
     add_process(out, root, atomic_load(&declared_parent));
     pid_t pid = getpid();
-    for (int i = 0; pid > 1 && i < MOST_ANCESTORS; i++)
+    for (int i = 0; pid > 0 && i < MOST_ANCESTORS; i++)
         pid = add_process(out, root, pid);
 }
 

@@ -328,11 +328,13 @@ const char *gt_block_file_path(const struct gt_block_file *file)
     return file ? file->path : NULL;
 }
 
+/* Asking does not make a file. */
 int gt_block_file_status(const struct gt_block_file *file, struct gt_error *error)
 {
-    const struct gt_block_file *now = current_of(file);
+    struct gt_block_process *process = gt_block_process_begin();
+    const struct gt_block_file *now = file ? current_of(file) : process ? atomic_load(&process->standard) : NULL;
     now = now ? now : file;
-    int status = now ? now->failed : -EIO;
+    int status = now ? now->failed : !process || process->tried_standard ? -EIO : 0;
     const char *path = now ? now->path : "code blocks";
     if (status == -ENOENT)
         return gt_error_set(error, ENOENT, "The file %s was removed in the middle of writing data to it", path);

@@ -16,7 +16,7 @@ struct gt_block_process {
     pthread_mutex_t mutex; /* files, threads, trouble */
     struct gt_block_file *files;
     _Atomic(struct gt_block_file *) standard;
-    bool tried_standard;
+    atomic_bool tried_standard;
     struct gt_block_thread *threads;
     struct gt_error trouble;
 };

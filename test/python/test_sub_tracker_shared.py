@@ -165,6 +165,38 @@ def test_a_file_that_was_removed_within_a_block():
             os.unlink("blocks.csv")
 
 
+def test_the_default_file_was_removed(python):
+    code = """
+        import os, time
+        from gpu_tracker import SubTracker
+        with SubTracker("block") as block:
+            pass
+        time.sleep(0.001)
+        os.unlink(block.sub_tracking_file)
+        for _ in range(2):
+            with SubTracker("block"):
+                pass
+    """
+    done = python(code, check=False)
+    assert done.returncode == 1 and "FileNotFoundError" in done.stderr and ".csv was removed in" in done.stderr
+    os.mkdir("run.csv.blocks")  # as `gpu-tracker run --blocks` makes it, and takes it away at the end
+    python(code, env={**os.environ, "GPU_TRACKER_BLOCKS": os.path.abspath("run.csv.blocks")})
+
+
+def test_leaving_the_blocks_of_a_parent_makes_no_file(python, tmp_path):
+    python("""
+        import os
+        from gpu_tracker import SubTracker
+        with SubTracker("block"), SubTracker("block", sub_tracking_file="blocks.csv"):
+            child = os.fork()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+    """)
+    names = sorted(path.name for path in tmp_path.glob("*.csv"))
+    assert len(names) == 2 and "blocks.csv" in names
+    assert_all_pairs(tmp_path / "blocks.csv", 1)
+
+
 # ---- read while it is written ----
 
 def with_csv(path):
