@@ -126,11 +126,11 @@ ORIGINAL_MARKS = """
 import sys, time
 from gpu_tracker.sub_tracker import SubTracker
 count, path = int(sys.argv[1]), sys.argv[2]
-begin = time.monotonic()
+begin, cpu_begin = time.monotonic(), time.process_time()
 for _ in range(count):
     with SubTracker("inner block", sub_tracking_file=path):
         pass
-print(round((time.monotonic() - begin) / (2 * count) * 1e9))
+print(*(round(spent / (2 * count) * 1e9) for spent in (time.monotonic() - begin, time.process_time() - cpu_begin)))
 """
 
 
@@ -139,16 +139,17 @@ def marks():
     program = BUILD / "bench/bench_block"
     with tempfile.TemporaryDirectory() as folder:
         for title, words in [("CSV, 1 thread", ["1000000", "1"]), ("CSV, 8 threads", ["200000", "8"]),
+                             ("CSV, named, 1 thread", ["1000000", "1", "blocks.csv"]),
                              ("SQLite, 1 thread", ["20000", "1", "blocks.sqlite"])]:
-            best = min(int(subprocess.run([program, *words], cwd=folder, capture_output=True, check=True).stdout)
-                       for _ in range(3))
-            rows.append([title, "gpu-tracker, C", best])
+            found = [subprocess.run([program, *words], cwd=folder, capture_output=True, check=True).stdout.split()
+                     for _ in range(5)]
+            rows.append([title, "gpu-tracker, C", *(min(map(int, column)) for column in zip(*found))])
         if (ORIGINAL / "python").exists():
             for suffix, count in ("csv", 2000), ("sqlite", 100):
                 command = [ORIGINAL / "python", "-c", ORIGINAL_MARKS, str(count), f"original.{suffix}"]
                 rows.append([f"{suffix}, 1 thread", "original, Python",
-                             int(subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout)])
-    table(["a border of a block", "program", "ns"], rows)
+                             *subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.split()])
+    table(["a border of a block", "program", "ns", "CPU ns"], rows)
 
 
 def main():
