@@ -322,6 +322,13 @@ static void wait_for_marks(int children)
             usleep(1000);
 }
 
+static size_t rows_in_database(const char *name, pid_t pid)
+{
+    char sql[100];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM data WHERE process_id = %d", (int)pid);
+    return count_sql(name, sql);
+}
+
 static size_t rows_of(const char *path, pid_t pid)
 {
     char start[32], line[8192];
@@ -363,6 +370,40 @@ static void mark_watch_kill(const char *name, int children, double seconds)
             fail_msg("%s: %zu rows of %zu marks", path, rows, finished);
     }
     assert_int_equal(unlink(path), 0);
+}
+
+/* Nothing of those that are killed is missing, and nobody else is disturbed. */
+static void test_a_shared_database_survives_kills(void **state)
+{
+    (void)state;
+    pid_t pid[CHILDREN];
+    memset(counts, 0, sizeof *counts);
+    for (int i = 0; i < CHILDREN; i++) {
+        pid[i] = fork();
+        if (pid[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (chdir(test_folder) == 0)
+                mark_until_killed(open_file("killed.sqlite", 0), i);
+            _exit(99);
+        }
+    }
+    wait_for_marks(CHILDREN);
+    for (int i = 0; i < CHILDREN; i++) {
+        unsigned others = atomic_load(&counts->finished[CHILDREN - 1]);
+        kill(pid[i], SIGKILL);
+        waitpid(pid[i], NULL, 0);
+        for (int k = 0; i + 1 < CHILDREN && atomic_load(&counts->finished[CHILDREN - 1]) < others + 50 && k < 20000;
+             k++)
+            usleep(1000);
+        assert_true(i + 1 == CHILDREN || atomic_load(&counts->finished[CHILDREN - 1]) >= others + 50);
+    }
+    for (int i = 0; i < CHILDREN; i++) {
+        size_t rows = rows_in_database("killed.sqlite", pid[i]), finished = atomic_load(&counts->finished[i]);
+        if (rows != finished && rows != finished + 1)
+            fail_msg("%zu rows of %zu marks", rows, finished);
+    }
+    assert_int_equal(
+        count_sql("killed.sqlite", "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
 }
 
 static void test_a_file_of_its_own_is_whole_at_any_moment(void **state)
@@ -570,6 +611,7 @@ int main(int count, char **words)
         cmocka_unit_test(test_an_old_log_is_not_read),
         cmocka_unit_test(test_a_file_of_its_own_is_whole_at_any_moment),
         cmocka_unit_test(test_a_shared_file_is_whole_at_any_moment),
+        cmocka_unit_test(test_a_shared_database_survives_kills),
         cmocka_unit_test(test_no_row_crosses_a_page),
         cmocka_unit_test(test_removed_files),
         cmocka_unit_test(test_descriptors_that_are_closed_and_used_again),

@@ -1,0 +1,101 @@
+/* Files that appear whole. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/new_file.h"
+#include "base/page.h"
+#include "support/folder.h"
+
+static int make(const char *path, const char *text, bool replace)
+{
+    struct gt_new_file file;
+    int status = gt_new_file_begin(&file, path);
+    if (status < 0)
+        return status;
+    assert_int_equal(access(path, F_OK), replace ? 0 : -1);
+    assert_int_equal(write(file.fd, text, strlen(text)), strlen(text));
+    status = gt_new_file_place(&file, replace);
+    if (status == 0)
+        close(file.fd);
+    return status;
+}
+
+static void check(const char *path, const char *expected)
+{
+    char text[32] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_string_equal(text, expected);
+    assert_int_equal(folder_count(), 1); /* nothing of the making remains */
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    const char *path = folder_path("a");
+    assert_int_equal(make(path, "first", false), 0);
+    check(path, "first");
+    assert_int_equal(make(path, "second", true), 0);
+    check(path, "second");
+}
+
+static void test_what_is_there_stays(void **state)
+{
+    (void)state;
+    struct gt_new_file file;
+    const char *path = folder_path("a");
+    assert_int_equal(gt_new_file_begin(&file, path), 0);
+    assert_int_equal(make(path, "meanwhile", false), 0);
+    assert_int_equal(gt_new_file_place(&file, false), -EEXIST);
+    check(path, "meanwhile");
+    assert_int_equal(gt_new_file_begin(&file, path), 0);
+    gt_new_file_drop(&file);
+    check(path, "meanwhile");
+}
+
+static void test_what_is_no_place(void **state)
+{
+    (void)state;
+    struct gt_new_file file;
+    assert_int_equal(gt_new_file_begin(&file, folder_path("missing/a")), -ENOENT);
+    assert_int_equal(gt_new_file_begin(&file, test_folder), 0); /* a folder is in the way */
+    assert_int_equal(gt_new_file_place(&file, true), -EISDIR);
+    assert_int_equal(folder_count(), 0);
+}
+
+/* Rows of 100 bytes, or so long that they fill the page. */
+static void test_rows_and_pages(void **state)
+{
+    (void)state;
+    off_t end = 0;
+    for (int i = 0; i < 10000; i++) {
+        off_t begin = end;
+        end += 100 + (off_t)gt_page_rest(end + 100, 100);
+        assert_int_equal(begin / GT_PAGE, (end - 1) / GT_PAGE);
+    }
+    assert_int_equal(gt_page_rest(GT_PAGE, 100), 0);
+    assert_int_equal(gt_page_rest(GT_PAGE - 99, 100), 99);
+    assert_int_equal(gt_page_rest(GT_PAGE - 1, GT_PAGE + 1), 0); /* such a row crosses whatever is done */
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_files),
+        IN_FOLDER(test_what_is_there_stays),
+        IN_FOLDER(test_what_is_no_place),
+        cmocka_unit_test(test_rows_and_pages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
