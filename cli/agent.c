@@ -24,7 +24,7 @@
 
 extern const struct command command_attach;
 
-enum { CONTROL, CALLER, SIGNALS, TIMER, EVENTS, SOURCE_COUNT };
+enum { CONTROL, CALLER, SIGNALS, MAIN, TIMER, EVENTS, SOURCE_COUNT };
 enum { EVENTS_PAUSE_MS = 5, SETTLE_US = 200, PARENT_MS = 2000 };
 #define BACKUP_PERIOD INT64_C(1000000000) /* ns */
 
@@ -37,7 +37,8 @@ struct agent {
     struct output backup; /* where the results so far are kept; path NULL: nowhere */
     int64_t next_backup;
     double gpu_ram_peak;
-    bool has_ended; /* the job: nothing more is sampled */
+    bool main_ended; /* and was looked at since */
+    bool has_ended;  /* the job: nothing more is sampled */
     bool pauses_events;
 };
 
@@ -211,6 +212,7 @@ static int step(struct agent *agent)
         [CONTROL] = {agent->control, POLLIN, 0},
         [CALLER] = {agent->caller, POLLIN, 0},
         [SIGNALS] = {agent->signals.fd, POLLIN, 0},
+        [MAIN] = {agent->main_ended ? -1 : gt_tracker_pidfd(agent->tracker), POLLIN, 0},
         [TIMER] = {agent->timer, POLLIN, 0},
         [EVENTS] = {agent->pauses_events || agent->has_ended ? -1 : gt_tracker_events_fd(agent->tracker), POLLIN, 0},
     };
@@ -221,9 +223,10 @@ static int step(struct agent *agent)
         return listen_to_caller(agent);
     if (source[CALLER].revents || source[SIGNALS].revents)
         return 0;
-    if (source[TIMER].revents)
+    agent->main_ended = agent->main_ended || source[MAIN].revents;
+    if (source[MAIN].revents || source[TIMER].revents)
         tick(agent);
-    bool has_changed = source[TIMER].revents || source[EVENTS].revents; /* births bring looks */
+    bool has_changed = source[MAIN].revents || source[TIMER].revents || source[EVENTS].revents; /* births bring looks */
     return has_changed && set_timer(agent) < 0 ? 0 : GOES_ON;
 }
 

@@ -175,6 +175,17 @@ def test_another_process(truth):
     assert 0.5 < tracker.compute_time.time < elapsed + 0.25  # of the process, not until stop
 
 
+def test_the_time_ends_with_the_process():
+    with subprocess.Popen(["sleep", "0.5"]) as process:
+        begin = time.monotonic()
+        with Tracker(sleep_time=10, process_id=process.pid, **QUIET) as tracker:
+            process.wait()
+            elapsed = time.monotonic() - begin
+            time.sleep(1.5)
+    assert elapsed - 0.2 < tracker.compute_time.time < elapsed + 0.4  # and not up to the next look or sample
+    assert tracker.to_json()["run"]["complete"] is True
+
+
 def test_a_process_that_does_not_exist():
     tracker = Tracker(process_id=2**22 - 1, disable_logs=True)
     with pytest.raises(ProcessLookupError, match=str(2**22 - 1)):
