@@ -63,14 +63,17 @@ static void tell(const struct agent *agent, enum agent_kind kind, const void *da
     send_all(agent, data, length);
 }
 
-static int tell_error(const struct agent *agent, int status, const char *sentence)
+static int tell_error(const struct agent *agent, const struct gt_error *error)
 {
-    char data[sizeof(int32_t) + sizeof((struct gt_error){0}.text)];
-    size_t length = strnlen(sentence, sizeof data - sizeof(int32_t));
-    memcpy(data, &(int32_t){-status}, sizeof(int32_t));
-    memcpy(data + sizeof(int32_t), sentence, length);
-    tell(agent, AGENT_ERROR, data, sizeof(int32_t) + length);
+    tell(agent, AGENT_ERROR, error, sizeof *error);
     return EXIT_TRACKER;
+}
+
+static int tell_failure(const struct agent *agent, int code, const char *sentence)
+{
+    struct gt_error error = {.code = code};
+    snprintf(error.text, sizeof error.text, "%s", sentence);
+    return tell_error(agent, &error);
 }
 
 static void warn(void *context, const char *sentence)
@@ -88,7 +91,7 @@ static void tell_report(const struct agent *agent, enum agent_kind kind, const s
     size_t length = 0;
     int status = gt_report_render(report, format, &text, &length, &error);
     if (status < 0)
-        tell_error(agent, status, error.text);
+        tell_error(agent, &error);
     else
         tell(agent, kind, text, length);
     free(text);
@@ -126,7 +129,7 @@ static int conclude(struct agent *agent, bool was_asked)
     }
     status = gt_tracker_report(agent->tracker, &report, &error);
     if (status < 0)
-        return tell_error(agent, status, error.text);
+        return tell_error(agent, &error);
     if (agent->backup.path && was_asked)
         unlink(agent->backup.path);
     if (agent->backup.path && !was_asked)
@@ -249,10 +252,10 @@ static int serve(struct agent *agent, const pid_t *pids, int count, const struct
     agent->backup = (struct output){.format = "pickle", .path = options->output};
     agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     if (agent->timer < 0 || signals_take_ending(&agent->signals) < 0)
-        return tell_error(agent, -errno, "the sampler cannot wait for its caller");
+        return tell_failure(agent, errno, "the sampler cannot wait for its caller");
     int status = open_tracker(agent, pids, count, options, &error);
     if (status < 0)
-        return tell_error(agent, status, error.text);
+        return tell_error(agent, &error);
     note(agent, gt_tracker_tick(agent->tracker, &error), &error);
     uint32_t own = (uint32_t)getpid();
     tell(agent, AGENT_READY, &own, sizeof own);
@@ -264,7 +267,7 @@ static int serve(struct agent *agent, const pid_t *pids, int count, const struct
 
 static int fail_words(const struct agent *agent)
 {
-    return tell_error(agent, -EINVAL, "the gpu-tracker program and the Python package are of different versions");
+    return tell_failure(agent, EINVAL, "the gpu-tracker program and the Python package are of different versions");
 }
 
 /* How many, or -EINVAL; free *ret with free(). */
@@ -302,7 +305,7 @@ int agent_main(int count, char **words)
     int parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
     pid_t child = fork();
     if (child)
-        return child < 0 ? tell_error(&agent, -errno, "the sampler cannot be forked") : 0;
+        return child < 0 ? tell_failure(&agent, errno, "the sampler cannot be forked") : 0;
     outlive(parent);
     prctl(PR_SET_NAME, "gpu-tracker");
     prctl(PR_SET_TIMERSLACK, 1ul);

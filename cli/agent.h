@@ -19,7 +19,7 @@ struct agent_message {
 enum agent_kind {
     AGENT_READY = 'r',   /* armed: uint32_t, the sampler's pid */
     AGENT_WARNING = 'w', /* a sentence */
-    AGENT_ERROR = 'e',   /* int32_t, a positive errno; then a sentence: there will be no report */
+    AGENT_ERROR = 'e',   /* struct gt_error: there will be no report */
     AGENT_WINDOW = 'v',  /* struct agent_window */
     AGENT_JSON = 'j',    /* the final report */
     AGENT_TEXT = 't',    /* the same for people; the last message */

@@ -10,6 +10,7 @@
 
 #include "agent.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/number.h"
 #include "gpu_tracker.h"
 #include "message.h"
@@ -25,13 +26,9 @@ static void tell(int control, enum agent_kind kind, const void *data, size_t len
         send(control, data, length, MSG_NOSIGNAL);
 }
 
-static int tell_error(int control, int status, const char *sentence)
+static int tell_error(int control, const struct gt_error *error)
 {
-    char data[sizeof(int32_t) + sizeof((struct gt_error){0}.text)];
-    size_t length = strnlen(sentence, sizeof data - sizeof(int32_t));
-    memcpy(data, &(int32_t){-status}, sizeof(int32_t));
-    memcpy(data + sizeof(int32_t), sentence, length);
-    tell(control, AGENT_ERROR, data, sizeof(int32_t) + length);
+    tell(control, AGENT_ERROR, error, sizeof *error);
     return EXIT_TRACKER;
 }
 
@@ -65,17 +62,18 @@ static int serve(int control, int caller, const struct gt_experiment_options *op
     uint32_t own = (uint32_t)getpid();
     int status = gt_experiment_begin(&recorder, options, &error);
     if (status < 0)
-        return tell_error(control, status, error.text);
+        return tell_error(control, &error);
     if (signals_take_ending(&signals) < 0) {
+        gt_error_set(&error, errno, "the recorder cannot wait for its caller");
         gt_experiment_close(recorder);
-        return tell_error(control, -errno, "the recorder cannot wait for its caller");
+        return tell_error(control, &error);
     }
     tell(control, AGENT_READY, &own, sizeof own);
     record(recorder, control, caller, signals.fd);
     status = gt_experiment_end(recorder, &error);
     gt_experiment_close(recorder);
     if (status < 0)
-        return tell_error(control, status, error.text);
+        return tell_error(control, &error);
     tell(control, AGENT_TEXT, "", 0);
     return 0;
 }
@@ -87,7 +85,7 @@ int experiment_agent(int control, int caller, int count, char **words)
     if (!pids || gt_number_double(words[PERIOD], &options.period) < 0 ||
         gt_number_double(words[MEASUREMENT_PERIOD], &options.measurement_period) < 0) {
         free(pids);
-        return tell_error(control, -EINVAL, "the periods must be numbers of seconds");
+        return tell_error(control, &(struct gt_error){EINVAL, "the periods must be numbers of seconds", 0});
     }
     for (int i = FIRST_PID; i < count; i++) {
         int64_t pid;

@@ -27,6 +27,7 @@ extern "C" {
 struct gt_error {
     int code; /* 0, or a positive errno value */
     char text[500];
+    int path_length; /* the text begins with the path of a file, of so many bytes; 0: it does not */
 };
 
 /* What a figure is about. */

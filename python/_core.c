@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* (errno, cause[, path]) of a sentence that may begin with a path. */
+static PyObject *os_error_arguments(int status, const char *text, int path_length)
+{
+    const char *cause = text + path_length + strspn(text + path_length, ":, ");
+    if (!path_length || !*cause)
+        return Py_BuildValue("is", -status, text);
+    return Py_BuildValue("isN", -status, cause, PyUnicode_DecodeFSDefaultAndSize(text, path_length));
+}
+
 PyObject *core_raise(int status, const struct gt_error *error)
 {
     const char *text = error && error->text[0] ? error->text : strerror(-status);
@@ -13,7 +22,7 @@ PyObject *core_raise(int status, const struct gt_error *error)
         return PyErr_Format(PyExc_ValueError, "%s", text);
     if (status == -ENOMEM)
         return PyErr_NoMemory();
-    PyObject *arguments = Py_BuildValue("is", -status, text);
+    PyObject *arguments = os_error_arguments(status, text, error ? error->path_length : 0);
     if (arguments)
         PyErr_SetObject(PyExc_OSError, arguments);
     Py_XDECREF(arguments);

@@ -187,14 +187,10 @@ static PyObject *window_of(const char *data, size_t length)
 
 static PyObject *error_of(const char *data, size_t length)
 {
-    int32_t code = EIO;
-    struct gt_error error = {0};
-    if (length >= sizeof code) {
-        memcpy(&code, data, sizeof code);
-        length -= sizeof code;
-        memcpy(error.text, data + sizeof code, length < sizeof error.text ? length : sizeof error.text - 1);
-    }
-    return core_raise(-code, &error);
+    struct gt_error error = {.code = EIO};
+    if (length == sizeof error)
+        memcpy(&error, data, sizeof error);
+    return core_raise(-error.code, &error);
 }
 
 static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *data, size_t length)

@@ -171,7 +171,7 @@ static int next_sample(struct gt_block_analysis *analysis, const struct gt_sampl
         if (status >= 0)
             return status;
         if (status != -EBADMSG || !analysis->options->skip_bad_rows)
-            return gt_error_set(error, bad.code, "%s", bad.text);
+            return gt_error_copy(error, &bad);
         if (analysis->bad_timepoints++ < 5)
             warn(analysis, "%s: left out", bad.text);
     }

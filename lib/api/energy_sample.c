@@ -25,8 +25,11 @@ static int explain(const struct gt_root *root, struct gt_error *error)
 {
     struct gt_availability found = {0};
     gt_rapl_survey(interfaces[0], root, &found);
-    return gt_error_set(error, found.state == GT_DENIED ? EACCES : ENODEV, "%s: %s%s%s", found.source, found.reason,
-                        found.remedy[0] ? ": " : "", found.remedy);
+    int status = gt_error_set(error, found.state == GT_DENIED ? EACCES : ENODEV, "%s: %s%s%s", found.source,
+                              found.reason, found.remedy[0] ? ": " : "", found.remedy);
+    if (error)
+        error->path_length = 0; /* of no file */
+    return status;
 }
 
 static int read_zones(struct gt_energy_sample *sample, const struct gt_root *root, struct gt_error *error)

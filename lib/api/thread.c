@@ -88,5 +88,5 @@ int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error)
     tracker->stop_fd = -1;
     if (!tracker->thread_error.code)
         return 0;
-    return gt_error_set(error, tracker->thread_error.code, "%s", tracker->thread_error.text);
+    return gt_error_copy(error, &tracker->thread_error);
 }

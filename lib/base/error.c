@@ -3,8 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
+static int path_length(const struct gt_error *error, const char *format, va_list arguments)
+{
+    if (strncmp(format, "%s", 2) != 0)
+        return 0;
+    return (int)strnlen(va_arg(arguments, const char *), sizeof error->text - 1);
+}
+
 static void fill(struct gt_error *error, int code, const char *format, va_list arguments)
 {
+    va_list again;
+    va_copy(again, arguments);
+    error->path_length = path_length(error, format, again);
+    va_end(again);
     error->code = code;
     vsnprintf(error->text, sizeof error->text, format, arguments);
 }
@@ -32,4 +43,11 @@ int gt_error_system(struct gt_error *error, int code, const char *format, ...)
         snprintf(error->text + used, sizeof error->text - used, ": %s", strerror_r(code, scratch, sizeof scratch));
     }
     return -code;
+}
+
+int gt_error_copy(struct gt_error *error, const struct gt_error *from)
+{
+    if (error && !error->code)
+        *error = *from;
+    return -from->code;
 }

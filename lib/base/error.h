@@ -7,10 +7,14 @@
 #include "gpu_tracker.h"
 
 /* Fill `error` (which may be NULL) unless it already holds an error, and return -code.
- * The sentence names the object and the cause and has no full stop at its end. */
+ * The sentence names the object and the cause and has no full stop at its end. One whose format begins with "%s" begins
+ * with the path of the file that it is about. */
 int gt_error_set(struct gt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same, with ": " and the system's text for `code` appended. */
 int gt_error_system(struct gt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* An error that was kept elsewhere, unless `error` already holds one. Returns -from->code. */
+int gt_error_copy(struct gt_error *error, const struct gt_error *from);
 
 #endif

@@ -127,7 +127,7 @@ static int read_all(struct gt_border_list *list, struct gt_border_reader *reader
             continue;
         }
         if (status < 0)
-            return gt_error_set(error, bad.code, "%s", bad.text);
+            return gt_error_copy(error, &bad);
         if (status == 0)
             return 0;
         int64_t number = gt_names_add(&list->names, name);

@@ -282,7 +282,7 @@ int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, str
         pthread_mutex_unlock(&store->lock);
         pthread_join(store->writer, NULL);
         if (store->failure.code)
-            status = gt_error_set(error, store->failure.code, "%s", store->failure.text);
+            status = gt_error_copy(error, &store->failure);
         else if (store->dropped)
             status = gt_error_set(error, EOVERFLOW, "%s", gt_store_trouble(store));
     }

@@ -52,7 +52,7 @@ class Unpickler(pickle.Unpickler):
 
 
 class Error(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int), ("text", ctypes.c_char * 500)]
+    _fields_ = [("code", ctypes.c_int), ("text", ctypes.c_char * 500), ("path_length", ctypes.c_int)]
 
 
 @pytest.fixture(scope="module")

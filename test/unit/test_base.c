@@ -33,6 +33,24 @@ static void the_first_error_stays(void **state)
     longest[sizeof longest - 1] = '\0';
     gt_error_system(&cut, EINVAL, "%s", longest);
     assert_int_equal(strlen(cut.text), sizeof cut.text - 1);
+    assert_int_equal(cut.path_length, sizeof cut.text - 1);
+}
+
+static void an_error_knows_the_path_it_begins_with(void **state)
+{
+    (void)state;
+    struct gt_error file = {0}, line = {0}, none = {0}, kept = {0};
+    gt_error_system(&file, ENOENT, "%s", "a b.csv");
+    assert_int_equal(file.path_length, strlen("a b.csv"));
+    gt_error_set(&line, EBADMSG, "%s, line %d: too short", "b.csv", 3);
+    assert_int_equal(line.path_length, strlen("b.csv"));
+    gt_error_set(&none, ESRCH, "process %d does not exist", 3);
+    assert_int_equal(none.path_length, 0);
+    assert_int_equal(gt_error_copy(&kept, &line), -EBADMSG);
+    assert_int_equal(gt_error_copy(&kept, &file), -ENOENT);
+    assert_string_equal(kept.text, "b.csv, line 3: too short");
+    assert_int_equal(kept.path_length, strlen("b.csv"));
+    assert_int_equal(gt_error_copy(NULL, &file), -ENOENT);
 }
 
 static void a_buffer_keeps_its_first_failure(void **state)
@@ -160,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_error_stays),
+        cmocka_unit_test(an_error_knows_the_path_it_begins_with),
         cmocka_unit_test(a_buffer_keeps_its_first_failure),
         cmocka_unit_test(json_is_laid_out_as_python_does),
         cmocka_unit_test(json_has_a_greatest_depth),

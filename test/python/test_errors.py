@@ -1,0 +1,60 @@
+"""Errors of the system that the package raises: which file, and which code."""
+import errno
+import os
+
+import pytest
+from gpu_tracker import SubTracker, SubTrackingAnalyzer, Tracker, profiler
+
+pytestmark = pytest.mark.sanitize
+
+
+def analyzer(file):
+    return SubTrackingAnalyzer(file, file)
+
+
+def missing(call, file):
+    return pytest.param(call, FileNotFoundError, errno.ENOENT, file, id=f"{file} missing")
+
+
+def exists(call, file):
+    return pytest.param(call, FileExistsError, errno.EEXIST, file, id=f"{file} exists")
+
+
+@pytest.mark.parametrize("call, kind, code, file", [
+    exists(lambda: SubTracker("x", sub_tracking_file="there.csv"), "there.csv"),
+    missing(lambda: SubTracker("x", sub_tracking_file="nowhere/x.csv"), "nowhere/x.csv"),
+    exists(lambda: Tracker(tracking_file="there.csv"), "there.csv"),
+    exists(lambda: Tracker(tracking_file="there.sqlite"), "there.sqlite"),
+    missing(lambda: Tracker(tracking_file="nowhere/y.csv"), "nowhere/y.csv"),
+    missing(lambda: analyzer("none.csv").load_code_block_names(), "none.csv"),
+    missing(lambda: analyzer("none.sqlite").load_code_block_names(), "none.sqlite"),
+    missing(lambda: analyzer("a.csv").static_data_table(), "a.csv"),
+    missing(lambda: analyzer("b.csv").timepoints_table(), "b.csv"),
+    missing(lambda: analyzer("c.csv").sub_tracking_results(), "c.csv"),
+    missing(lambda: SubTrackingAnalyzer(None, "all.csv").combine_sub_tracking_files(["d.csv"]), "d.csv"),
+    missing(lambda: profiler.load("trace.json").operators(), "trace.json"),
+])
+def test_the_file_and_the_code(call, kind, code, file):
+    for name in "there.csv", "there.sqlite":
+        with open(name, "w") as there:
+            there.write("precious")
+    with pytest.raises(kind) as caught:
+        call()
+    error = caught.value
+    assert error.errno == code and os.path.basename(error.filename) == os.path.basename(file)
+    assert os.path.abspath(error.filename) in (os.path.abspath(file), os.path.abspath(os.path.dirname(file)))
+    assert str(error) == f"[Errno {code}] {error.strerror}: {error.filename!r}" and error.strerror[0] not in ":, "
+    assert open("there.csv").read() == "precious"
+
+
+def test_a_folder_where_nothing_may_be_made():
+    with pytest.raises(OSError) as caught:
+        SubTracker("x", sub_tracking_file="/proc/x.csv")
+    assert caught.value.errno in (errno.ENOENT, errno.EACCES) and caught.value.filename == "/proc/x.csv"
+
+
+def test_errors_of_no_file():
+    with pytest.raises(ProcessLookupError) as caught:
+        Tracker(process_id=2**22 - 1, disable_logs=True).start()
+    assert caught.value.filename is None and caught.value.errno == errno.ESRCH
+    assert caught.value.strerror == f"process {2**22 - 1} does not exist"
