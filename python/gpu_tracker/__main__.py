@@ -1,0 +1,24 @@
+"""``python -m gpu_tracker``: the gpu-tracker command."""
+import os
+import signal
+import sys
+
+from . import _program
+
+
+def main() -> None:
+    """Become the program, with this process's arguments and streams.
+
+    Signals that Python ignores would stay ignored in it, and in the command that it tracks.
+    """
+    try:
+        program = _program.find()
+    except RuntimeError as error:
+        sys.exit(f"gpu-tracker: {error}")
+    for number in signal.SIGPIPE, signal.SIGXFSZ:
+        signal.signal(number, signal.SIG_DFL)
+    os.execv(program, ["gpu-tracker", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()
