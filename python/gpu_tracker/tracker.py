@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import operator
 import os
 
 from . import _core, _tree
@@ -209,6 +210,7 @@ class Tracker:
 
     Raises:
         ValueError: An argument is wrong, or a GPU is not there.
+        TypeError: `process_id` is no int.
         FileExistsError: The tracking file exists, and `overwrite` is not set.
 
     Attributes:
@@ -254,7 +256,7 @@ class Tracker:
         self.state = Tracker.State.NEW
         self.n_join_attempts = n_join_attempts
         self.join_timeout = join_timeout
-        self._process_id = process_id
+        self._process_id = _process_option(process_id)
         self._resource_usage_file = resource_usage_file
         self._disable_logs = disable_logs
         self._keep_mark = keep_high_water_mark
@@ -436,6 +438,15 @@ class Tracker:
         if self.state is Tracker.State.STARTED:
             raise TypeError("a tracker that has started cannot be pickled")
         return self.__dict__
+
+
+def _process_option(process_id: int | None) -> int | None:
+    if process_id is None:
+        return None
+    number = operator.index(process_id)
+    if not 0 < number < 2**31:
+        raise ValueError(f"process_id={number} is the ID of no process: they begin at 1; leave it out for this process")
+    return number
 
 
 def _file_option(path: str | os.PathLike[str] | None) -> str | None:

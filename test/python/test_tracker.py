@@ -249,11 +249,19 @@ def test_the_signature_is_the_documented_one():
     ({"n_expected_cores": -1}, "cores"), ({"gpu_uuids": set()}, "gpu_uuids"), ({"gpu_brand": "acme"}, "acme"),
     ({"tracking_file": "x.txt"}, "x.txt"), ({"tracking_file": "x"}, "'x'"), ({"tracking_file": ""}, "''"),
     ({"sleep_time": "fast"}, "fast"), ({"join_timeout": -1}, "join_timeout"),
-    ({"n_join_attempts": 0}, "n_join_attempts"), ({"memory": "?"}, "memory")])
+    ({"n_join_attempts": 0}, "n_join_attempts"), ({"memory": "?"}, "memory"),
+    ({"process_id": 0}, "process_id=0 is the ID of no process"), ({"process_id": -1}, "process_id=-1"),
+    ({"process_id": 2**31}, "process_id=2147483648")])
 def test_wrong_arguments(argument, said):
     with pytest.raises(ValueError, match=said):
         Tracker(**argument)
     assert os.listdir() == []
+
+
+@pytest.mark.parametrize("process_id", ["1", 1.0])
+def test_a_process_is_named_by_an_integer(process_id):
+    with pytest.raises(TypeError, match="integer"):
+        Tracker(process_id=process_id)
 
 
 def test_a_tracking_file_is_not_replaced_unasked(tmp_path):
