@@ -11,11 +11,13 @@
 #include "entries.h"
 
 struct sub_tracker {
-    PyObject_HEAD PyObject *name; /* str */
-    PyObject *bytes;              /* the same in UTF-8, what blocks borrow */
-    PyObject *path;               /* str as given, or NULL: the process's own file */
+    PyObject_HEAD PyObject *name; /* as given */
+    PyObject *bytes;              /* its text in UTF-8, what blocks borrow */
+    PyObject *former;             /* a list of those before, while blocks borrow them; or NULL */
+    PyObject *path;               /* as given, or NULL: the process's own file */
     struct gt_block_file *file;
     struct entries open;
+    long process; /* which made the object */
 };
 
 static struct sub_tracker *sub_tracker_of(PyObject *self)
@@ -45,17 +47,38 @@ static PyObject *default_name(PyObject *attribute)
     return name;
 }
 
-static int set_name(struct sub_tracker *self, PyObject *name, PyObject *attribute)
+/* Blocks that are open keep the name they began with, so its text has to stay as long as they do. */
+static int keep_former(struct sub_tracker *self)
 {
-    self->name = name && name != Py_None ? Py_NewRef(name) : default_name(attribute == Py_None ? NULL : attribute);
-    if (!self->name)
+    if (!self->open.count || !self->bytes)
+        return 0;
+    if (!self->former && !(self->former = PyList_New(0)))
         return -1;
-    if (!PyUnicode_Check(self->name)) {
-        PyErr_Format(PyExc_TypeError, "code_block_name must be a str, not %R", self->name);
+    return PyList_Append(self->former, self->bytes);
+}
+
+/* Takes over the reference to `name`, which may be NULL with an exception. Names are texts in files, whatever they are. */
+static int take_name(struct sub_tracker *self, PyObject *name)
+{
+    PyObject *text = !name ? NULL : name == Py_None ? PyUnicode_FromString("") : PyObject_Str(name);
+    PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace") : NULL;
+    Py_XDECREF(text);
+    if (!bytes || keep_former(self) < 0) {
+        Py_XDECREF(bytes);
+        Py_XDECREF(name);
         return -1;
     }
-    self->bytes = PyUnicode_AsEncodedString(self->name, "utf-8", "backslashreplace");
-    return self->bytes ? 0 : -1;
+    Py_XDECREF(self->name);
+    Py_XDECREF(self->bytes);
+    self->name = name;
+    self->bytes = bytes;
+    return 0;
+}
+
+static int set_name(struct sub_tracker *self, PyObject *name, PyObject *attribute)
+{
+    bool is_given = name && name != Py_None;
+    return take_name(self, is_given ? Py_NewRef(name) : default_name(attribute == Py_None ? NULL : attribute));
 }
 
 static const char *folder_of_run(void)
@@ -127,6 +150,7 @@ static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *key
     Py_CLEAR(self->bytes);
     Py_CLEAR(self->path);
     self->file = NULL;
+    self->process = (long)getpid();
     return set_name(self, name, attribute) < 0 ? -1 : set_file(self, path, overwrite);
 }
 
@@ -147,6 +171,113 @@ static PyObject *sub_tracker_name(PyObject *object, void *unused)
     (void)unused;
     PyObject *name = sub_tracker_of(object)->name;
     return Py_NewRef(name ? name : Py_None);
+}
+
+static int sub_tracker_set_name(PyObject *object, PyObject *name, void *unused)
+{
+    (void)unused;
+    if (!name) {
+        PyErr_SetString(PyExc_AttributeError, "a block cannot be without a name");
+        return -1;
+    }
+    return take_name(sub_tracker_of(object), Py_NewRef(name));
+}
+
+static PyObject *sub_tracker_process(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(sub_tracker_of(object)->process);
+}
+
+/* ---- copies and pickles: they mark in the same file, in another process beside it ---- */
+
+static const char state_key[] = "_SubTracker";
+
+/* With what a subclass has in its dict. */
+static PyObject *new_state(PyObject *object)
+{
+    PyObject *own = PyObject_GetAttrString(object, "__dict__");
+    if (!own)
+        PyErr_Clear();
+    PyObject *state = own ? PyDict_Copy(own) : PyDict_New();
+    Py_XDECREF(own);
+    return state;
+}
+
+static PyObject *sub_tracker_getstate(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct sub_tracker *self = sub_tracker_of(object);
+    if (!self->name)
+        return PyErr_Format(PyExc_RuntimeError, "SubTracker.__init__ has not been called");
+    const char *file = self->file ? gt_block_file_path(self->file) : NULL;
+    PyObject *path = self->path ? self->path : Py_None;
+    PyObject *parts = Py_BuildValue("(OlOz)", self->name, self->process, path, file);
+    PyObject *state = parts ? new_state(object) : NULL;
+    if (state && PyDict_SetItemString(state, state_key, parts) < 0)
+        Py_CLEAR(state);
+    Py_XDECREF(parts);
+    return state;
+}
+
+static PyObject *sub_tracker_reduce(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    PyObject *module = PyImport_ImportModule("copyreg");
+    PyObject *make = module ? PyObject_GetAttrString(module, "__newobj__") : NULL;
+    PyObject *state = make ? PyObject_CallMethod(object, "__getstate__", NULL) : NULL;
+    PyObject *ret = state ? Py_BuildValue("O(O)O", make, (PyObject *)Py_TYPE(object), state) : NULL;
+    Py_XDECREF(state);
+    Py_XDECREF(make);
+    Py_XDECREF(module);
+    return ret;
+}
+
+/* The file of a process that may be another one: nothing of it is replaced. */
+static int restore_file(struct sub_tracker *self, PyObject *path, const char *file)
+{
+    struct gt_error error = {0};
+    if (path == Py_None && self->process != (long)getpid())
+        file = NULL; /* this process's own */
+    int status = file ? gt_block_file_open(&self->file, file, 0, NULL) : 0;
+    if (status == -EEXIST)
+        status = gt_block_file_beside(&self->file, file, &error);
+    if (status < 0) {
+        core_raise(status, &error);
+        return -1;
+    }
+    self->path = path == Py_None ? NULL : Py_NewRef(path);
+    return 0;
+}
+
+static int restore(PyObject *object, PyObject *state)
+{
+    struct sub_tracker *self = sub_tracker_of(object);
+    PyObject *parts = PyDict_GetItemString(state, state_key), *name, *path;
+    const char *file;
+    if (!parts || self->name) {
+        PyErr_SetString(PyExc_TypeError, parts ? "the SubTracker is one already" : "this is no state of a SubTracker");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(parts, "OlOz", &name, &self->process, &path, &file))
+        return -1;
+    return take_name(self, Py_NewRef(name)) < 0 ? -1 : restore_file(self, path, file);
+}
+
+static PyObject *sub_tracker_setstate(PyObject *object, PyObject *state)
+{
+    if (!PyDict_Check(state))
+        return PyErr_Format(PyExc_TypeError, "the state of a SubTracker is a dict, not %R", state);
+    if (restore(object, state) < 0)
+        return NULL;
+    PyObject *own = PyObject_GetAttrString(object, "__dict__");
+    if (!own) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    int status = PyDict_Update(own, state) < 0 ? -1 : PyDict_DelItemString(own, state_key);
+    Py_DECREF(own);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- who enters ---- */
@@ -193,6 +324,8 @@ static PyObject *sub_tracker_exit(PyObject *object, PyObject *arguments)
     struct entry *entry = entries_find(&self->open, PyEval_GetFrame(), PyThread_get_thread_ident());
     gt_block_end(&entry->block);
     entries_remove(&self->open, entry);
+    if (!self->open.count)
+        Py_CLEAR(self->former);
     if (raise_when_removed(self))
         return NULL;
     Py_RETURN_NONE;
@@ -213,6 +346,7 @@ static void sub_tracker_free(PyObject *object)
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     Py_XDECREF(self->name);
     Py_XDECREF(self->bytes);
+    Py_XDECREF(self->former);
     Py_XDECREF(self->path);
     entries_release(&self->open);
     release(object);
@@ -223,11 +357,15 @@ static PyMethodDef methods[] = {
     {"__enter__", sub_tracker_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nMark the block's beginning."},
     {"__exit__", sub_tracker_exit, METH_VARARGS,
      "__exit__($self, kind, exception, traceback, /)\n--\n\nMark the block's end."},
+    {"__getstate__", sub_tracker_getstate, METH_NOARGS, "__getstate__($self, /)\n--\n\nFor copies and pickles."},
+    {"__setstate__", sub_tracker_setstate, METH_O, "__setstate__($self, state, /)\n--\n\nFor copies and pickles."},
+    {"__reduce__", sub_tracker_reduce, METH_NOARGS, "__reduce__($self, /)\n--\n\nFor copies and pickles."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef attributes[] = {
-    {"code_block_name", sub_tracker_name, NULL, "The name of the block.", NULL},
+    {"code_block_name", sub_tracker_name, sub_tracker_set_name, "The name of the block.", NULL},
+    {"process_id", sub_tracker_process, NULL, "The process that made the object.", NULL},
     {"sub_tracking_file", sub_tracker_file, NULL, "The file in which the block is marked.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -237,10 +375,11 @@ static const char documentation[] =
     "Mark a block of code: when it begins and when it ends, each time it runs.\n"
     "\n"
     "A context manager. `SubTrackingAnalyzer` joins the marks with the tracking file of a `Tracker`. One object may be\n"
-    "entered again before it is left: by recursion, threads and asyncio tasks.\n"
+    "entered again before it is left: by recursion, threads and asyncio tasks. Copies mark in the same file; what was\n"
+    "pickled marks in another process as a child made by fork does.\n"
     "\n"
     "Args:\n"
-    "    code_block_name: The name of the block. When None, \"FILE:ATTRIBUTE\" with the file that makes the object,\n"
+    "    code_block_name: The name of the block, a text; of anything else str() is written. When None, \"FILE:ATTRIBUTE\" with the file that makes the object,\n"
     "        relative to the current folder.\n"
     "    code_block_attribute: What follows the colon in that name; the line number when None.\n"
     "    sub_tracking_file: Where the marks go: a .csv or .sqlite file, shared by the processes of a run of the program:\n"
@@ -254,7 +393,8 @@ static const char documentation[] =
     "    FileNotFoundError: When a block begins or ends: the file was removed.\n"
     "\n"
     "Attributes:\n"
-    "    code_block_name: The name of the block.\n"
+    "    code_block_name: The name of the block; a new one is for the blocks that begin from then on.\n"
+    "    process_id: The process that made the object.\n"
     "    sub_tracking_file: The file in which the block is marked.\n";
 
 static PyType_Slot slots[] = {

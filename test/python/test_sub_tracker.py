@@ -1,15 +1,19 @@
 """SubTracker and sub_track: what they write, and how entries and exits pair."""
 import asyncio
 import contextlib
+import copy
 import csv
+import functools
 import os
+import pathlib
+import pickle
 import random
 import sqlite3
 import threading
 import time
 
 import pytest
-from gpu_tracker import SubTracker, sub_track
+from gpu_tracker import SubTracker, SubTrackingAnalyzer, sub_track
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,12 +120,112 @@ def test_existing_files_are_kept_unless_told(tmp_path):
     assert len(calls("old.csv", "x")) == 2
 
 
+class Nameless:
+    def __str__(self):
+        raise KeyError("no text")
+
+
 @pytest.mark.parametrize("arguments, error", [
-    ({"sub_tracking_file": "x.txt"}, ValueError), ({"code_block_name": 3}, TypeError)])
+    ({"sub_tracking_file": "x.txt"}, ValueError), ({"code_block_name": Nameless()}, KeyError)])
 def test_wrong_arguments(arguments, error):
     with pytest.raises(error):
         SubTracker(**{"code_block_name": "x", **arguments})
     assert os.listdir() == []
+
+
+@pytest.mark.parametrize("name, text", [
+    (3, "3"), (2.5, "2.5"), (True, "True"), (pathlib.Path("a/b"), "a/b"), (b"x", "b'x'"), (("a", 1), "('a', 1)")])
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_names_that_are_no_texts(name, text, suffix):
+    with SubTracker(name, sub_tracking_file=f"names.{suffix}") as block:
+        assert block.code_block_name is name
+    sub_track(name, sub_tracking_file=f"names.{suffix}")(int)()
+    analyzer = SubTrackingAnalyzer(None, f"names.{suffix}")
+    assert analyzer.load_code_block_names() == [text] and len(analyzer.load_timestamp_pairs(text)) == 2
+
+
+def test_a_part_that_is_no_text():
+    assert SubTracker(code_block_attribute=5).code_block_name == f"{os.path.relpath(__file__)}:5"
+
+
+def test_a_new_name():
+    block = SubTracker("first" * 20, sub_tracking_file="names.csv")
+    assert block.process_id == os.getpid()
+    with block:
+        for name in ("second", "third", 4):
+            block.code_block_name = name
+            with block:
+                assert block.code_block_name == name
+    with pytest.raises(AttributeError):
+        del block.code_block_name
+    with pytest.raises(KeyError):
+        block.code_block_name = Nameless()
+    with block:
+        pass
+    assert [(row["code_block_name"], row["position"]) for row in rows("names.csv")] == [
+        ("first" * 20, "0"), ("second", "0"), ("second", "1"), ("third", "0"), ("third", "1"), ("4", "0"), ("4", "1"),
+        ("first" * 20, "1"), ("4", "0"), ("4", "1")]
+
+
+class Labelled(SubTracker):
+    label = None
+
+
+COPIES = [copy.copy, copy.deepcopy, *(functools.partial(lambda protocol, block: pickle.loads(pickle.dumps(block, protocol)), protocol)
+                                      for protocol in range(pickle.HIGHEST_PROTOCOL + 1))]
+
+
+@pytest.mark.parametrize("duplicate", COPIES)
+@pytest.mark.parametrize("arguments", [
+    {"sub_tracking_file": "named.csv"}, {"sub_tracking_file": "named.sqlite"}, {}, {"overwrite": True}])
+def test_copies_mark_in_the_same_file(duplicate, arguments):
+    block = Labelled("x", **arguments)
+    block.label = ["kept"]
+    os.mkdir("elsewhere")
+    os.chdir("elsewhere")
+    twin = duplicate(block)
+    os.chdir("..")
+    assert type(twin) is Labelled and twin.label == ["kept"]
+    assert (twin.code_block_name, twin.process_id) == ("x", os.getpid())
+    assert twin.sub_tracking_file == block.sub_tracking_file
+    before = len(SubTrackingAnalyzer(None, block.sub_tracking_file).load_timestamp_pairs("x")) if arguments else 0
+    with block, twin:
+        pass
+    if arguments:
+        assert len(SubTrackingAnalyzer(None, block.sub_tracking_file).load_timestamp_pairs("x")) == before + 2
+
+
+def test_what_is_no_state():
+    block = SubTracker("x", sub_tracking_file="x.csv")
+    state = block.__getstate__()
+    for wrong in (3, {}, {key: (1,) for key in state}, state):
+        with pytest.raises(TypeError):
+            (block if wrong is state else SubTracker.__new__(SubTracker)).__setstate__(wrong)
+    with pytest.raises(RuntimeError, match="__init__"):
+        copy.copy(SubTracker.__new__(SubTracker))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("name", ["named.csv", "named.sqlite", None])
+def test_pickled_to_the_workers_of_a_pool(python, tmp_path, method, name):
+    python(f"""
+        import multiprocessing
+        from gpu_tracker import SubTracker
+
+        def work(block):
+            with block:
+                pass
+
+        if __name__ == "__main__":
+            block = SubTracker("x", sub_tracking_file={name!r}, overwrite=True)
+            with block, multiprocessing.get_context("{method}").Pool(2) as pool:
+                pool.map(work, [block] * 100, chunksize=10)
+                pool.close()
+                pool.join()
+    """)
+    analyzer = SubTrackingAnalyzer(None, "all.csv")
+    analyzer.combine_sub_tracking_files([str(path) for path in tmp_path.glob("*.csv" if name is None else f"*{name[-4:]}")])
+    assert len(analyzer.load_timestamp_pairs("x")) == 101
 
 
 def test_sqlite():
