@@ -310,7 +310,7 @@ class IPyGPULogger:
         before, self._before = self._before, None
         if self._meter is None or before is None:
             return  # the cell that started the logger
-        number = getattr(result, "execution_count", None)
+        number = result.execution_count if result is not None and result.info.store_history else None
         cell = self._add(before, self._meter.end(), number)
         self._show(cell)
 
@@ -350,6 +350,12 @@ class IPyGPULogger:
 # ---- %load_ext gpu_tracker ----
 
 _logger = IPyGPULogger()
+_has_number = True  # the cell that runs; those that are not kept in the history have none
+
+
+def _note_history(info: Any) -> None:
+    global _has_number
+    _has_number = info.store_history
 
 
 def _line_magic(line: str) -> Any:
@@ -377,20 +383,21 @@ def _cell_magic(line: str, cell: str) -> Any:
         raise ValueError("%%track takes nothing, or compact")
     meter = _Meter(logger.gc_collect)
     before = meter.begin()
+    shell = get_ipython()
+    number = len(shell.history_manager.input_hist_parsed) - 1  # shell.execution_count may be the next cell's already
     try:
-        return _execute(get_ipython(), cell)
+        return _execute(shell, cell, number)
     finally:
-        shell = get_ipython()
-        logger._show(logger._add(before, meter.end(), getattr(shell, "execution_count", None)))
+        logger._show(logger._add(before, meter.end(), number if _has_number else None))
         meter.close()
 
 
-def _execute(shell: Any, cell: str) -> Any:
+def _execute(shell: Any, cell: str, number: int) -> Any:
     """The value of the last expression, as a cell without the magic has it."""
     import ast
 
     source = shell.transform_cell(cell)
-    name = shell.compile.cache(source, shell.execution_count)  # where tracebacks find the lines
+    name = shell.compile.cache(source, number)  # where tracebacks find the lines
     tree = shell.compile.ast_parse(source, filename=name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(shell.compile(tree, name, "exec"), shell.user_ns)
@@ -401,8 +408,10 @@ def load_ipython_extension(shell: Any) -> None:
     """Register %gpu_tracker and %%track."""
     shell.register_magic_function(_line_magic, "line", "gpu_tracker")
     shell.register_magic_function(_cell_magic, "cell", "track")
+    shell.events.register("pre_run_cell", _note_history)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Stop logging."""
     _logger.stop()
+    shell.events.unregister("pre_run_cell", _note_history)

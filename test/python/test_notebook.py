@@ -30,6 +30,8 @@ def notebook(tmp_path, monkeypatch):
         found = {}
         for output in outputs:
             kind = output.get("name", output.output_type)
+            if "traceback" in output:
+                found["traceback"] = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
             parts = output.get("data") or {kind: output.get("text", output.get("ename"))}
             for kind, text in parts.items():
                 found[kind] = found.get(kind, "") + text
@@ -80,7 +82,7 @@ def test_cells_are_reported(notebook):
 
 
 def test_magics(notebook):
-    _, tracked, bad, _, cell, report, _, unknown = notebook(
+    _, tracked, bad, _, cell, report, _, unknown, _, again = notebook(
         "%load_ext gpu_tracker",
         "%%track\nblock = bytearray(b'1') * (50 * 2**20)\n6 * 7",
         "%%track\nraise KeyError",
@@ -89,9 +91,13 @@ def test_magics(notebook):
         "%gpu_tracker report",
         "%gpu_tracker stop",
         "%gpu_tracker dance",
+        "%reload_ext gpu_tracker",
+        "%%track compact\npass",
         allow_errors=True)
     assert tracked["text/plain"].endswith("42") and 48 <= figures(tracked)[0] <= 55
     assert bad["error"] == "KeyError" and figures(bad)
+    assert "(In [2])" in tracked["text/plain"] and "(In [3])" in bad["text/plain"] and "(In [10])" in again["text/plain"]
+    assert "Cell In[3]" in bad["traceback"]
     assert cell["text/plain"].startswith("Gen: 0/0/") and len(cell["text/plain"].splitlines()) == 1
     assert report["text/plain"].splitlines()[1].split()[0] == "5"
     assert unknown["error"] == "ValueError"
@@ -148,7 +154,7 @@ def test_an_interrupted_cell(kernel):
     outputs = run("block = bytearray(b'1') * (50 * 2**20)\nprint('begun')\nimport time; time.sleep(60)",
                   manager.interrupt_kernel)
     assert [message["content"]["ename"] for message in outputs if message["msg_type"] == "error"] == ["KeyboardInterrupt"]
-    assert 48 <= figures(report_of(outputs))[0] <= 55
+    assert 48 <= figures(report_of(outputs))[0] <= 60  # with what IPython needs to show the traceback
     assert abs(figures(report_of(run("pass")))[0]) <= 2
 
 
@@ -198,6 +204,19 @@ def test_plain_ipython(python):
         assert 38 <= _logger.data.gen.used_delta <= 45, _logger.data
     """)
     assert "RAM: Consumed Peaked  Used Total  in 0." in done.stdout
+
+
+def test_cells_that_are_not_kept_have_no_number(python):
+    done = python("""
+        from IPython.testing.globalipapp import start_ipython
+        shell = start_ipython()
+        shell.run_cell("%load_ext gpu_tracker", store_history=True)
+        shell.run_cell("%gpu_tracker start compact", store_history=True)
+        for keep in (True, False, True):
+            shell.run_cell("%%track compact\\npass", store_history=keep)
+    """)
+    reports = [line for line in done.stdout.splitlines() if line.startswith("Gen: ")]
+    assert [line.partition("s (")[2] for line in reports] == ["In [3])"] * 2 + [""] * 2 + ["In [4])"] * 2
 
 
 def test_outside_ipython():
