@@ -151,13 +151,17 @@ static int set_timer(const struct agent *agent)
     return timerfd_settime(agent->timer, TFD_TIMER_ABSTIME, &next, NULL) < 0 ? -errno : 0;
 }
 
+static double value(const struct agent *agent, enum gt_scope scope, const char *metric)
+{
+    return gt_tracker_value(agent->tracker, scope, gt_metric_find(metric));
+}
+
 static void note(struct agent *agent, int status, const struct gt_error *error)
 {
     if (status < 0)
         warn(agent, error->text);
     agent->has_ended = status <= 0;
-    agent->gpu_ram_peak = fmax(agent->gpu_ram_peak,
-                               gt_tracker_value(agent->tracker, GT_SCOPE_MAIN, gt_metric_find("gpu_ram")));
+    agent->gpu_ram_peak = fmax(agent->gpu_ram_peak, value(agent, GT_SCOPE_COMBINED, "gpu_ram"));
 }
 
 static void tick(struct agent *agent)
@@ -174,8 +178,9 @@ static void next_window(struct agent *agent)
     if (!agent->has_ended)
         note(agent, gt_tracker_sample(agent->tracker, &error), &error);
     struct agent_window window = {
-        .gpu_ram = gt_tracker_value(agent->tracker, GT_SCOPE_MAIN, gt_metric_find("gpu_ram")),
+        .gpu_ram = value(agent, GT_SCOPE_COMBINED, "gpu_ram"),
         .gpu_ram_peak = agent->gpu_ram_peak,
+        .descendants_ram = value(agent, GT_SCOPE_COMBINED, "ram") - value(agent, GT_SCOPE_MAIN, "ram"),
     };
     gt_tracker_drawn(agent->tracker, &window.energy);
     agent->gpu_ram_peak = window.gpu_ram;

@@ -176,13 +176,13 @@ static PyObject *ready_of(struct sampler *sampler, const char *data, size_t leng
 
 static PyObject *window_of(const char *data, size_t length)
 {
-    struct agent_window window = {NAN, NAN, {NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0}};
+    struct agent_window window = {NAN, NAN, NAN, {NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0}};
     if (length == sizeof window)
         memcpy(&window, data, sizeof window);
     const struct gt_drawn *energy = &window.energy;
-    return Py_BuildValue("(s(dd(dddddddO)))", "window", window.gpu_ram, window.gpu_ram_peak, energy->total, energy->job,
-                         energy->other, energy->idle, energy->unattributed, energy->error, energy->job_error,
-                         energy->is_estimated ? Py_True : Py_False);
+    return Py_BuildValue("(s(ddd(dddddddO)))", "window", window.gpu_ram, window.gpu_ram_peak, window.descendants_ram,
+                         energy->total, energy->job, energy->other, energy->idle, energy->unattributed, energy->error,
+                         energy->job_error, energy->is_estimated ? Py_True : Py_False);
 }
 
 static PyObject *error_of(const char *data, size_t length)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    _Window = tuple[float, float, tuple[float, float, float, float, float, float, float, bool]]
+    _Window = tuple[float, float, float, tuple[float, float, float, float, float, float, float, bool]]
 
 _program_path = functools.cache(_program.find)
 
@@ -48,7 +48,10 @@ class Sampling:
         raise TimeoutError(f"the sampler did not answer within {timeout} s")
 
     def window(self, timeout: float = 5.0) -> _Window:
-        """(GPU memory in bytes now, its peak and joules since the last call, as `Energy` has them); NaN: not known."""
+        """(GPU memory now, its peak since the last call, what the descendants need now, joules since the last call).
+
+        In bytes, of the process and all below it; joules as `gpu_tracker.notebook.Energy` has them. NaN: not known.
+        """
         self._sampler.next_window()
         self._windows_asked += 1
         while True:  # past the answers that an interrupted call did not wait for

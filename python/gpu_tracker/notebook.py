@@ -6,11 +6,13 @@
 or ``%load_ext gpu_tracker``, then ``%gpu_tracker start``, ``%gpu_tracker report``, ``%gpu_tracker stop``, and
 ``%%track`` for a single cell.
 
-Peaks of memory are the kernel's high-water mark of this process, which is set back before each cell (that changes the
-VmHWM that others read of this process, and nothing else). GPU memory is that of this process alone, read every 5 ms by
-a sampler in another process. PyTorch is used for its own counters and its cache only when the notebook has imported it.
+Processes that a cell starts count with it, memory that they share once. Peaks of memory are the kernel's high-water mark
+of this process, which is set back before each cell (that changes the VmHWM that others read of this process, and
+nothing else), and what a `Tracker` finds of the processes below it. GPU memory is read every 5 ms by a sampler in another
+process. PyTorch is used for its own counters and its cache only when the notebook has imported it.
 """
 import gc
+import json
 import math
 import os
 import shutil
@@ -26,7 +28,8 @@ from ._sampling import Sampling
 
 __all__ = ["Data", "IPyGPULogger", "load_ipython_extension", "unload_ipython_extension"]
 
-_GPU_PERIOD, _HISTORY_PERIOD = 0.005, 0.5
+_GPU_PERIOD, _HISTORY_PERIOD, _CELL_PERIOD = 0.005, 0.5, 0.1
+_NO_GPUS = [f"{library}=/dev/null" for library in ("nvml", "amdsmi", "rocm_smi")]  # of a sampler that need not ask them
 _MEGABYTE = 2**20
 
 
@@ -39,15 +42,16 @@ class Memory(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What a cell used. Memory is in MB (2**20 bytes), None where it is not measured; time in seconds.
+    """What a cell used, this process and all below it together. Memory is in MB (2**20 bytes), None where it is not
+    measured; time in seconds.
 
     Attributes:
         gen_mem_used_delta: RAM in use after the cell less that before it.
         gen_mem_peaked: RAM that the cell needed for a while on top of what is in use after it.
         gen_mem_used: RAM in use after the cell.
-        gpu_mem_used_delta: The same of this process's GPU memory.
-        gpu_mem_peaked: The same of this process's GPU memory.
-        gpu_mem_used: The same of this process's GPU memory.
+        gpu_mem_used_delta: The same of GPU memory.
+        gpu_mem_peaked: The same of GPU memory.
+        gpu_mem_used: The same of GPU memory.
         time_delta: How long the cell ran.
     """
 
@@ -113,6 +117,15 @@ class Cell(NamedTuple):
     shares: Energy | None = None
 
 
+class _Window(NamedTuple):
+    """What a sampler tells: GPU memory now, its peak since the last time, what processes below this one need, joules."""
+
+    gpu: float
+    gpu_peak: float
+    below: float
+    energy: Energy
+
+
 class _Moment(NamedTuple):
     """Figures at one end of a cell, in bytes, seconds and joules; NaN: not measured."""
 
@@ -157,23 +170,42 @@ class _Meter:
         self.recording = os.path.join(folder, "notebook.sqlite")
         self._history: Sampling | None = self._sampling(_HISTORY_PERIOD, tracking_file=self.recording)
         self._fast: Sampling | None = self._history  # or one with a short period where there is GPU memory to watch
-        gpu, _, _ = self._window(self._history)
-        if not math.isnan(gpu):
-            self._fast = self._sampling(_GPU_PERIOD)
+        self._cell: Sampling | None = None
+        if not math.isnan(self._window(self._history).gpu):
+            self._fast = self._sampling(_GPU_PERIOD, memory="rss")
 
     @staticmethod
     def _sampling(period: float, **options: Any) -> Sampling:
-        return Sampling(os.getpid(), {"sleep_time": period, "memory": "rss", **options}, lambda sentence: None)
+        return Sampling(os.getpid(), {"sleep_time": period, **options}, lambda sentence: None)
 
-    def _window(self, sampling: Sampling | None) -> tuple[float, float, Energy]:
+    def _window(self, sampling: Sampling | None) -> _Window:
         """NaN when the sampler is gone: the notebook goes on."""
         try:
             if sampling is not None and sampling.owner == os.getpid():
-                gpu, peak, energy = sampling.window()
-                return gpu, peak, Energy(*energy)
+                gpu, peak, below, energy = sampling.window()
+                return _Window(gpu, peak, below, Energy(*energy))
         except (EOFError, TimeoutError):
             pass
-        return math.nan, math.nan, Energy(math.nan, math.nan, math.nan, math.nan, math.nan)
+        return _Window(math.nan, math.nan, math.nan, Energy(math.nan, math.nan, math.nan, math.nan, math.nan))
+
+    def _watch_cell(self) -> None:
+        """Find out what processes below this one need at most until `_cell_peak`."""
+        try:
+            self._cell = self._sampling(_CELL_PERIOD, ram_unit="bytes", library=_NO_GPUS)
+        except (OSError, RuntimeError):
+            self._cell = None
+
+    def _cell_peak(self) -> float:
+        cell, self._cell = self._cell, None
+        if cell is None or cell.owner != os.getpid():
+            return math.nan
+        try:
+            peak = json.loads(cell.finish(1, 5.0)[0])["max_ram"]["combined"]["total_rss"]
+            return math.nan if peak is None else float(peak)
+        except EOFError:
+            return math.nan
+        finally:
+            cell.close()
 
     def _clean(self) -> None:
         if self._gc_collect:
@@ -181,14 +213,16 @@ class _Meter:
             if (torch := _torch()) is not None:
                 torch.cuda.empty_cache()
 
-    def _read(self) -> tuple[float, float, Energy]:
-        """As `Sampling.window`; what PyTorch knows counts as well, and alone where the driver does not tell."""
-        gpu, peak, energy = self._window(self._fast)
+    def _read(self) -> _Window:
+        """What PyTorch knows counts as well, and alone where the driver does not tell."""
+        gpu, peak, below, energy = self._window(self._fast)
+        if self._fast is not self._history:
+            below = self._window(self._history).below
         if (torch := _torch()) is not None:
             reserved, most_reserved = _torch_memory(torch)
             gpu = reserved if math.isnan(gpu) else gpu
             peak = max(gpu + most_reserved - reserved, gpu if math.isnan(peak) else peak)
-        return gpu, peak, energy
+        return _Window(gpu, peak, 0.0 if math.isnan(below) else max(0.0, below), energy)
 
     def begin(self) -> _Moment:
         """Set the peaks back."""
@@ -196,27 +230,31 @@ class _Meter:
         if (torch := _torch()) is not None:
             for device in range(torch.cuda.device_count()):
                 torch.cuda.reset_peak_memory_stats(device)
-        gpu, _, energy = self._read()
+        gpu, _, below, energy = self._read()
         self._window_number = _core.own_peak_begin()
-        ram = _core.own_memory()[0]
+        self._watch_cell()
+        ram = _core.own_memory()[0] + below
         return _Moment(ram, ram, gpu, gpu, energy, time.perf_counter(), time.time())
 
     def end(self) -> _Moment:
         """Clocks first and peaks before the cleaning, which is not the cell's."""
         clock, now = time.perf_counter(), time.time()
-        ram_peak = _core.own_peak_end(self._window_number)
-        gpu, gpu_peak, energy = self._read()
+        own_peak = _core.own_peak_end(self._window_number)
+        if self._cell is not None and own_peak > 0:
+            self._cell.own_peak(own_peak)
+        gpu, gpu_peak, below, energy = self._read()
+        ram_peak = max(own_peak, self._cell_peak())  # the first where the second is NaN
         self._clean()
         if self._gc_collect and _torch() is not None:
-            gpu = self._read()[0]
-        return _Moment(_core.own_memory()[0], ram_peak, gpu, gpu_peak, energy, clock, now)
+            gpu = self._read().gpu
+        return _Moment(_core.own_memory()[0] + below, ram_peak, gpu, gpu_peak, energy, clock, now)
 
     def close(self) -> None:
         """End the samplers."""
-        for sampling in (self._fast, self._history):
+        for sampling in (self._fast, self._history, self._cell):
             if sampling is not None:
                 sampling.close()
-        self._fast = self._history = None
+        self._fast = self._history = self._cell = None
         self._remove()
 
 
@@ -226,7 +264,7 @@ def _megabytes(value: float) -> int | None:
 
 def _data(before: _Moment, after: _Moment) -> Data:
     def memory(used_before: float, used_after: float, peak: float) -> Memory:
-        peaked = math.nan if math.isnan(peak - used_after) else max(0.0, peak - used_after)
+        peaked = math.nan if math.isnan(peak - used_after) else max(0.0, peak - used_after, used_before - used_after)
         return Memory(_megabytes(used_after - used_before), _megabytes(peaked), _megabytes(used_after))
 
     ram, gpu = memory(before.ram, after.ram, after.ram_peak), memory(before.gpu, after.gpu, after.gpu_peak)
@@ -334,17 +372,17 @@ class IPyGPULogger:
         return CellTable(list(self.cells))
 
     def plot(self) -> RunPlot:
-        """RAM and GPU memory of this process over the run, with the cells as bands, for display."""
+        """RAM and GPU memory of this process and all below it over the run, with the cells as bands, for display."""
         return RunPlot(self._read_history() or self._history, list(self.cells))
 
     def _read_history(self) -> tuple[Any, ...]:
         if self._meter is None or not os.path.exists(self._meter.recording):
             return ()
         table = _core.timepoints(self._meter.recording, None)
-        gpu = table["main_gpu_ram"]
+        gpu = table["combined_gpu_ram"]
         if _core.static_data(self._meter.recording)["system_gpu_count"] == [0]:  # recordings have 0.0 there
             gpu = [None] * len(gpu)
-        return table["timestamp"], table["main_ram"], gpu
+        return table["timestamp"], table["combined_ram"], gpu
 
 
 # ---- %load_ext gpu_tracker ----
