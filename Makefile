@@ -99,7 +99,7 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: test-dependencies
 	@$(MAKE) -s .venv/installed

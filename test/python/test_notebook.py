@@ -253,6 +253,12 @@ def test_cells_that_are_not_kept_have_no_number(python):
     assert [line.partition("s (")[2] for line in reports] == ["In [3])"] * 2 + [""] * 2 + ["In [4])"] * 2
 
 
+def test_the_name_of_the_tool_that_it_replaces(notebook):
+    _, cell, _ = notebook("from ipygpulogger import IPyGPULogger\nlogger = IPyGPULogger(compact=True, gc_collect=True)\nlogger.start()\nNone",
+                          "pass", "logger.stop()")
+    assert cell["text/plain"].startswith("Gen: ")
+
+
 def test_outside_ipython():
     with pytest.raises(RuntimeError, match="no IPython"):
         IPyGPULogger().start()

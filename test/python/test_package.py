@@ -43,7 +43,7 @@ def test_the_wheel_has_everything(archives):
     assert "-cp311-abi3-linux_" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
     wanted = {f"gpu_tracker/{path.name}" for path in (ROOT / "python" / "gpu_tracker").glob("*.py*")}
-    assert wanted | {"gpu_tracker/_core.abi3.so", "gpu_tracker/py.typed", "gpu_tracker/_core.pyi"} <= set(names)
+    assert wanted | {"ipygpulogger.py", "gpu_tracker/_core.abi3.so", "gpu_tracker/py.typed", "gpu_tracker/_core.pyi"} <= set(names)
     assert any(name.endswith(".data/scripts/gpu-tracker") for name in names)
     assert any(name.endswith("entry_points.txt") for name in names)
 
