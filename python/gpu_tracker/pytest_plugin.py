@@ -6,7 +6,8 @@
 fails a test that goes over. Limits of memory are numbers of bytes, or texts with a unit (B, kB, MB, GB, TB: powers of
 1000; KiB, MiB, GiB, TiB: of 1024). ``max_ram`` holds for what pytest's process and all below it need on top of what the
 process has when the test function begins; ``max_gpu_ram`` for the whole of what they have. ``max_time`` is in seconds.
-Fixtures do not count. ``pytest --gpu-tracker`` prints a table of all tests at the end.
+Fixtures do not count. ``pytest --gpu-tracker`` prints a table of all tests at the end, with pytest-xdist of those of all
+workers.
 """
 import math
 import re
@@ -19,7 +20,7 @@ _UNITS: dict[str, int] = {
     "B": 1, **{prefix.replace("K", "k") + "B": 1000**power for power, prefix in enumerate("KMGT", 1)},
     **{prefix + "iB": 1024**power for power, prefix in enumerate("KMGT", 1)}}
 _MEASURES = {"max_ram": "RAM", "max_gpu_ram": "GPU RAM", "max_time": "time"}
-_RESULTS: pytest.StashKey[list[tuple[str, dict[str, float]]]] = pytest.StashKey()
+_FIGURES: pytest.StashKey[dict[str, float]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,7 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """The marker."""
-    config.stash[_RESULTS] = []
+    if config.getoption("gpu_tracker"):
+        config.pluginmanager.register(_Table())
     config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None): fail the test when "
                             "it uses more ('500 MB', bytes; seconds)")
 
@@ -77,7 +79,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             figures = {"max_ram": max(0.0, tracker.max_ram.combined.total_rss - before),
                        "max_gpu_ram": tracker.max_gpu_ram.combined if has_gpu else math.nan,
                        "max_time": tracker.compute_time.time}
-            item.config.stash[_RESULTS].append((item.nodeid, figures))
+            item.stash[_FIGURES] = figures
     broken = [f"{_MEASURES[name]}: {_text(name, figures[name])} of {_text(name, limit)} allowed"
               for name, limit in limits.items() if figures[name] > limit]
     if broken:
@@ -91,14 +93,31 @@ def _text(name: str, value: float) -> str:
     return f"{value:.3f} s" if name == "max_time" else f"{value / 1e6:.1f} MB"
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The table."""
-    results = config.stash[_RESULTS]
-    if not config.getoption("gpu_tracker") or not results:
-        return
-    terminalreporter.section("gpu-tracker")
-    terminalreporter.write_line(f"{'RAM':>12} {'GPU RAM':>12} {'time':>10}  test")
-    for name, figures in results:
-        terminalreporter.write_line(f"{_text('max_ram', figures['max_ram']):>12} "
-                                    f"{_text('max_gpu_ram', figures['max_gpu_ram']):>12} "
-                                    f"{_text('max_time', figures['max_time']):>10}  {name}")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """The report of the test function takes the figures with it: from a worker of pytest-xdist to the process that prints."""
+    report = yield
+    if call.when == "call":
+        report.gpu_tracker = item.stash.get(_FIGURES, None)
+    return report
+
+
+class _Table:
+    """What each test used, in the order in which they ended."""
+
+    def __init__(self) -> None:
+        self._results: list[tuple[str, dict[str, float]]] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if figures := getattr(report, "gpu_tracker", None):
+            self._results.append((report.nodeid, figures))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if not self._results:
+            return
+        terminalreporter.section("gpu-tracker")
+        terminalreporter.write_line(f"{'RAM':>12} {'GPU RAM':>12} {'time':>10}  test")
+        for name, figures in self._results:
+            terminalreporter.write_line(f"{_text('max_ram', figures['max_ram']):>12} "
+                                        f"{_text('max_gpu_ram', figures['max_gpu_ram']):>12} "
+                                        f"{_text('max_time', figures['max_time']):>10}  {name}")

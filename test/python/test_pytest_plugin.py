@@ -82,6 +82,26 @@ def test_gpu_memory_that_was_not_measured(pytester, count, ram, shown):
     done.stdout.fnmatch_lines([f"*MB   *{shown}   *s  *::test_one"])
 
 
+def test_the_table_of_all_workers(pytester):
+    pytester.makepyfile("""
+        import pytest
+        @pytest.mark.parametrize("number", range(8))
+        def test_some(number):
+            block = bytearray(b'1') * (number * 20_000_000)
+            assert number != 3
+        @pytest.mark.gpu_tracker(max_ram="50 MB")
+        def test_greedy(): b = bytearray(b'1') * 90_000_000
+    """)
+    done = pytester.runpytest_subprocess("--gpu-tracker", "-n", "2", "-p", "no:cacheprovider")
+    assert done.parseoutcomes() == {"failed": 2, "passed": 7}
+    table = [line.split() for line in done.stdout.lines[done.stdout.lines.index(
+        next(line for line in done.stdout.lines if "= gpu-tracker =" in line)):] if "::" in line and " MB " in line]
+    used = {line[-1].partition("::")[2]: float(line[0]) for line in table}
+    assert used.keys() == {"test_greedy", *(f"test_some[{number}]" for number in range(8))} and len(table) == 9
+    assert all(20 * number - 5 < used[f"test_some[{number}]"] < 20 * number + 20 for number in range(8))
+    assert 85 < used["test_greedy"] < 110
+
+
 def test_untracked_without_being_asked(pytester):
     pytester.makepyfile("def test_one(): pass")
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
