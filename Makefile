@@ -145,6 +145,14 @@ build/frameworks/installed: tools/requirements-frameworks.txt
 	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
+# The original gpu_tracker, in an environment of its own: some tests and benchmarks run it beside ours where it is there.
+original: build/original/installed
+build/original/installed: tools/requirements-original.txt
+	@$(SAY) "PIP $(<F)"
+	$(Q).venv/bin/python -m venv build/original
+	$(Q)build/original/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
 # Scraped by a real Prometheus, which make test does only where one is installed: the package is large, and starts a service.
 test-prometheus: test-dependencies
 	@tools/install-dependencies prometheus
@@ -198,4 +206,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test python-sanitize test-frameworks check fuzz-build fuzz valgrind bench bench-large lint format install clean
+        run python test python-sanitize original test-frameworks check fuzz-build fuzz valgrind bench bench-large lint format install clean

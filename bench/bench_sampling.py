@@ -108,8 +108,7 @@ def main():
             rows += rows_of(pid, count, arguments)
     table(["processes", "tracker", "CPU us per sample", "ratio", "samples per s", "RSS MB"], rows)
     if not (ORIGINAL / "python").exists():
-        print(f"\ngpu_tracker 5.0.1 was left out: python3 -m venv {BUILD.name}/original && "
-              f"{BUILD.name}/original/bin/pip install gpu-tracker==5.0.1")
+        print("\ngpu_tracker 5.0.1 was left out: make original")
 
 
 main()

@@ -10,7 +10,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 GPU_TRACKER = BUILD / "gpu-tracker"
-ORIGINAL = BUILD / "original" / "bin"  # a virtual environment with gpu-tracker 5.0.1 from PyPI, if somebody made one
+ORIGINAL = BUILD / "original" / "bin"  # gpu_tracker 5.0.1, if make original has installed it
 
 
 def cpu_seconds(pid):

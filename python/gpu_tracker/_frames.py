@@ -16,8 +16,7 @@ def pandas() -> Any:
     try:
         import pandas as module
     except ImportError:
-        raise ImportError("this needs pandas: pip install gpu-tracker[pandas]; "
-                          "the methods that return a Table do without") from None
+        raise ImportError("this needs pandas: pip install pandas; the methods that return a Table do without") from None
     return module
 
 

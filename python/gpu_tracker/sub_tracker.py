@@ -66,8 +66,8 @@ def _warn(sentences: list[str]) -> None:
 class SubTrackingAnalyzer:
     """Tell what blocks of code used, from the tracking file of a `Tracker` and the marks of `SubTracker`.
 
-    The methods that return pandas objects need pandas (pip install gpu-tracker[pandas]); those that return a `Table` do
-    not. Files of the original gpu_tracker are read too.
+    The methods that return pandas objects need pandas, which is installed with the package unless it is left out; those that
+    return a `Table` do not. Files of the original gpu_tracker are read too.
 
     Args:
         tracking_file: The tracking file; None when only the sub-tracking file is of interest.

@@ -1,8 +1,7 @@
 """Tracking files as others see them: Python's csv and sqlite3, pandas, and gpu_tracker itself.
 
-The last wants a Python that has gpu_tracker installed, apart from ours, whose package has the same name:
-    python3 -m venv DIR && DIR/bin/pip install gpu-tracker==5.0.1
-    GPU_TRACKER_ORIGINAL=DIR/bin/python make test
+The last wants a Python that has gpu_tracker installed, apart from ours, whose package has the same name: that of `make
+original`, or the one that GPU_TRACKER_ORIGINAL names.
 """
 import csv
 import json
@@ -16,7 +15,8 @@ import time
 import pandas
 import pytest
 
-ORIGINAL = os.environ.get("GPU_TRACKER_ORIGINAL")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ORIGINAL = os.environ.get("GPU_TRACKER_ORIGINAL", str(ROOT / "build" / "original" / "bin" / "python"))
 FIXTURE = pathlib.Path(__file__).parent.parent / "fixture" / "original"
 STATIC = ["ram_unit", "gpu_ram_unit", "time_unit", "ram_system_capacity", "gpu_ram_system_capacity",
           "system_core_count", "n_expected_cores", "system_gpu_count", "n_expected_gpus"]
@@ -113,7 +113,7 @@ def test_the_database_is_sound_and_typed(recording):
         assert database.execute("SELECT count(*) FROM provenance").fetchone()[0] > 10
 
 
-@pytest.mark.skipif(not ORIGINAL, reason="GPU_TRACKER_ORIGINAL does not name a Python with gpu_tracker 5.0.1")
+@pytest.mark.skipif(not os.path.exists(ORIGINAL), reason="the original is not installed: make original")
 def test_gpu_trackers_own_analyser_reads_it(recording, tmp_path):
     """The figures it finds are those of pandas on the same columns."""
     _, data = read_tables(recording)

@@ -272,7 +272,7 @@ def test_without_pandas(python):
             print(error)
     """)
     assert done.stdout.splitlines()[:2] == ["1.0 [1, 1, 2] 4", "1.0 Overall:"]
-    assert "pip install gpu-tracker[pandas]" in done.stdout.splitlines()[2]
+    assert "this needs pandas: pip install pandas" in done.stdout.splitlines()[2]
 
 
 # ---- tables ----

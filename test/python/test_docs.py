@@ -45,6 +45,18 @@ def test_links_lead_somewhere(page):
         assert (ROOT / "docs" / target).exists(), target
 
 
+def test_nothing_tells_how_to_install_the_original():
+    """An index has it under the name of our package, so a line that installs that name brings the original."""
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("python/**/*.py*"), *ROOT.glob("cli/*.[chd]*"),
+             *ROOT.glob("lib/*/*.[chd]*"), *ROOT.glob("bench/*.py"), *ROOT.glob("examples/*"), *ROOT.glob("tools/*"), ROOT / "setup.py",
+             ROOT / "pyproject.toml", ROOT / "Makefile"]
+    wrong = re.compile(r"\binstall\b[^\n`]*(?<![\w./-])gpu[-_]tracker\b(?!/)|\b(uvx|pipx run|uv add)\b[^\n]*gpu[-_]tracker")
+    assert wrong.search("pip install -U gpu-tracker") and wrong.search("pip install gpu_tracker[pandas]")
+    told = [path for path in texts if path.is_file() and path.suffix not in (".pyc", ".so")
+            for line in path.read_text(errors="replace").splitlines() if wrong.search(line)]
+    assert not told
+
+
 def test_the_api_page_is_up_to_date():
     written = subprocess.run([sys.executable, str(ROOT / "tools" / "write-python-api")], capture_output=True, text=True,
                              check=True).stdout

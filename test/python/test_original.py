@@ -13,8 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURE = ROOT / "test" / "fixture" / "python"
 ORIGINAL = os.environ.get("GPU_TRACKER_ORIGINAL", str(ROOT / "build" / "original" / "bin" / "python"))
 
-pytestmark = pytest.mark.skipif(not os.path.exists(ORIGINAL), reason="the original is not installed: python3 -m venv "
-                                "build/original && build/original/bin/pip install gpu-tracker==5.0.1")
+pytestmark = pytest.mark.skipif(not os.path.exists(ORIGINAL), reason="the original is not installed: make original")
 
 
 @pytest.fixture

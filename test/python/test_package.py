@@ -2,6 +2,7 @@
 import glob
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -48,6 +49,12 @@ def test_the_wheel_has_everything(archives):
     assert any(name.endswith("entry_points.txt") for name in names)
 
 
+def test_the_methods_of_the_original_need_nothing_else(archives):
+    [name] = [name for name in zipfile.ZipFile(archives[0]).namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = zipfile.ZipFile(archives[0]).read(name).decode()
+    assert re.findall("^Requires-Dist: (.*)$", metadata, re.MULTILINE) == ["pandas"]
+
+
 def test_the_wheel_keeps_to_the_limited_api(archives):
     pytest.importorskip("abi3audit")
     done = subprocess.run([sys.executable, "-m", "abi3audit", "--strict", str(archives[0])], capture_output=True,
@@ -87,11 +94,11 @@ USE = """
 def test_without_a_compiler_and_without_pandas(archives, interpreter, tmp_path):
     subprocess.run([interpreter, "-m", "venv", "--without-pip", "venv"], check=True)
     subprocess.run([sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--python", "venv/bin/python",
-                    "install", "--no-index", str(archives[0])], check=True)
+                    "install", "--no-index", "--no-deps", str(archives[0])], check=True)
     (tmp_path / "use.py").write_text(textwrap.dedent(USE))
     done = subprocess.run([str(tmp_path / "venv/bin/python"), "use.py"], capture_output=True, text=True, check=False,
                           env={"PATH": str(tmp_path / "venv/bin"), "HOME": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "this needs pandas: pip install gpu-tracker[pandas]; the methods that return a Table do without",
+        "this needs pandas: pip install pandas; the methods that return a Table do without",
         f"gpu-tracker {(ROOT / 'VERSION').read_text().strip()}"]
