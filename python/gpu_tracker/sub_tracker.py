@@ -231,25 +231,12 @@ class TrackingComparison:
 
 
 def _load(path: str) -> SubTrackingResults:
-    """Results from a pickle or from JSON. A pickle of what is not installed here (pandas, sqlalchemy) is read without it."""
-    with open(path, "rb") as file:
-        data = file.read()
+    """Results from JSON or from a pickle, of which nothing is executed."""
     import json
 
     from . import _results
 
-    if data.lstrip()[:1] == b"{":
-        results = _results.from_tree("sub_tracking_results", json.loads(data))
-    else:
-        import pickle
-
-        try:
-            results = pickle.loads(data)
-        except ImportError as error:
-            try:
-                results = _results.from_tree("sub_tracking_results", json.loads(_core.results_read(path)))
-            except ValueError:
-                raise error from None
+    results = _results.from_tree("sub_tracking_results", json.loads(_core.results_read(path)))
     if not isinstance(results, SubTrackingResults):
         raise ValueError(f"{path} holds no sub-tracking results")
     return results

@@ -6,7 +6,9 @@ import pickle
 import pickletools
 import random
 import subprocess
+import sys
 import time
+import types
 
 import duckdb
 import gpu_tracker
@@ -259,20 +261,47 @@ def test_without_pandas(python):
     done = python(f"""
         import sys
         sys.modules["pandas"] = None
-        from gpu_tracker import SubTrackingAnalyzer
+        from gpu_tracker import SubTrackingAnalyzer, TrackingComparison
         analyzer = SubTrackingAnalyzer({str(FIXTURE / "recording.csv")!r}, {str(FIXTURE / "blocks.csv")!r})
         results = analyzer.sub_tracking_results()
         print(results.overall_table()["max"][0], results.code_block_table()["num_calls"], len(analyzer.calls_table()))
         print(results.to_json()["overall"]["main_ram"]["max"], str(results)[:8])
         import pickle
         assert str(pickle.loads(pickle.dumps(results))) == str(results)
-        try:
-            results.overall
-        except ImportError as error:
-            print(error)
+        comparison = TrackingComparison({{"a": {str(FIXTURE.parent / "sub_track" / "analyze-B.json")!r}}}).compare()
+        for ask in (lambda: results.overall, lambda: results.static_data, lambda: results.code_block_results[0].compute_time,
+                    lambda: results.code_block_results[0].resource_usage, analyzer.read_static_data,
+                    lambda: analyzer.load_timepoints([(0, 2000)]), lambda: analyzer.overall_timepoint_results().loc,
+                    lambda: comparison.overall_resource_usage, lambda: comparison.code_block_compute_time):
+            try:
+                ask()
+            except ImportError as error:
+                print(error)
     """)
     assert done.stdout.splitlines()[:2] == ["1.0 [1, 1, 2] 4", "1.0 Overall:"]
-    assert "this needs pandas: pip install pandas" in done.stdout.splitlines()[2]
+    assert done.stdout.splitlines()[2:] == ["this needs pandas: pip install pandas; the methods that return a Table do without"] * 9
+
+
+def test_texts_of_sqlalchemy_in_a_pickle_of_the_original():
+    class Quoted(str):
+        def __reduce__(self):
+            return Quoted, (str(self), None)
+
+    Quoted.__name__ = Quoted.__qualname__ = "quoted_name"
+    Quoted.__module__ = "sqlalchemy.sql.elements"
+    elements = types.ModuleType("sqlalchemy.sql.elements")
+    elements.quoted_name = Quoted
+    with open(FIXTURE / "results.pkl", "rb") as file:
+        results = pickle.load(file)
+    results.overall.index = pandas.Index([Quoted(label) for label in results.overall.index], dtype=object)
+    with pytest.MonkeyPatch.context() as patch, open("quoted.pkl", "wb") as file:
+        for name in "sqlalchemy", "sqlalchemy.sql":
+            patch.setitem(sys.modules, name, types.ModuleType(name))
+        patch.setitem(sys.modules, elements.__name__, elements)
+        pickle.dump(results, file)
+    assert b"quoted_name" in pathlib.Path("quoted.pkl").read_bytes()
+    comparison = TrackingComparison({"quoted": "quoted.pkl", "plain": str(FIXTURE / "results.pkl")}).compare("max")
+    assert list(comparison.overall_resource_usage["main_ram"]) == [1.0, 1.0]
 
 
 # ---- tables ----
