@@ -153,6 +153,11 @@ build/original/installed: tools/requirements-original.txt
 	$(Q)build/original/bin/python -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
+# What the original promises, of the original: whether our checks of it say what is true.
+test-original: original
+	$(Q)build/original/bin/python -m pytest -q -rs --noconftest -p no:cacheprovider $(wildcard test/python/test_original_*.py)
+	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/python/test_original.py
+
 # Scraped by a real Prometheus, which make test does only where one is installed: the package is large, and starts a service.
 test-prometheus: test-dependencies
 	@tools/install-dependencies prometheus
@@ -206,4 +211,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test python-sanitize original test-frameworks check fuzz-build fuzz valgrind bench bench-large lint format install clean
+        run python test python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large lint format install clean

@@ -431,7 +431,7 @@ class Tracker:
         return self._text.rstrip("\n") or str(self._results())
 
     def __repr__(self) -> str:
-        return f"<gpu_tracker.Tracker: {self.state.name}>"
+        return f"State: {self.state.name}"
 
     def __getstate__(self) -> Mapping[str, Any]:
         """Trackers with a running sampler cannot be copied."""

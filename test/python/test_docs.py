@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import original_data
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -43,6 +44,13 @@ def test_the_example_of_epochs_runs(python):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "docs" / page).read_text()):
         assert (ROOT / "docs" / target).exists(), target
+
+
+def test_each_difference_from_the_original_is_documented():
+    page = (ROOT / "docs" / "coming-from-gpu_tracker.md").read_text()
+    checks = "".join(path.read_text() for path in ROOT.glob("test/python/test_original_*.py"))
+    for key, difference in original_data.DIFFERENCES.items():
+        assert f"\n| {difference} |" in page and f'differs("{key}")' in checks, key
 
 
 def test_nothing_tells_how_to_install_the_original():

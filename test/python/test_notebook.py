@@ -81,7 +81,11 @@ def test_cells_are_reported(notebook):
     assert silent == {}
 
 
-CHILD = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', \"b = bytearray(b'1') * (150 * 2**20); import time; time.sleep(0.3)\"])"
+CHILD = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", "b = bytearray(b'1') * (150 * 2**20); import time; time.sleep(0.3)"])
+None
+"""
 POOL = """
 import multiprocessing, time
 fork = multiprocessing.get_context('fork')
@@ -254,8 +258,8 @@ def test_cells_that_are_not_kept_have_no_number(python):
 
 
 def test_the_name_of_the_tool_that_it_replaces(notebook):
-    _, cell, _ = notebook("from ipygpulogger import IPyGPULogger\nlogger = IPyGPULogger(compact=True, gc_collect=True)\nlogger.start()\nNone",
-                          "pass", "logger.stop()")
+    start = "from ipygpulogger import IPyGPULogger\nlogger = IPyGPULogger(compact=True, gc_collect=True)\nlogger.start()\nNone"
+    _, cell, _ = notebook(start, "pass", "logger.stop()")
     assert cell["text/plain"].startswith("Gen: ")
 
 
