@@ -196,6 +196,11 @@ bench-large: test-dependencies
 	@$(MAKE) -s all bench-programs
 	@$(PYTHON) bench/bench_trace.py 10
 
+# Everyday programs under both packages at once, for docs/coming-from-gpu_tracker.md.
+bench-side-by-side: test-dependencies
+	@$(MAKE) -s all bench-programs
+	@$(PYTHON) bench/side_by_side.py
+
 lint: lint-dependencies
 	@+tools/lint
 
@@ -211,4 +216,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large lint format install clean
+        run python test python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
