@@ -23,8 +23,11 @@ PyObject *core_raise(int status, const struct gt_error *error)
     if (status == -ENOMEM)
         return PyErr_NoMemory();
     PyObject *arguments = os_error_arguments(status, text, error ? error->path_length : 0);
-    if (arguments)
-        PyErr_SetObject(PyExc_OSError, arguments);
+    PyObject *exception = arguments ? PyObject_CallObject(PyExc_OSError, arguments)
+                                    : NULL; /* of the subclass for the code */
+    if (exception)
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    Py_XDECREF(exception);
     Py_XDECREF(arguments);
     return NULL;
 }

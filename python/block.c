@@ -3,7 +3,9 @@
 #include "core.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -233,19 +235,36 @@ static PyObject *sub_tracker_reduce(PyObject *object, PyObject *unused)
     return ret;
 }
 
-/* The file of a process that may be another one: nothing of it is replaced. */
+/* NAME-<pid>.csv for NAME.csv, in a process with which the file is not shared. */
+static PyObject *path_beside(const char *file)
+{
+    char path[PATH_MAX];
+    const char *suffix = strrchr(file, '.'); /* it had one to be opened */
+    snprintf(path, sizeof path, "%.*s-%ld%s", (int)(suffix - file), file, (long)getpid(), suffix);
+    return PyBytes_FromString(path);
+}
+
+/* Nothing that is there is replaced. */
+static int open_again(struct sub_tracker *self, const char *file)
+{
+    PyObject *path = PyBytes_FromString(file);
+    int status = path ? set_file(self, path, 0) : -1;
+    Py_XDECREF(path);
+    if (status == 0 || !PyErr_ExceptionMatches(PyExc_FileExistsError))
+        return status;
+    PyErr_Clear();
+    path = path_beside(file);
+    status = path ? set_file(self, path, 0) : -1;
+    Py_XDECREF(path);
+    return status;
+}
+
 static int restore_file(struct sub_tracker *self, PyObject *path, const char *file)
 {
-    struct gt_error error = {0};
-    if (path == Py_None && self->process != (long)getpid())
-        file = NULL; /* this process's own */
-    int status = file ? gt_block_file_open(&self->file, file, 0, NULL) : 0;
-    if (status == -EEXIST)
-        status = gt_block_file_beside(&self->file, file, &error);
-    if (status < 0) {
-        core_raise(status, &error);
+    bool is_own = path == Py_None && self->process != (long)getpid(); /* each process has one without a name */
+    if (file && !is_own && open_again(self, file) < 0)
         return -1;
-    }
+    Py_XDECREF(self->path);
     self->path = path == Py_None ? NULL : Py_NewRef(path);
     return 0;
 }
@@ -376,7 +395,7 @@ static const char documentation[] =
     "\n"
     "A context manager. `SubTrackingAnalyzer` joins the marks with the tracking file of a `Tracker`. One object may be\n"
     "entered again before it is left: by recursion, threads and asyncio tasks. Copies mark in the same file; what was\n"
-    "pickled marks in another process as a child made by fork does.\n"
+    "pickled marks in NAME-<pid> beside it where another process has the file.\n"
     "\n"
     "Args:\n"
     "    code_block_name: The name of the block, a text; of anything else str() is written. When None, \"FILE:ATTRIBUTE\" with the file that makes the object,\n"

@@ -35,8 +35,6 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds);
  * processes of a run of the program write to it: those forked from one that has opened it, whoever opens it after a fork, and
  * those below gt_block_parent. -EEXIST when an earlier run left it and `overwrite` is 0; a file of this run is never replaced. */
 int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
-/* Where another run's file has the path that this process was told: NAME-<pid>.csv beside it. */
-int gt_block_file_beside(struct gt_block_file **ret, const char *path, struct gt_error *error);
 struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
 /* Where the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
 const char *gt_block_file_path(const struct gt_block_file *file);

@@ -231,39 +231,6 @@ int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwri
     return status;
 }
 
-/* Caller holds the mutex. */
-static int open_beside(struct gt_block_file **ret, struct gt_block_process *process, const char *path,
-                       struct gt_error *error)
-{
-    char stem[PATH_MAX], beside[PATH_MAX];
-    const char *suffix = writer_of(path)->suffix;
-    int length = snprintf(stem, sizeof stem, "%.*s-%d", (int)(strlen(path) - strlen(suffix)), path, (int)process->pid);
-    if (length >= PATH_MAX || snprintf(beside, sizeof beside, "%s%s", stem, suffix) >= PATH_MAX)
-        return gt_error_set(error, ENAMETOOLONG, "%s: the path is too long", path);
-    *ret = find_path(process->files, beside);
-    if (*ret)
-        return 0;
-    int status = make_numbered(beside, stem, suffix, error);
-    return status < 0 ? status : add_file(ret, process, "", beside, true, error);
-}
-
-int gt_block_file_beside(struct gt_block_file **ret, const char *path, struct gt_error *error)
-{
-    char whole[PATH_MAX];
-    if (!writer_of(path))
-        return gt_error_set(error, EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite", path);
-    int status = absolute_path(whole, path, error);
-    if (status < 0)
-        return status;
-    struct gt_block_process *process = gt_block_process_begin();
-    if (!process)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    pthread_mutex_lock(&process->mutex);
-    status = open_beside(ret, process, whole, error);
-    pthread_mutex_unlock(&process->mutex);
-    return status;
-}
-
 void gt_block_parent(pid_t pid)
 {
     gt_family_declare_parent(pid);
