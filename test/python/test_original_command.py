@@ -46,7 +46,7 @@ def format_name(request):
     return request.param
 
 
-@pytest.fixture(params=["report.out", None])
+@pytest.fixture(params=["report", None])
 def output(request):
     return request.param
 
@@ -151,8 +151,8 @@ def test_an_older_recording_is_replaced_when_told():
 
 
 def test_nothing_else_is_left_behind():
-    command("-e", WORK, "-o", "report.out")
-    assert sorted(os.listdir()) == ["config.json", "report.out", "work.py"]
+    command("-e", WORK, "-o", "report")
+    assert sorted(os.listdir()) == ["config.json", "report", "work.py"]
 
 
 @pytest.mark.parametrize("code", [0, 7])
