@@ -243,7 +243,7 @@ class _Meter:
         if self._cell is not None and own_peak > 0:
             self._cell.own_peak(own_peak)
         gpu, gpu_peak, below, energy = self._read()
-        ram_peak = max(own_peak, self._cell_peak())  # the first where the second is NaN
+        ram_peak = _largest(own_peak, self._cell_peak())
         self._clean()
         if self._gc_collect and _torch() is not None:
             gpu = self._read().gpu
@@ -256,6 +256,10 @@ class _Meter:
                 sampling.close()
         self._fast = self._history = self._cell = None
         self._remove()
+
+
+def _largest(*values: float) -> float:
+    return max((value for value in values if not math.isnan(value)), default=math.nan)
 
 
 def _megabytes(value: float) -> int | None:
