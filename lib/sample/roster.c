@@ -186,7 +186,8 @@ static int hear_fork(struct gt_roster *roster, const struct gt_event *event)
 static void hear_record(struct gt_roster *roster, struct entry *entry, const struct gt_event *event)
 {
     entry->record_cpu += (double)event->record.cpu_ns / 1e9;
-    entry->record_peak = fmax(entry->record_peak, (double)event->record.peak_rss);
+    if (entry->heard_fork || roster->launched) /* else the mark may be of the time before tracking */
+        entry->record_peak = fmax(entry->record_peak, (double)event->record.peak_rss);
     bool is_first = event->pid == event->tgid; /* other threads have names of their own */
     if (is_first && *event->name && rename_to(entry->life.name, sizeof entry->life.name, event->name))
         *entry->life.command = '\0'; /* those words may be of the program before */

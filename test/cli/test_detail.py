@@ -221,4 +221,4 @@ def test_a_stored_machine(gpu_tracker, tmp_path):
     [process] = json.loads((tmp_path / "out.json").read_text())["process_list"]
     assert (process["pid"], process["parent"], process["name"], process["command"]) == (7, 1, "job", "./job -x")
     assert process["begin"] is None and 0.2 < process["end"] < 5
-    assert process["ram_peak"] == pytest.approx(3000 * 1024 / 1e9)
+    assert process["ram_peak"] == pytest.approx(100 * 4096 / 1e9)  # the mark may be of the time before

@@ -46,11 +46,6 @@ def differs(key):
     return not IS_ORIGINAL
 
 
-def known_fault(sentence):
-    """A promise that ours does not keep. Strict: the mark goes when the fault does."""
-    return pytest.mark.xfail(not IS_ORIGINAL, reason=sentence, strict=True)
-
-
 # ---- a recording ----
 
 UNITS = {"ram_unit": "megabytes", "gpu_ram_unit": "gigabytes", "time_unit": "seconds"}

@@ -16,7 +16,6 @@ from original_data import (
     differs,
     doubled,
     inside,
-    known_fault,
     lines_of,
     marks,
     numbers,
@@ -134,7 +133,6 @@ def test_pickled_results(analyzer):
     assert again.overall.equals(results.overall) and again.static_data.equals(results.static_data)
 
 
-@known_fault("counted to the end of the recording")
 def test_a_call_that_never_ended(suffix):
     unfinished = [{"process_id": 4711, "code_block_name": "fit", "position": 0, "timestamp": 2016.75}]
     lines = marks({"fit": BLOCKS["fit"][:2]}) + unfinished
@@ -150,7 +148,6 @@ INVALID = {
 }
 
 
-@known_fault("accepted")
 @pytest.mark.parametrize("kind", INVALID)
 def test_marks_that_make_no_sense(kind, suffix):
     lines = [{"process_id": process, "code_block_name": "x", "position": position, "timestamp": moment}

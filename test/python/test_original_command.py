@@ -19,7 +19,6 @@ from original_data import (
     command,
     differs,
     doubled,
-    known_fault,
     lines_of,
     marks,
     results_file,
@@ -292,7 +291,6 @@ def test_statistics_of_a_comparison(statistic):
                   json.loads(printed)["overall_resource_usage"]["system_ram"])
 
 
-@known_fault("pickles made in Python are not read")
 def test_results_that_were_pickled_in_python():
     results_file("one"), results_file("two", samples=doubled())
     _, printed, _ = command("sub-track", "compare", "-m", "A=one.pkl", "-m", "B=two.pkl", "-f", "json")

@@ -10,7 +10,6 @@ import pytest
 from gpu_tracker import SubTracker, sub_track
 from original_data import (
     differs,
-    known_fault,
     own,
     rows,
     script,
@@ -114,7 +113,6 @@ def test_files_of_other_kinds(name):
         SubTracker("x", sub_tracking_file=name)
 
 
-@known_fault("the marks are lost")
 def test_a_file_that_is_removed_meanwhile(suffix):
     name = own(f"gone.{suffix}")
     with SubTracker("x", sub_tracking_file=name):

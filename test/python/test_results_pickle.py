@@ -91,9 +91,9 @@ def test_in_python_without_what_it_was_made_with(python, tmp_path):
     assert float(done.stdout) == expected
 
 
-def test_other_objects_in_python_are_told_as_ever(tmp_path):
-    (tmp_path / "other.pkl").write_bytes(b"cnot_there\nName\n.")
-    with pytest.raises(ImportError, match="not_there"):
+def test_other_objects_in_python_are_not_made(tmp_path):
+    (tmp_path / "other.pkl").write_bytes(b"\x80\x02cnot_there\nName\n.")
+    with pytest.raises(ValueError, match="not_there.Name, which is no part of results"):
         TrackingComparison({"A": str(tmp_path / "other.pkl")})
 
 
