@@ -9,7 +9,7 @@
 #include <time.h>
 
 enum {
-    PAUSE = 100, /* of a process, in times of its walk */
+    PAUSE = 100,       /* of a process, in times of its walk */
     QUIET_SHARE = 100, /* all walks: one part in so many of a core */
     CHANGING_SHARE = 20,
     STACK_BYTES = 256 * 1024,

@@ -12,7 +12,6 @@ import subprocess
 import sys
 
 import gpu_tracker
-import pytest
 
 IS_ORIGINAL = not hasattr(gpu_tracker, "Table")
 STATISTICS = ["min", "max", "mean", "std"]
