@@ -322,6 +322,51 @@ int gt_csv_flush(void *state, struct gt_error *error)
     return 0;
 }
 
+static int copy_lines(int from, int to, off_t size)
+{
+    off_t at = 0;
+    while (at < size) {
+        ssize_t copied = copy_file_range(from, &at, to, NULL, (size_t)(size - at), 0);
+        if (copied < 0 && errno == EINTR)
+            continue;
+        if (copied <= 0)
+            return copied < 0 ? -errno : -EIO;
+    }
+    return 0;
+}
+
+/* One whose file is there stays in it. */
+static int restore_output(struct output *output, struct gt_error *error)
+{
+    struct gt_new_file file;
+    if (output->fd < 0 || access(output->path, F_OK) == 0)
+        return 0;
+    int status = gt_new_file_begin(&file, output->path);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", output->path);
+    status = copy_lines(output->fd, file.fd, output->size);
+    if (status == 0)
+        status = set_appending(file.fd, true);
+    if (status < 0)
+        gt_new_file_drop(&file);
+    else
+        status = gt_new_file_place(&file, false);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", output->path);
+    close(output->fd);
+    output->fd = file.fd;
+    return 0;
+}
+
+int gt_csv_restore(void *state, struct gt_error *error)
+{
+    struct csv_writer *writer = state;
+    int status = restore_output(&writer->lives, error);
+    for (size_t i = 0; !status && i < GT_DETAIL_COUNT; i++)
+        status = restore_output(&writer->detail[i], error);
+    return status < 0 ? status : restore_output(&writer->data, error);
+}
+
 static int write_at(int fd, const char *text, size_t length, off_t at)
 {
     while (length) {

@@ -91,6 +91,7 @@ const struct gt_store_type gt_store_sqlite = {
     .create = gt_sqlite_create,
     .write = gt_sqlite_write,
     .flush = gt_sqlite_flush,
+    .restore = gt_sqlite_restore,
     .finish = gt_sqlite_finish,
     .open = gt_sqlite_read_open,
     .has = gt_sqlite_read_has,

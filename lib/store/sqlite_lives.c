@@ -4,7 +4,7 @@ int gt_sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char *pa
 {
     static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
     struct gt_buffer create = {0}, insert = {0};
-    gt_buffer_text(&create, "CREATE TABLE " GT_LIFE_TABLE " (");
+    gt_buffer_text(&create, "CREATE TABLE IF NOT EXISTS " GT_LIFE_TABLE " (");
     gt_buffer_text(&insert, "REPLACE INTO " GT_LIFE_TABLE " VALUES (");
     for (size_t i = 0; i < gt_life_fact_count; i++) {
         const struct gt_fact *fact = &gt_life_facts[i];

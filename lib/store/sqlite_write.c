@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/new_file.h"
+
 /* A table that rows of numbers go into. */
 struct output {
     struct gt_columns columns;
@@ -143,10 +145,10 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
     return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
 }
 
-/* An older file goes, and with it what a killed writer may have left beside it: SQLite would take it for ours. */
-static int remove_old(const char *path, struct gt_error *error)
+/* What a killed writer may have left beside a file, or one with another file: SQLite would take it for ours. */
+static int remove_logs(const char *path, struct gt_error *error)
 {
-    static const char *const suffixes[] = {"-wal", "-shm", "-journal", ""};
+    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         char name[PATH_MAX];
         if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) >= (int)sizeof name)
@@ -157,12 +159,16 @@ static int remove_old(const char *path, struct gt_error *error)
     return 0;
 }
 
-static int open_database(struct sqlite_writer *writer, struct gt_error *error)
+static int remove_old(const char *path, struct gt_error *error)
 {
-    static const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    int status = remove_old(writer->path, error);
-    if (status < 0)
-        return status;
+    int status = remove_logs(path, error);
+    if (status >= 0 && unlink(path) < 0 && errno != ENOENT)
+        status = gt_error_system(error, errno, "%s", path);
+    return status;
+}
+
+static int connect_database(struct sqlite_writer *writer, int flags, struct gt_error *error)
+{
     if (sqlite3_open_v2(writer->path, &writer->database, flags, NULL) != SQLITE_OK)
         return gt_sqlite_error(writer->database, writer->path, error);
     sqlite3_extended_result_codes(writer->database, 1);
@@ -174,13 +180,36 @@ static int open_database(struct sqlite_writer *writer, struct gt_error *error)
     return gt_sqlite_run(writer->database, writer->path, settings, error);
 }
 
-static void release(struct sqlite_writer *writer)
+static int open_database(struct sqlite_writer *writer, struct gt_error *error)
+{
+    int status = remove_old(writer->path, error);
+    return status < 0
+               ? status
+               : connect_database(writer, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, error);
+}
+
+static void close_statements(struct sqlite_writer *writer)
 {
     sqlite3_finalize(writer->data.insert);
-    for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
+    writer->data.insert = NULL;
+    for (size_t i = 0; i < GT_DETAIL_COUNT; i++) {
         sqlite3_finalize(writer->detail[i].insert);
+        writer->detail[i].insert = NULL;
+    }
     sqlite3_finalize(writer->lives);
+    writer->lives = NULL;
+}
+
+static void close_database(struct sqlite_writer *writer)
+{
+    close_statements(writer);
     sqlite3_close(writer->database);
+    writer->database = NULL;
+}
+
+static void release(struct sqlite_writer *writer)
+{
+    close_database(writer);
     free(writer->path);
     free(writer);
 }
@@ -257,6 +286,60 @@ int gt_sqlite_flush(void *state, struct gt_error *error)
         return 0;
     writer->in_transaction = false;
     return gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
+}
+
+/* ---- A file that was removed --------------------------------------------------------------------------------- */
+
+/* All that the database holds, in a new file that gets the name. */
+static int copy_database(struct sqlite_writer *writer, struct gt_new_file *file, struct gt_error *error)
+{
+    sqlite3_stmt *vacuum = NULL;
+    int status = gt_sqlite_prepare(&vacuum, writer->database, writer->path, "VACUUM INTO ?", error);
+    if (!status) {
+        gt_sqlite_bind_text(vacuum, 1, file->hidden); /* SQLite takes an empty file for one to fill */
+        status = step(writer, vacuum, error);
+    }
+    sqlite3_finalize(vacuum);
+    return status;
+}
+
+static int reopen(struct sqlite_writer *writer, struct gt_error *error)
+{
+    int status = connect_database(writer, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, error);
+    if (!status)
+        status = prepare_insert(writer, &writer->data.insert, "data", writer->data.columns.count, error);
+    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
+        status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
+                                error);
+    if (!status && writer->has_detail)
+        status = gt_sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
+    return status;
+}
+
+/* The old connection is closed before the new file has its name: SQLite removes the log of that name with it. */
+int gt_sqlite_restore(void *state, struct gt_error *error)
+{
+    struct sqlite_writer *writer = state;
+    struct gt_new_file file;
+    int status = gt_new_file_begin(&file, writer->path);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", writer->path);
+    status = copy_database(writer, &file, error);
+    if (status < 0) {
+        gt_new_file_drop(&file);
+        return status;
+    }
+    close_database(writer);
+    status = remove_logs(writer->path, error);
+    if (status < 0) {
+        gt_new_file_drop(&file);
+        return status;
+    }
+    status = gt_new_file_place(&file, false);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", writer->path);
+    close(file.fd);
+    return reopen(writer, error);
 }
 
 /* ---- The end ------------------------------------------------------------------------------------------------- */
@@ -350,14 +433,7 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
     if (!whole)
         sqlite3_exec(writer->database, "ROLLBACK", NULL, NULL, NULL);
     int status = outcome ? write_outcome(writer, outcome, error) : 0;
-    sqlite3_finalize(writer->data.insert);
-    writer->data.insert = NULL;
-    for (size_t i = 0; i < GT_DETAIL_COUNT; i++) {
-        sqlite3_finalize(writer->detail[i].insert);
-        writer->detail[i].insert = NULL;
-    }
-    sqlite3_finalize(writer->lives);
-    writer->lives = NULL;
+    close_statements(writer);
     if (!status)
         sqlite3_exec(writer->database, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
     release(writer);

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -25,8 +27,12 @@ struct gt_store {
     char *path;
     bool detail;
     pthread_t writer;
-    bool has_writer;
+    bool has_writer, is_direct; /* without a thread, who writes waits for the disk */
+    enum trouble { NONE, RESTORED, REMOVED, DROPPED, STOPPED } told;
     char trouble[700]; /* the owner's: what gt_store_trouble last said */
+    dev_t device;      /* the writer's: of the file that is written */
+    ino_t inode;
+    int64_t next_look_ns;
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t wake;
@@ -35,19 +41,60 @@ struct gt_store {
     size_t bytes; /* of all slots */
     uint64_t dropped;
     struct gt_error failure; /* the first error of writing; nothing is written after it */
+    struct gt_error
+        removal; /* why the file that was removed could not be written again; or 0 and a text that says it was */
     bool has_outcome;
     struct gt_outcome outcome; /* what finish shall write */
 };
 
 /* ---- The writer thread --------------------------------------------------------------------------------------- */
 
+static bool note_place(struct gt_store *store)
+{
+    struct stat facts;
+    if (stat(store->path, &facts) < 0)
+        return false;
+    store->device = facts.st_dev;
+    store->inode = facts.st_ino;
+    return true;
+}
+
+/* Is the file that is written still found under its name? */
+static bool is_in_place(const struct gt_store *store)
+{
+    struct stat facts;
+    return stat(store->path, &facts) == 0 && facts.st_dev == store->device && facts.st_ino == store->inode;
+}
+
+/* A file that somebody removed meanwhile is written again. That takes as long as a recording is large, so it is not tried for
+ * ever: a folder that is gone is looked for at the end once more. */
+static void keep_in_place(struct gt_store *store, bool is_end)
+{
+    int64_t now = gt_clock_monotonic(&gt_clock_system);
+    struct gt_error removal = {0};
+    if (!is_end && (now < store->next_look_ns || store->removal.code))
+        return;
+    store->next_look_ns = now + GT_SECOND;
+    if (is_in_place(store))
+        return;
+    int status = access(store->path, F_OK) == 0 ? gt_error_set(&removal, EEXIST, "another file is there now")
+                                                : store->type->restore(store->state, &removal);
+    if (status >= 0) {
+        removal = (struct gt_error){.text = "restored"};
+        note_place(store);
+    }
+    pthread_mutex_lock(&store->lock);
+    store->removal = removal;
+    pthread_mutex_unlock(&store->lock);
+}
+
 static void write_batch(struct gt_store *store, const struct slot *batch, struct gt_error *failure)
 {
     int status = 0;
     for (; batch && !failure->code && status >= 0; batch = batch->next)
         status = store->type->write(store->state, &batch->copy.sample, failure);
-    if (!failure->code)
-        store->type->flush(store->state, failure);
+    if (!failure->code && store->type->flush(store->state, failure) >= 0)
+        keep_in_place(store, false);
 }
 
 static void give_back(struct gt_store *store, struct slot *batch)
@@ -88,6 +135,14 @@ static void wait_for_work(struct gt_store *store, int64_t not_before_ns, bool is
     sleep_until(store, not_before_ns);
 }
 
+static void finish(struct gt_store *store, struct gt_error *failure)
+{
+    bool whole = !failure->code;
+    if (whole)
+        keep_in_place(store, true);
+    store->type->finish(store->state, store->has_outcome ? &store->outcome : NULL, whole, failure);
+}
+
 static void *writer(void *argument)
 {
     struct gt_store *store = argument;
@@ -108,8 +163,7 @@ static void *writer(void *argument)
         store->failure = failure;
     }
     pthread_mutex_unlock(&store->lock);
-    bool whole = !failure.code;
-    store->type->finish(store->state, store->has_outcome ? &store->outcome : NULL, whole, &failure);
+    finish(store, &failure);
     store->failure = failure;
     return NULL;
 }
@@ -130,20 +184,30 @@ static int start_writer(struct gt_store *store, struct gt_error *error)
 
 /* ---- The owner's side ---------------------------------------------------------------------------------------- */
 
-/* `create` runs before there is a writer thread. A SIGXFSZ of its own is taken away again. */
-static int create_guarded(struct gt_store *store, const struct gt_store_options *options,
-                          const struct gt_machine *machine, struct gt_error *error)
+/* Without the writer thread: a SIGXFSZ of ours is taken away again. */
+struct guard {
+    sigset_t before, pending;
+};
+
+static struct guard begin_guard(void)
 {
-    sigset_t limit, before, pending;
+    struct guard guard;
+    sigset_t limit;
     sigemptyset(&limit);
     sigaddset(&limit, SIGXFSZ);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &limit, &before);
-    int status = store->type->create(&store->state, options, machine, error);
-    if (!sigismember(&pending, SIGXFSZ))
+    sigpending(&guard.pending);
+    pthread_sigmask(SIG_BLOCK, &limit, &guard.before);
+    return guard;
+}
+
+static void end_guard(const struct guard *guard)
+{
+    sigset_t limit;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    if (!sigismember(&guard->pending, SIGXFSZ))
         sigtimedwait(&limit, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status;
+    pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
 }
 
 static void release(struct gt_store *store)
@@ -182,12 +246,16 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&store->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    status = create_guarded(store, options, machine, error);
-    if (status < 0)
+    struct guard guard = begin_guard();
+    status = store->type->create(&store->state, options, machine, error);
+    end_guard(&guard);
+    if (status < 0) {
         release(store);
-    else
-        *ret = store;
-    return status;
+        return status;
+    }
+    note_place(store);
+    *ret = store;
+    return 0;
 }
 
 /* With the lock held: a slot for `rows` rows and the lives of the sample, or NULL when the queue may not grow further. */
@@ -235,12 +303,25 @@ static bool enqueue(struct gt_store *store, const struct gt_sample *sample)
     return was_idle;
 }
 
+static void write_directly(struct gt_store *store, const struct gt_sample *sample)
+{
+    struct gt_sample fixed = *sample;
+    fixed.row_count = store->detail ? sample->row_count : GT_FIXED_ROWS;
+    struct guard guard = begin_guard();
+    if (!store->failure.code && store->type->write(store->state, &fixed, &store->failure) >= 0 &&
+        store->type->flush(store->state, &store->failure) >= 0)
+        keep_in_place(store, false);
+    end_guard(&guard);
+}
+
 int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struct gt_error *error)
 {
-    if (!store->has_writer) {
-        int status = start_writer(store, error);
-        if (status < 0)
-            return status;
+    (void)error;
+    if (!store->has_writer && !store->is_direct)
+        store->is_direct = start_writer(store, NULL) < 0;
+    if (store->is_direct) {
+        write_directly(store, sample);
+        return 0;
     }
     pthread_mutex_lock(&store->lock);
     bool wake = !store->failure.code && enqueue(store, sample);
@@ -250,17 +331,54 @@ int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struc
     return 0;
 }
 
+/* With the lock held: of several the worst. */
+static enum trouble trouble_of(const struct gt_store *store)
+{
+    return store->failure.code    ? STOPPED
+           : store->dropped       ? DROPPED
+           : store->removal.code  ? REMOVED
+           : *store->removal.text ? RESTORED
+                                  : NONE;
+}
+
+static void describe_trouble(struct gt_store *store)
+{
+    char *text = store->trouble;
+    const size_t size = sizeof store->trouble;
+    if (store->told == STOPPED)
+        snprintf(text, size, "The recording has stopped: %s", store->failure.text);
+    else if (store->told == DROPPED)
+        snprintf(text, size, "%s: %llu samples were not recorded because writing is slower than sampling", store->path,
+                 (unsigned long long)store->dropped);
+    else if (store->told == REMOVED)
+        snprintf(text, size, "%s was removed while it was written, and cannot be written again: %s", store->path,
+                 store->removal.text);
+    else if (store->told == RESTORED)
+        snprintf(text, size, "%s was removed while it was written: it has been written again", store->path);
+}
+
 const char *gt_store_trouble(struct gt_store *store)
 {
     pthread_mutex_lock(&store->lock);
-    if (store->failure.code)
-        snprintf(store->trouble, sizeof store->trouble, "The recording has stopped: %s", store->failure.text);
-    else if (store->dropped)
-        snprintf(store->trouble, sizeof store->trouble,
-                 "%s: %llu samples were not recorded because writing is slower than sampling", store->path,
-                 (unsigned long long)store->dropped);
+    enum trouble trouble = trouble_of(store);
+    if (trouble > store->told) {
+        store->told = trouble;
+        describe_trouble(store);
+    }
     pthread_mutex_unlock(&store->lock);
-    return *store->trouble ? store->trouble : NULL;
+    return store->told ? store->trouble : NULL;
+}
+
+/* After the writer has ended. */
+static int whole_or_not(struct gt_store *store, struct gt_error *error)
+{
+    store->told = trouble_of(store);
+    describe_trouble(store);
+    if (store->told == STOPPED)
+        return gt_error_copy(error, &store->failure);
+    if (store->told == DROPPED || store->told == REMOVED)
+        return gt_error_set(error, store->told == DROPPED ? EOVERFLOW : store->removal.code, "%s", store->trouble);
+    return 0;
 }
 
 int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, struct gt_error *error)
@@ -272,20 +390,20 @@ int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, str
         store->outcome = *outcome;
         store->outcome.dropped = store->dropped;
     }
-    int status = store->has_writer ? 0 : start_writer(store, error);
-    if (status < 0) {
-        store->type->finish(store->state, store->has_outcome ? &store->outcome : NULL, true, error);
+    if (!store->has_writer && !store->is_direct)
+        store->is_direct = start_writer(store, NULL) < 0;
+    if (store->is_direct) {
+        struct guard guard = begin_guard();
+        finish(store, &store->failure);
+        end_guard(&guard);
     } else {
         pthread_mutex_lock(&store->lock);
         store->closing = true;
         pthread_cond_signal(&store->wake);
         pthread_mutex_unlock(&store->lock);
         pthread_join(store->writer, NULL);
-        if (store->failure.code)
-            status = gt_error_copy(error, &store->failure);
-        else if (store->dropped)
-            status = gt_error_set(error, EOVERFLOW, "%s", gt_store_trouble(store));
     }
+    int status = whole_or_not(store, error);
     release(store);
     return status;
 }

@@ -15,6 +15,9 @@ struct gt_store_type {
                   struct gt_error *error);
     int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
     int (*flush)(void *state, struct gt_error *error); /* what was written outlives the process */
+    /* Its files were removed or renamed: write all that was recorded into new ones, in which it goes on. Nothing that is there is
+     * replaced: -EEXIST. After an error it goes on in the old ones. */
+    int (*restore)(void *state, struct gt_error *error);
     /* Write the outcome (may be NULL), close and free. `whole`: no write failed before. */
     int (*finish)(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 
