@@ -90,7 +90,8 @@ struct gt_tracker_options {
     const struct gt_group
         *group;          /* the control group the process was launched into; NULL: none. Outlives the tracker */
     const char *command; /* what is tracked, for the report; NULL: read from the process */
-    /* May be NULL; called on the thread that calls into the tracker. */
+    /* May be NULL. Called on the thread that called into the tracker, before that call returns, or on that of gt_tracker_start; no
+     * lock is held, so it may call any function. The tracker it closes is gone when it returns, and the call ends with -ECANCELED. */
     void (*warn)(void *context, const char *sentence);
     void *context;
     /* What becomes of energy that devices draw while idle: "share" (charged to whoever uses the device, in proportion),
@@ -128,7 +129,8 @@ int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *
  * can be made, which is not an error. Groups that killed trackers left empty are removed. */
 int gt_group_create(struct gt_group **ret, struct gt_error *error);
 /* fork(), with the child in the group from its first moment where that can be done (NULL: plain fork). The child calls
- * gt_group_enter before exec for the rest, and calls nothing else of the library. */
+ * gt_group_enter before exec for the rest, and calls nothing else of the library. The child is made by a system call alone: no
+ * handlers of pthread_atfork run, and it may only call what is safe in a signal handler, as in a program with threads. */
 pid_t gt_group_fork(const struct gt_group *group);
 /* In the child: 0 or negative errno, with which it lies outside the group and may go on. */
 int gt_group_enter(const struct gt_group *group);

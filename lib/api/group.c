@@ -9,9 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/reserve.h"
 #include "collect/cgroup.h"
 
 #define NAME_PREFIX "gpu-tracker-"
+enum { FREE = 18 }; /* descriptors that a job and its tracking need more than a group of its own */
 
 struct gt_group {
     struct gt_root root;
@@ -31,7 +33,10 @@ int gt_group_create(struct gt_group **ret, struct gt_error *error)
     int status = gt_root_open(&group->root, NULL, error);
     if (status >= 0)
         status = gt_cgroup_create(&group->cgroup, &group->root, name, &availability, error);
-    if (status < 0 || !group->cgroup) {
+    struct gt_reserve reserve;
+    bool is_crowded = gt_reserve_take(&reserve, FREE) < FREE;
+    gt_reserve_release(&reserve, 0);
+    if (status < 0 || !group->cgroup || is_crowded) {
         gt_group_close(group);
         return status < 0 ? status : 0;
     }

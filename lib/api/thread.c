@@ -46,6 +46,11 @@ static void *run(void *opaque)
             lives = gt_tracker_tick_locked(tracker, &tracker->thread_error);
         else
             wait_for_due(tracker, &pauses_events);
+        if (!tracker->complaint_count)
+            continue;
+        if (gt_tracker_unlock(tracker) < 0)
+            return NULL; /* the callback has closed the tracker */
+        pthread_mutex_lock(&tracker->mutex);
     }
     pthread_mutex_unlock(&tracker->mutex);
     return NULL;
@@ -60,6 +65,7 @@ int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error)
     if (tracker->stop_fd < 0)
         return gt_error_system(error, errno, "cannot start the sampling thread");
     sigset_t all, before;
+    tracker->thread_error = (struct gt_error){0};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's: the thread takes none */
     tracker->stop = false;
@@ -81,6 +87,8 @@ int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error)
     pthread_mutex_lock(&tracker->mutex);
     tracker->stop = true;
     pthread_mutex_unlock(&tracker->mutex);
+    if (pthread_equal(tracker->thread, pthread_self()))
+        return 0; /* from a callback: it ends when that returns, and is waited for by whoever asks from elsewhere */
     eventfd_write(tracker->stop_fd, 1);
     pthread_join(tracker->thread, NULL);
     tracker->has_thread = false;

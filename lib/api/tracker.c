@@ -1,6 +1,7 @@
 #include "api/tracker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/group.h"
+#include "base/grow.h"
 #include "collect/device.h"
 #include "collect/own_peak.h"
 
@@ -27,10 +29,52 @@ double gt_tracker_own_cpu(const struct gt_tracker *tracker)
                                  : tracker->own_cpu_spent;
 }
 
-static void warn(const struct gt_tracker *tracker, const char *sentence)
+/* ---- Telling the caller ------------------------------------------------------------------------------------------ */
+
+/* The trackers whose callbacks this thread is in, the innermost first. */
+struct delivery {
+    const struct gt_tracker *tracker;
+    bool closes; /* the callback closed it */
+    struct delivery *outer;
+};
+static _Thread_local struct delivery *deliveries;
+
+/* Kept until the lock is free: the callback may call any function. */
+static void warn(struct gt_tracker *tracker, const char *sentence)
 {
-    if (tracker->options.warn)
-        tracker->options.warn(tracker->options.context, sentence);
+    char *text = tracker->options.warn ? strdup(sentence) : NULL;
+    char **complaint = text ? GT_GROW(tracker, complaint) : NULL;
+    if (complaint)
+        *complaint = text;
+    else
+        free(text);
+}
+
+static void release(struct gt_tracker *tracker);
+
+int gt_tracker_unlock(struct gt_tracker *tracker)
+{
+    struct delivery delivery = {.tracker = tracker, .outer = deliveries};
+    char **text = tracker->complaint;
+    size_t count = tracker->complaint_count;
+    tracker->complaint = NULL;
+    tracker->complaint_count = tracker->complaint_capacity = 0;
+    pthread_mutex_unlock(&tracker->mutex);
+    deliveries = &delivery;
+    for (size_t i = 0; i < count; i++) {
+        if (!delivery.closes)
+            tracker->options.warn(tracker->options.context, text[i]);
+        free(text[i]);
+    }
+    deliveries = delivery.outer;
+    free(text);
+    if (!delivery.closes)
+        return 0;
+    gt_tracker_stop(tracker, NULL);
+    if (tracker->has_thread) /* this one is it */
+        pthread_detach(tracker->thread);
+    release(tracker);
+    return -ECANCELED;
 }
 
 static int64_t now_of(const struct gt_tracker *tracker)
@@ -44,6 +88,11 @@ static void release(struct gt_tracker *tracker)
         gt_store_close(tracker->store, NULL, NULL);
     if (tracker->pidfd >= 0)
         close(tracker->pidfd);
+    if (tracker->stop_fd >= 0)
+        close(tracker->stop_fd);
+    for (size_t i = 0; i < tracker->complaint_count; i++)
+        free(tracker->complaint[i]);
+    free(tracker->complaint);
     if (tracker->own_window > 0)
         gt_own_peak_end(tracker->own_window);
     gt_sampler_close(&tracker->sampler);
@@ -56,7 +105,7 @@ static void release(struct gt_tracker *tracker)
     free(tracker);
 }
 
-static void warn_of_sources(const struct gt_tracker *tracker)
+static void warn_of_sources(struct gt_tracker *tracker)
 {
     bool has_gpu = tracker->sampler.frame.device_count > 0;
     char sentence[600];
@@ -98,14 +147,29 @@ static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *er
     return status;
 }
 
-static void begin(struct gt_tracker *tracker, pid_t pid)
+/* The number was this process's when the tree was read if it still lives: else it may have been used again. */
+static int check_identity(struct gt_tracker *tracker, pid_t pid, struct gt_error *error)
+{
+    struct pollfd ended = {tracker->pidfd, POLLIN, 0};
+    if (tracker->pidfd < 0)
+        return 0;
+    if (!tracker->sampler.root.is_machine) {
+        close(tracker->pidfd);
+        tracker->pidfd = -1;
+        return 0;
+    }
+    if (tracker->options.launched || poll(&ended, 1, 0) <= 0)
+        return 0;
+    return gt_error_set(error, ESRCH, "process %d has ended", (int)pid);
+}
+
+static void begin(struct gt_tracker *tracker)
 {
     tracker->start_ns = now_of(tracker);
     gt_schedule_start(&tracker->schedule, tracker->start_ns, (int64_t)(tracker->options.sleep_time * 1e9));
     gt_schedule_listen(&tracker->schedule, gt_follow_fd(&tracker->sampler.follow) >= 0, tracker->start_ns);
     gt_roster_begin(tracker->sampler.roster, tracker->start_ns);
     tracker->machine.start_real_ns = gt_clock_real(&tracker->sampler.clock);
-    tracker->pidfd = tracker->sampler.root.is_machine ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     gt_summary_init(&tracker->summary);
     gt_combine_init(&tracker->combiner, &(struct gt_combine_options){
                                             .detail = tracker->options.detail,
@@ -133,17 +197,21 @@ int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_
     pid = pid ? pid : getpid();
     status = gt_tracker_options_copy(&tracker->options, options, error);
     if (status >= 0 && !tracker->is_dedicated && !tracker->options.keep_high_water_mark)
-        tracker->own_window = gt_own_peak_begin(); /* where that is refused its peak is the largest look */
+        tracker->own_window = gt_own_peak_begin();         /* where that is refused its peak is the largest look */
+    tracker->pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* before the tree is read */
     if (status >= 0)
         status = open_parts(tracker, pid, error);
+    if (status >= 0)
+        status = check_identity(tracker, pid, error);
     if (status < 0) {
         release(tracker);
         return status;
     }
-    begin(tracker, pid);
-    warn_of_sources(tracker);
+    begin(tracker);
     *ret = tracker;
-    return 0;
+    pthread_mutex_lock(&tracker->mutex);
+    warn_of_sources(tracker);
+    return gt_tracker_unlock(tracker);
 }
 
 int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error)
@@ -160,6 +228,11 @@ void gt_tracker_close(struct gt_tracker *tracker)
 {
     if (!tracker)
         return;
+    for (struct delivery *delivery = deliveries; delivery; delivery = delivery->outer)
+        if (delivery->tracker == tracker) { /* its callback asks for it: it goes when that returns */
+            delivery->closes = tracker->stop = true;
+            return;
+        }
     gt_tracker_stop(tracker, NULL);
     release(tracker);
 }
@@ -193,14 +266,15 @@ static int open_store(struct gt_tracker *tracker, struct gt_error *error)
 
 static int store_sample(struct gt_tracker *tracker, struct gt_error *error)
 {
-    int status = open_store(tracker, error);
+    if (!tracker->store && !tracker->store_failure.code && open_store(tracker, &tracker->store_failure) < 0)
+        warn(tracker, tracker->store_failure.text); /* the job is measured all the same */
     if (!tracker->store)
-        return status;
-    if (status >= 0)
-        status = gt_store_write(tracker->store, &tracker->sample, error);
-    if (status >= 0 && !tracker->store_warned && gt_store_trouble(tracker->store)) {
-        tracker->store_warned = true;
-        warn(tracker, gt_store_trouble(tracker->store));
+        return 0;
+    int status = gt_store_write(tracker->store, &tracker->sample, error);
+    const char *trouble = status >= 0 ? gt_store_trouble(tracker->store) : NULL;
+    if (trouble && strcmp(trouble, tracker->store_trouble) != 0) {
+        snprintf(tracker->store_trouble, sizeof tracker->store_trouble, "%s", trouble);
+        warn(tracker, trouble);
     }
     return status;
 }
@@ -296,8 +370,8 @@ int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error)
         return gt_error_set(error, EINVAL, "the tracker has finished");
     pthread_mutex_lock(&tracker->mutex);
     int status = gt_tracker_sample_locked(tracker, true, error);
-    pthread_mutex_unlock(&tracker->mutex);
-    return status;
+    int unlocked = gt_tracker_unlock(tracker);
+    return unlocked < 0 ? unlocked : status;
 }
 
 int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error)
@@ -306,8 +380,8 @@ int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error)
         return gt_error_set(error, EINVAL, "the tracker has finished");
     pthread_mutex_lock(&tracker->mutex);
     int status = gt_tracker_tick_locked(tracker, error);
-    pthread_mutex_unlock(&tracker->mutex);
-    return status;
+    int unlocked = gt_tracker_unlock(tracker);
+    return unlocked < 0 ? unlocked : status;
 }
 
 int gt_tracker_events_fd(const struct gt_tracker *tracker)
@@ -446,7 +520,9 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
         return described;
     tracker->outcome.complete = true;
     tracker->is_finished = true;
-    int opened = open_store(tracker, error); /* a job that ended before the first sample has a recording, too */
+    int opened = tracker->store_failure.code
+                     ? gt_error_copy(error, &tracker->store_failure)
+                     : open_store(tracker, error); /* a job that ended before the first sample has a recording, too */
     status = opened < 0 ? opened : status;
     if (tracker->store) {
         int closed = gt_store_close(tracker->store, &tracker->outcome, error);

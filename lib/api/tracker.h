@@ -23,7 +23,10 @@ struct gt_tracker {
     struct gt_sample sample;        /* the latest; its rows belong to the combiner */
     struct gt_outcome outcome;      /* once finished */
     bool is_finished;
-    bool store_warned;
+    struct gt_error store_failure; /* why there is no store */
+    char store_trouble[700];       /* what the caller was told last */
+    char **complaint;              /* sentences for the caller that wait until the lock is free */
+    size_t complaint_count, complaint_capacity;
     int pidfd;
     int own_window; /* of collect/own_peak.h, when the process tracks itself; else 0 */
 
@@ -61,5 +64,7 @@ void gt_outcome_release(struct gt_outcome *outcome);
 double gt_tracker_own_cpu(const struct gt_tracker *tracker);
 int gt_tracker_sample_locked(struct gt_tracker *tracker, bool record, struct gt_error *error);
 int gt_tracker_tick_locked(struct gt_tracker *tracker, struct gt_error *error);
+/* Give up the lock, and tell the caller what there is to tell. -ECANCELED: the caller has closed the tracker, which is gone. */
+int gt_tracker_unlock(struct gt_tracker *tracker);
 
 #endif

@@ -1,0 +1,149 @@
+/* What the caller of a tracker may do, and what it is told. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_tracker.h"
+
+struct listener {
+    struct gt_tracker *tracker;
+    enum { ASKS, STOPS, FINISHES, CLOSES } what;
+    atomic_int heard;
+    double ram;
+};
+
+/* Whatever it calls, it must not wait for a lock that its own call holds. */
+static void listen_to(void *context, const char *sentence)
+{
+    struct listener *listener = context;
+    struct gt_report *report = NULL;
+    if (!strstr(sentence, "run.csv"))
+        return;
+    listener->ram = gt_tracker_value(listener->tracker, GT_SCOPE_MAIN, gt_metric_find("ram"));
+    gt_tracker_processes(listener->tracker, NULL, 0);
+    if (listener->what == ASKS && gt_tracker_report(listener->tracker, &report, NULL) >= 0)
+        gt_report_free(report);
+    if (listener->what == STOPS)
+        gt_tracker_stop(listener->tracker, NULL);
+    if (listener->what == FINISHES)
+        gt_tracker_finish(listener->tracker, NULL);
+    if (listener->what == CLOSES)
+        gt_tracker_close(listener->tracker);
+    listener->heard++;
+}
+
+/* The folder of the recording is gone when the first sample is taken, which makes a sentence. */
+static void open_tracker(struct listener *listener)
+{
+    char folder[] = "/tmp/gpu-tracker-test-XXXXXX", path[64];
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/run.csv", folder);
+    options.sleep_time = 0.01;
+    options.tracking_file = path;
+    options.warn = listen_to;
+    options.context = listener;
+    assert_int_equal(gt_tracker_open(&listener->tracker, getpid(), &options, NULL), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void wait_for(struct listener *listener)
+{
+    for (int i = 0; i < 2000 && !listener->heard; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    assert_int_equal(listener->heard, 1);
+    assert_true(listener->ram > 1e5);
+}
+
+static void test_a_callback_asks(void **state)
+{
+    (void)state;
+    struct listener listener = {.what = ASKS};
+    open_tracker(&listener);
+    assert_int_equal(gt_tracker_sample(listener.tracker, NULL), 1);
+    assert_int_equal(listener.heard, 1);
+    assert_int_equal(gt_tracker_sample(listener.tracker, NULL), 1);
+    assert_int_equal(listener.heard, 1); /* once is enough */
+    struct gt_error error = {0};
+    assert_int_equal(gt_tracker_finish(listener.tracker, &error), -ENOENT);
+    assert_non_null(strstr(error.text, "run.csv"));
+    gt_tracker_close(listener.tracker);
+}
+
+static void test_a_callback_on_the_sampling_thread(void **state)
+{
+    (void)state;
+    for (int what = ASKS; what <= FINISHES; what++) {
+        struct listener listener = {.what = what};
+        open_tracker(&listener);
+        assert_int_equal(gt_tracker_start(listener.tracker, NULL), 0);
+        wait_for(&listener);
+        gt_tracker_close(listener.tracker);
+    }
+}
+
+static void test_a_callback_closes(void **state)
+{
+    (void)state;
+    struct listener listener = {.what = CLOSES};
+    open_tracker(&listener);
+    assert_int_equal(gt_tracker_sample(listener.tracker, NULL), -ECANCELED);
+    assert_int_equal(listener.heard, 1);
+    listener = (struct listener){.what = CLOSES};
+    open_tracker(&listener);
+    assert_int_equal(gt_tracker_start(listener.tracker, NULL), 0);
+    wait_for(&listener);
+}
+
+static void test_a_thread_after_a_stop(void **state)
+{
+    (void)state;
+    struct listener listener = {.what = STOPS};
+    open_tracker(&listener);
+    assert_int_equal(gt_tracker_start(listener.tracker, NULL), 0);
+    wait_for(&listener);
+    assert_int_equal(gt_tracker_stop(listener.tracker, NULL), 0);
+    assert_int_equal(gt_tracker_start(listener.tracker, NULL), 0);
+    assert_int_equal(gt_tracker_stop(listener.tracker, NULL), 0);
+    gt_tracker_close(listener.tracker);
+}
+
+/* A number is that of the process that has it now; one that has ended and was not waited for has nothing to follow. */
+static void test_a_process_that_has_ended(void **state)
+{
+    (void)state;
+    struct gt_tracker *tracker = NULL;
+    struct gt_error error = {0};
+    siginfo_t info;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(gt_tracker_open(&tracker, pid, NULL, &error), -ESRCH);
+    assert_non_null(strstr(error.text, "has ended"));
+    waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+    alarm(60); /* a lock that is never free */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_callback_asks),          cmocka_unit_test(test_a_callback_on_the_sampling_thread),
+        cmocka_unit_test(test_a_callback_closes),        cmocka_unit_test(test_a_thread_after_a_stop),
+        cmocka_unit_test(test_a_process_that_has_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
