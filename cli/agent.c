@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,15 +23,14 @@
 
 extern const struct command command_attach;
 
-enum { CONTROL, CALLER, SIGNALS, MAIN, TIMER, EVENTS, SOURCE_COUNT };
-enum { EVENTS_PAUSE_MS = 5, SETTLE_US = 200, PARENT_MS = 2000 };
-#define BACKUP_PERIOD INT64_C(1000000000) /* ns */
+enum { CONTROL, CALLER, SIGNALS, MAIN, EVENTS, SOURCE_COUNT };
+enum { SETTLE_US = 200, PARENT_MS = 2000 };
+static const int64_t BACKUP_PERIOD_NS = 1000000000, EVENTS_PAUSE_NS = 5000000, LONGEST_NS = 1000000000;
 
 struct agent {
     struct gt_tracker *tracker;
     int control; /* the socket */
     int caller;  /* pidfd */
-    int timer;
     struct signals signals;
     struct output backup; /* where the results so far are kept; path NULL: nowhere */
     int64_t next_backup;
@@ -103,7 +101,7 @@ static void save_backup(struct agent *agent)
     int64_t now = gt_clock_monotonic(&gt_clock_system);
     if (!agent->backup.path || now < agent->next_backup)
         return;
-    agent->next_backup = now + BACKUP_PERIOD;
+    agent->next_backup = now + BACKUP_PERIOD_NS;
     if (gt_tracker_report(agent->tracker, &report, NULL) >= 0 && output_report(&agent->backup, report) != 0) {
         warn(agent, "the file for interrupted results cannot be written; there will be none");
         agent->backup.path = NULL;
@@ -142,13 +140,14 @@ static int conclude(struct agent *agent, bool was_asked)
 
 /* ---- sampling ---- */
 
-static int set_timer(const struct agent *agent)
+/* The time until the next thing to do. */
+static struct timespec patience(const struct agent *agent)
 {
-    struct itimerspec next = {0};
-    int64_t due = agent->has_ended ? 0 : gt_tracker_due(agent->tracker);
-    next.it_value.tv_sec = due / 1000000000;
-    next.it_value.tv_nsec = due % 1000000000;
-    return timerfd_settime(agent->timer, TFD_TIMER_ABSTIME, &next, NULL) < 0 ? -errno : 0;
+    int64_t left = LONGEST_NS, most = agent->pauses_events ? EVENTS_PAUSE_NS : LONGEST_NS;
+    if (!agent->has_ended)
+        left = gt_tracker_due(agent->tracker) - gt_clock_monotonic(&gt_clock_system);
+    left = left < 0 ? 0 : left < most ? left : most;
+    return (struct timespec){left / 1000000000, left % 1000000000};
 }
 
 static double value(const struct agent *agent, enum gt_scope scope, const char *metric)
@@ -221,21 +220,22 @@ static int step(struct agent *agent)
         [CALLER] = {agent->caller, POLLIN, 0},
         [SIGNALS] = {agent->signals.fd, POLLIN, 0},
         [MAIN] = {agent->main_ended ? -1 : gt_tracker_pidfd(agent->tracker), POLLIN, 0},
-        [TIMER] = {agent->timer, POLLIN, 0},
         [EVENTS] = {agent->pauses_events || agent->has_ended ? -1 : gt_tracker_events_fd(agent->tracker), POLLIN, 0},
     };
-    if (poll(source, SOURCE_COUNT, agent->pauses_events ? EVENTS_PAUSE_MS : -1) < 0)
+    const struct timespec timeout = patience(agent);
+    siginfo_t signal;
+    if (ppoll(source, SOURCE_COUNT, &timeout, NULL) < 0)
         return errno == EINTR ? GOES_ON : 0;
     agent->pauses_events = source[EVENTS].revents && gt_tracker_drain(agent->tracker, NULL) >= 0;
     if (source[CONTROL].revents)
         return listen_to_caller(agent);
-    if (source[CALLER].revents || source[SIGNALS].revents)
+    if (source[CALLER].revents || signals_next(&agent->signals, &signal))
         return 0;
     agent->main_ended = agent->main_ended || source[MAIN].revents;
-    if (source[MAIN].revents || source[TIMER].revents)
+    if (source[MAIN].revents ||
+        (!agent->has_ended && gt_tracker_due(agent->tracker) <= gt_clock_monotonic(&gt_clock_system)))
         tick(agent);
-    bool has_changed = source[MAIN].revents || source[TIMER].revents || source[EVENTS].revents; /* births bring looks */
-    return has_changed && set_timer(agent) < 0 ? 0 : GOES_ON;
+    return GOES_ON;
 }
 
 /* The first of the processes is the tracker's main one. */
@@ -255,16 +255,14 @@ static int serve(struct agent *agent, const pid_t *pids, int count, const struct
 {
     struct gt_error error = {0};
     agent->backup = (struct output){.format = "pickle", .path = options->output};
-    agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    if (agent->timer < 0 || signals_take_ending(&agent->signals) < 0)
-        return tell_failure(agent, errno, "the sampler cannot wait for its caller");
+    signals_take_ending(&agent->signals);
     int status = open_tracker(agent, pids, count, options, &error);
     if (status < 0)
         return tell_error(agent, &error);
     note(agent, gt_tracker_tick(agent->tracker, &error), &error);
     uint32_t own = (uint32_t)getpid();
     tell(agent, AGENT_READY, &own, sizeof own);
-    status = set_timer(agent) < 0 ? 0 : GOES_ON;
+    status = GOES_ON;
     while (status == GOES_ON)
         status = step(agent);
     return conclude(agent, status == WAS_ASKED);
@@ -299,7 +297,7 @@ static void outlive(int parent)
 
 int agent_main(int count, char **words)
 {
-    struct agent agent = {.control = STDIN_FILENO, .timer = -1, .gpu_ram_peak = NAN};
+    struct agent agent = {.control = STDIN_FILENO, .gpu_ram_peak = NAN};
     struct options options = {0};
     int operands;
     pid_t *pids = NULL;

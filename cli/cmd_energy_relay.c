@@ -10,7 +10,8 @@
 static int answer_clients(const char *path, int listening, const struct confine *confine, struct gt_energy_relay *relay)
 {
     struct signals signals;
-    if (signals_take_ending(&signals) < 0) {
+    signals_take_ending(&signals);
+    if (signals.fd < 0) {
         say("signals cannot be read");
         return EXIT_TRACKER;
     }

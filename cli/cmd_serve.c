@@ -85,7 +85,8 @@ static void raise_descriptors(void)
 static int serve(struct http *http)
 {
     struct signals signals;
-    if (signals_take_ending(&signals) < 0) {
+    signals_take_ending(&signals);
+    if (signals.fd < 0) {
         say("signals cannot be read");
         return EXIT_TRACKER;
     }

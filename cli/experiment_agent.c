@@ -63,7 +63,8 @@ static int serve(int control, int caller, const struct gt_experiment_options *op
     int status = gt_experiment_begin(&recorder, options, &error);
     if (status < 0)
         return tell_error(control, &error);
-    if (signals_take_ending(&signals) < 0) {
+    signals_take_ending(&signals);
+    if (signals.fd < 0) {
         gt_error_set(&error, errno, "the recorder cannot wait for its caller");
         gt_experiment_close(recorder);
         return tell_error(control, &error);

@@ -227,7 +227,7 @@ static int patience(const struct http *http)
 int http_run(struct http *http, const struct signals *signals)
 {
     const union MHD_DaemonInfo *info = http->mhd.get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    struct signalfd_siginfo signal;
+    siginfo_t signal;
     struct pollfd polled[] = {{.fd = signals->fd, .events = POLLIN},
                               {.fd = info ? info->epoll_fd : -1, .events = POLLIN}};
     while (!signals_next(signals, &signal)) {

@@ -1,4 +1,5 @@
 /* Texts in gzip's form (RFC 1952), for clients that ask for it: the text of many groups is a tenth as long. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -11,20 +11,20 @@
 
 /* Most signals of the terminal reach the command by themselves, since it is in the same process group; those of the job's
  * own processes were meant for us. */
-static bool is_for_command(const struct watch *watch, const struct signalfd_siginfo *signal)
+static bool is_for_command(const struct watch *watch, const siginfo_t *signal)
 {
-    pid_t sender = (pid_t)signal->ssi_pid;
+    pid_t sender = signal->si_pid;
     bool is_session_leader = getsid(0) == getpid();
-    if (signal->ssi_signo == SIGHUP && signal->ssi_code == SI_KERNEL && is_session_leader)
+    if (signal->si_signo == SIGHUP && signal->si_code == SI_KERNEL && is_session_leader)
         return true; /* the terminal has gone: only the leader is told */
-    if (signal->ssi_code != SI_USER && signal->ssi_code != SI_QUEUE && signal->ssi_code != SI_TKILL)
+    if (signal->si_code != SI_USER && signal->si_code != SI_QUEUE && signal->si_code != SI_TKILL)
         return false;
-    return !watch->main_ended && sender != getpid() && !gt_tracker_contains(watch->tracker, sender);
+    return !watch->main_ended && sender != getpid() && !(watch->tracker && gt_tracker_contains(watch->tracker, sender));
 }
 
-static void handle(struct watch *watch, const struct signalfd_siginfo *signal)
+static void handle(struct watch *watch, const siginfo_t *signal)
 {
-    int number = (int)signal->ssi_signo;
+    int number = signal->si_signo;
     if (number == SIGCHLD)
         return;
     if (!watch->is_child || watch->main_ended) {
@@ -41,7 +41,7 @@ static void handle(struct watch *watch, const struct signalfd_siginfo *signal)
 
 void job_signals(struct watch *watch)
 {
-    struct signalfd_siginfo signal;
+    siginfo_t signal;
     while (signals_next(&watch->signals, &signal))
         handle(watch, &signal);
     if (watch->is_child)
@@ -63,7 +63,8 @@ static void reap(struct watch *watch, pid_t pid, const struct rusage *usage, con
         watch->main_ended = true;
         watch->wait_status = wait_status;
     }
-    gt_tracker_reaped(watch->tracker, pid, wait_status, usage);
+    if (watch->tracker)
+        gt_tracker_reaped(watch->tracker, pid, wait_status, usage);
     waitpid(pid, NULL, 0);
 }
 
@@ -106,7 +107,8 @@ void job_children(struct watch *watch)
     while ((status = look(P_ALL, 0, WEXITED | WNOWAIT, &info, &usage)) == 0 && info.si_pid)
         reap(watch, info.si_pid, &usage, &info);
     /* As a subreaper this process is at last the parent of every descendant. */
-    bool none_left = watch->owns_children ? status < 0 : !gt_tracker_processes(watch->tracker, NULL, 0);
+    bool none_left = watch->owns_children ? status < 0
+                                          : !watch->tracker || !gt_tracker_processes(watch->tracker, NULL, 0);
     watch->all_ended = watch->main_ended && none_left;
     if (!watch->main_ended)
         follow(watch);

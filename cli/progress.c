@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,14 +17,11 @@ static int64_t now(void)
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-int progress_open(struct progress *progress, bool wanted)
+void progress_open(struct progress *progress, bool wanted)
 {
-    *progress = (struct progress){.timer = -1, .start = now()};
-    if (!wanted || !isatty(STDERR_FILENO))
-        return 0;
-    struct itimerspec period = {{0, REFRESH_NS}, {0, REFRESH_NS}};
-    progress->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    return progress->timer < 0 || timerfd_settime(progress->timer, 0, &period, NULL) < 0 ? -errno : 0;
+    *progress = (struct progress){.start = now()};
+    if (wanted && isatty(STDERR_FILENO))
+        progress->next_ns = progress->start + REFRESH_NS;
 }
 
 static size_t columns(void)
@@ -94,15 +90,13 @@ static size_t erase_text(char *text, size_t size, size_t drawn)
     return (size_t)snprintf(text, size, "\r\033[K");
 }
 
-void progress_draw(struct progress *progress, const struct gt_tracker *tracker)
+void progress_draw(struct progress *progress, const struct gt_tracker *tracker, int64_t now_ns)
 {
     char text[LINE_SIZE + 32], line[LINE_SIZE];
-    uint64_t ticks;
-    if (progress->timer < 0)
+    if (!progress->next_ns || now_ns < progress->next_ns || !tracker)
         return;
-    if (read(progress->timer, &ticks, sizeof ticks) < 0 && errno != EAGAIN)
-        return;
-    size_t length = line_text(line, sizeof line, now() - progress->start, tracker);
+    progress->next_ns += (now_ns - progress->next_ns) / REFRESH_NS * REFRESH_NS + REFRESH_NS;
+    size_t length = line_text(line, sizeof line, now_ns - progress->start, tracker);
     size_t width = columns() - 1; /* a full line would make some terminals wrap */
     if (length > width)
         length = width;
@@ -123,7 +117,5 @@ void progress_erase(struct progress *progress)
 void progress_close(struct progress *progress)
 {
     progress_erase(progress);
-    if (progress->timer >= 0)
-        close(progress->timer);
-    progress->timer = -1;
+    progress->next_ns = 0;
 }

@@ -161,7 +161,7 @@ static int take_turn(struct loop *loop)
 int relay_socket_run(int listening, struct gt_energy_relay *relay, const struct signals *signals)
 {
     struct loop loop = {.relay = relay};
-    struct signalfd_siginfo signal;
+    siginfo_t signal;
     for (int i = 0; i < RELAY_CLIENTS; i++)
         loop.client[i].fd = -1;
     while (!signals_next(signals, &signal)) {

@@ -1,7 +1,8 @@
 #include "signals.h"
 
-#include <errno.h>
 #include <stddef.h>
+#include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 bool signal_asks_for_end(int number)
@@ -14,16 +15,16 @@ bool signal_stops(int number)
     return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
-static int take(struct signals *signals, const sigset_t *set)
+static void take(struct signals *signals, const sigset_t *set)
 {
     struct sigaction ordinary = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &ordinary, &signals->original_child);
     sigprocmask(SIG_BLOCK, set, &signals->original);
+    signals->taken = *set;
     signals->fd = signalfd(-1, set, SFD_NONBLOCK | SFD_CLOEXEC);
-    return signals->fd < 0 ? -errno : 0;
 }
 
-int signals_take_all(struct signals *signals)
+void signals_take_all(struct signals *signals)
 {
     /* A fault of this program is its own. */
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -31,17 +32,17 @@ int signals_take_all(struct signals *signals)
     sigfillset(&set);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         sigdelset(&set, own[i]);
-    return take(signals, &set);
+    take(signals, &set);
 }
 
-int signals_take_ending(struct signals *signals)
+void signals_take_ending(struct signals *signals)
 {
     sigset_t set;
     sigemptyset(&set);
     for (int number = 1; number < SIGRTMIN; number++)
         if (signal_asks_for_end(number))
             sigaddset(&set, number);
-    return take(signals, &set);
+    take(signals, &set);
 }
 
 void signals_restore(const struct signals *signals)
@@ -50,9 +51,16 @@ void signals_restore(const struct signals *signals)
     sigprocmask(SIG_SETMASK, &signals->original, NULL);
 }
 
-int signals_next(const struct signals *signals, struct signalfd_siginfo *ret)
+bool signals_next(const struct signals *signals, siginfo_t *ret)
 {
-    return read(signals->fd, ret, sizeof *ret) == (ssize_t)sizeof *ret;
+    struct signalfd_siginfo came;
+    if (signals->fd < 0)
+        return sigtimedwait(&signals->taken, ret, &(struct timespec){0}) > 0;
+    if (read(signals->fd, &came, sizeof came) != (ssize_t)sizeof came)
+        return false;
+    *ret = (siginfo_t){.si_signo = (int)came.ssi_signo, .si_code = came.ssi_code};
+    ret->si_pid = (pid_t)came.ssi_pid;
+    return true;
 }
 
 void signals_close(struct signals *signals)

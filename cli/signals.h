@@ -1,25 +1,25 @@
-/* Signals read from a descriptor instead of interrupting. The command gets back what gpu-tracker was started with. */
+/* Signals taken when there is time for them instead of interrupting. The command gets back what gpu-tracker was started with. */
 #ifndef CLI_SIGNALS_H
 #define CLI_SIGNALS_H
 
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/signalfd.h>
 
 struct signals {
-    int fd;
+    int fd; /* readable when one is there; -1 where the kernel gives none: ask now and then */
+    sigset_t taken;
     sigset_t original;
     struct sigaction original_child; /* SIGCHLD may have been ignored, and then nothing could be waited for */
 };
 
-/* Take every signal that can be passed on. 0 or negative errno. */
-int signals_take_all(struct signals *signals);
+/* Take every signal that can be passed on. */
+void signals_take_all(struct signals *signals);
 /* Take only those that ask for an end: SIGINT, SIGTERM, SIGHUP, SIGQUIT. */
-int signals_take_ending(struct signals *signals);
+void signals_take_ending(struct signals *signals);
 /* In the child, before it executes the command. */
 void signals_restore(const struct signals *signals);
-/* 1 a signal, 0 none is pending. */
-int signals_next(const struct signals *signals, struct signalfd_siginfo *ret);
+/* Is a signal pending? Then what came. */
+bool signals_next(const struct signals *signals, siginfo_t *ret);
 void signals_close(struct signals *signals);
 
 bool signal_asks_for_end(int number);

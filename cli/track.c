@@ -26,6 +26,7 @@ struct track {
     char mark[48];         /* see leave_mark */
     char blocks[PATH_MAX]; /* where the command's processes leave their code blocks, "" when not asked for */
     struct gt_group *group;
+    bool is_strict; /* what could not be recorded or reported makes the exit status */
 };
 
 /* Everything that can be wrong is found here, before anything is started or written. */
@@ -33,9 +34,10 @@ static int prepare(struct track *track, const struct options *options, int repor
 {
     struct gt_error error = {0};
     *track = (struct track){.settings = settings_tracker(options)};
+    track->is_strict = options->strict_recording;
     track->watch.is_quiet = options->disable_logs;
     track->watch.waits_for_all = options->wait && strcmp(options->wait, "all") == 0;
-    track->watch.timer = track->watch.progress.timer = track->watch.signals.fd = -1;
+    track->watch.signals.fd = -1;
     track->settings.warn = watch_warn;
     track->settings.context = &track->watch;
     int status = output_prepare(&track->output, options, report_fd);
@@ -48,7 +50,7 @@ static int prepare(struct track *track, const struct options *options, int repor
 static void name_survivors(const struct watch *watch)
 {
     pid_t pids[SURVIVORS_NAMED];
-    size_t count = gt_tracker_processes(watch->tracker, pids, SURVIVORS_NAMED);
+    size_t count = watch->tracker ? gt_tracker_processes(watch->tracker, pids, SURVIVORS_NAMED) : 0;
     if (!count || watch->is_quiet)
         return;
     char text[900] = "";
@@ -67,6 +69,8 @@ static int conclude(struct track *track)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
+    if (!track->watch.tracker)
+        return EXIT_TRACKER; /* which was told when it began */
     int finished = gt_tracker_finish(track->watch.tracker, &error);
     if (finished < 0) {
         say("%s", error.text);
@@ -143,14 +147,13 @@ static int start(struct track *track, char **words)
     struct launch launch;
     struct gt_error error = {0};
     siginfo_t info;
-    int status = signals_take_all(&track->watch.signals);
+    signals_take_all(&track->watch.signals);
     leave_mark(track);
     /* Children from before a shell executed this program would be taken for the job's. */
     track->watch.owns_children = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
     track->settings.launched = track->watch.owns_children;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
-    if (status >= 0)
-        status = gt_group_create(&track->group, NULL);
+    int status = gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
     if (status >= 0)
         status = launch_fork(&launch, words, &track->watch.signals, track->group);
@@ -161,10 +164,12 @@ static int start(struct track *track, char **words)
     track->watch.main = launch.pid;
     track->watch.is_child = true;
     status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
-    if (status < 0) {
+    if (status < 0 && (exit_status_of(status) == EXIT_USAGE || track->is_strict)) {
         launch_cancel(&launch);
         return say_failure(status, &error);
     }
+    if (status < 0)
+        say("nothing is measured: %s", error.text);
     int code = launch_release(&launch);
     if (!code)
         return 0;
@@ -189,16 +194,15 @@ static char *command_text(char **words)
 
 static int watch(struct track *track, const struct options *options)
 {
-    int status = progress_open(&track->watch.progress, options->progress);
+    progress_open(&track->watch.progress, options->progress);
     prctl(PR_SET_TIMERSLACK, 1ul);
-    if (status >= 0)
-        status = watch_run(&track->watch);
+    int status = watch_run(&track->watch);
     if (status < 0)
         say("cannot watch process %d: %s", (int)track->watch.main, strerror(-status));
     return status;
 }
 
-/* What there is to say and to write once the command has ended: its status, or that of what could not be written. */
+/* What there is to say and to write once the command has ended. Its status, whatever could not be written, unless that is wanted. */
 static int end(struct track *track, const struct options *options, bool as_original)
 {
     name_survivors(&track->watch);
@@ -209,7 +213,7 @@ static int end(struct track *track, const struct options *options, bool as_origi
     if (!as_original)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
-    return status ? status : written ? written : collected;
+    return status || !track->is_strict ? status : written ? written : collected;
 }
 
 int track_command(const struct options *options, char **words, bool as_original)
@@ -247,11 +251,7 @@ int track_process(const struct options *options, pid_t pid)
     if (status)
         return status;
     track.watch.main = pid;
-    status = signals_take_ending(&track.watch.signals);
-    if (status < 0) {
-        say("cannot take signals: %s", strerror(-status));
-        return EXIT_TRACKER;
-    }
+    signals_take_ending(&track.watch.signals);
     status = gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
     if (status < 0) {
         status = say_failure(status, &error);

@@ -3,13 +3,20 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "message.h"
 
-enum { SIGNALS, TIMER, PROGRESS, MAIN, EVENTS, SOURCE_COUNT };
-enum { EVENTS_PAUSE_MS = 5 }; /* between two looks at the kernel's process events: no storm outruns it */
+enum { SIGNALS, MAIN, EVENTS, SOURCE_COUNT };
+/* Between two looks at the kernel's process events: no storm outruns it. Between two looks for signals that no descriptor tells of. */
+static const int64_t EVENTS_PAUSE_NS = 5000000, SIGNALS_PAUSE_NS = 20000000, LONGEST_NS = INT64_C(3600000000000);
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
 
 void watch_warn(void *context, const char *sentence)
 {
@@ -35,14 +42,18 @@ void watch_tick(struct watch *watch)
         watch->main_ended = true;
 }
 
-/* The time is absolute, so that the schedule does not drift; setting it also clears an expiry that was seen. */
-static int set_timer(const struct watch *watch)
+/* The time until the next thing to do. */
+static struct timespec patience(const struct watch *watch)
 {
-    struct itimerspec next = {0};
-    int64_t due = watch->is_blind ? 0 : gt_tracker_due(watch->tracker);
-    next.it_value.tv_sec = due / 1000000000;
-    next.it_value.tv_nsec = due % 1000000000;
-    return timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &next, NULL) < 0 ? -errno : 0;
+    int64_t now = monotonic_ns(), due = INT64_MAX;
+    if (!watch->is_blind)
+        due = gt_tracker_due(watch->tracker);
+    if (watch->progress.next_ns && watch->tracker && watch->progress.next_ns < due)
+        due = watch->progress.next_ns;
+    int64_t left = due > now ? due - now : 0;
+    int64_t most = watch->pauses_events ? EVENTS_PAUSE_NS : watch->signals.fd < 0 ? SIGNALS_PAUSE_NS : LONGEST_NS;
+    left = left < most ? left : most;
+    return (struct timespec){left / 1000000000, left % 1000000000};
 }
 
 static bool is_over(const struct watch *watch)
@@ -54,36 +65,33 @@ static bool is_over(const struct watch *watch)
 
 static int step(struct watch *watch)
 {
+    bool is_deaf = watch->is_blind || watch->pauses_events;
     struct pollfd source[SOURCE_COUNT] = {
         [SIGNALS] = {watch->signals.fd, POLLIN, 0},
-        [TIMER] = {watch->timer, POLLIN, 0},
-        [PROGRESS] = {watch->progress.timer, POLLIN, 0},
-        [MAIN] = {watch->is_child ? -1 : gt_tracker_pidfd(watch->tracker), POLLIN, 0},
-        [EVENTS] = {watch->pauses_events ? -1 : gt_tracker_events_fd(watch->tracker), POLLIN, 0},
+        [MAIN] = {watch->is_child || !watch->tracker ? -1 : gt_tracker_pidfd(watch->tracker), POLLIN, 0},
+        [EVENTS] = {is_deaf ? -1 : gt_tracker_events_fd(watch->tracker), POLLIN, 0},
     };
-    if (poll(source, SOURCE_COUNT, watch->pauses_events ? EVENTS_PAUSE_MS : -1) < 0)
+    const struct timespec timeout = patience(watch);
+    if (ppoll(source, SOURCE_COUNT, &timeout, NULL) < 0)
         return errno == EINTR ? 0 : -errno;
     watch->pauses_events = source[EVENTS].revents && gt_tracker_drain(watch->tracker, NULL) >= 0;
-    if (source[SIGNALS].revents)
+    if (source[SIGNALS].revents || watch->signals.fd < 0)
         job_signals(watch);
     if (source[MAIN].revents)
         watch->main_ended = true;
     if (is_over(watch))
         return 0;
-    if (source[PROGRESS].revents)
-        progress_draw(&watch->progress, watch->tracker);
-    if (source[TIMER].revents)
+    progress_draw(&watch->progress, watch->tracker, monotonic_ns());
+    if (!watch->is_blind && gt_tracker_due(watch->tracker) <= monotonic_ns())
         watch_tick(watch);
-    return source[TIMER].revents || source[EVENTS].revents ? set_timer(watch) : 0; /* births bring looks */
+    return 0;
 }
 
 int watch_run(struct watch *watch)
 {
-    watch->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-    if (watch->timer < 0)
-        return -errno;
+    int status = 0;
+    watch->is_blind = !watch->tracker;
     watch_tick(watch);
-    int status = set_timer(watch);
     while (status >= 0 && !is_over(watch))
         status = step(watch);
     progress_erase(&watch->progress);
@@ -94,7 +102,5 @@ void watch_close(struct watch *watch)
 {
     progress_close(&watch->progress);
     signals_close(&watch->signals);
-    if (watch->timer >= 0)
-        close(watch->timer);
     gt_tracker_close(watch->tracker);
 }

@@ -7,7 +7,7 @@
 #include "signals.h"
 
 struct watch {
-    struct gt_tracker *tracker;
+    struct gt_tracker *tracker; /* NULL: nothing can be measured, and the job runs */
     struct signals signals;
     struct progress progress;
     pid_t main;
@@ -15,7 +15,6 @@ struct watch {
     bool owns_children; /* every child that is waited for belongs to the job */
     bool waits_for_all; /* the descendants count, too */
     bool is_quiet;      /* no warnings */
-    int timer;
 
     bool main_ended;
     int wait_status; /* of the main process, once it has ended; only when it was a child */

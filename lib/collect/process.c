@@ -150,12 +150,20 @@ static int gone(struct gt_process *process)
     return -ESRCH;
 }
 
+/* That descriptors or memory are short says nothing of the process. */
+static bool is_shortage(ssize_t status)
+{
+    return status == -EMFILE || status == -ENFILE || status == -ENOMEM;
+}
+
 int gt_process_read_stat(struct gt_process *process, const struct gt_root *root)
 {
     (void)root;
     char text[1024];
     struct gt_process_stat stat;
     ssize_t length = read_file(process, -1, "stat", text, sizeof text);
+    if (is_shortage(length) && process->start)
+        return 0; /* it is as it was */
     if (length <= 0 || gt_process_parse_stat(text, &stat) < 0)
         return gone(process);
     if (process->start && stat.start != process->start)
@@ -278,10 +286,13 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     ssize_t length = read_statm(process, text, sizeof text);
     if (length <= 0) {
         process->value[GT_CPU_TIME] = before;
-        return gone(process);
+        return is_shortage(length) ? 0 : gone(process);
     }
     const char *p = text;
     unsigned long long size = next_number(&p), resident = next_number(&p);
+    bool is_by_number = process->files->statm < 0 && process->files->directory < 0; /* which may be another's by now */
+    if (is_by_number && gt_process_read_stat(process, root) < 0)
+        return -ESRCH;
     process->value[GT_RSS] = (double)resident * (double)sysconf(_SC_PAGESIZE);
     process->value[GT_RAM_PEAK] = fmax(process->value[GT_RSS], process->value[GT_RAM_PEAK]);
     process->file_bytes = (double)next_number(&p) * (double)sysconf(_SC_PAGESIZE);

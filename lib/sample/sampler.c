@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/reserve.h"
 #include "collect/package.h"
 #include "collect/pid_namespace.h"
 #include "collect/process.h"
@@ -73,7 +74,10 @@ static int open_roster(struct gt_sampler *sampler, bool launched, struct gt_erro
     return status;
 }
 
-int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+/* Descriptors for the processes and the recording, which all else may not take. */
+enum { RESERVED = 10 };
+
+static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
     int status = gt_sampler_probe(sampler, options, error);
     if (status < 0)
@@ -87,8 +91,26 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
         status = open_roster(sampler, options->launched, error);
     if (status >= 0)
         status = gt_follow_slurm(&sampler->follow, &sampler->root, options->slurm_job, options->mark, error);
-    if (status >= 0)
-        status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
+    if (status < 0)
+        gt_sampler_close(sampler);
+    return status;
+}
+
+int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+{
+    struct gt_reserve reserve;
+    gt_reserve_release(&reserve, gt_reserve_take(&reserve, 2 * RESERVED) / 2);
+    int status = open_sources(sampler, options, error);
+    struct gt_reserve more;
+    bool is_short = !gt_reserve_take(&more, 1);
+    gt_reserve_release(&more, 0);
+    gt_reserve_release(&reserve, 0);
+    if (status < 0)
+        return status;
+    if (is_short)
+        gt_error_set(&sampler->trouble, EMFILE,
+                     "descriptors are short (ulimit -n): what could not be opened is not measured");
+    status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
     if (status >= 0 && options->launched)
         status = gt_follow_look(&sampler->follow, &sampler->tree, &sampler->account,
                                 gt_clock_monotonic(&sampler->clock), error);

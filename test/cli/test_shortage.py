@@ -1,0 +1,145 @@
+"""A job runs, and as much of it as can be is measured, where the kernel gives us less than it usually does."""
+import ctypes
+import json
+import os
+import platform
+import resource
+import signal
+import sqlite3
+import struct
+import subprocess
+import time
+
+import pytest
+
+QUIET = "--disable-logs"
+NUMBERS = {  # of system calls: x86-64, and the table that newer architectures share
+    "timerfd_create": (283, 85), "signalfd4": (289, 74), "socket": (41, 198), "pidfd_open": (434, 434), "clone3": (435, 435),
+    "perf_event_open": (298, 241),
+}
+EPERM, ENOSYS = 1, 38
+
+
+def forbid(names, error):
+    """A preexec_fn after which these system calls fail: seccomp(2), a program of classic BPF."""
+    column = 0 if platform.machine() == "x86_64" else 1
+
+    def install():
+        code = [(0x20, 0, 0, 0)]  # load the number
+        for i, name in enumerate(names):
+            code.append((0x15, len(names) - i, 0, NUMBERS[name][column]))  # equal: to the last statement
+        code += [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | error)]  # allow; fail
+        text = b"".join(struct.pack("HBBI", *statement) for statement in code)
+        buffer = ctypes.create_string_buffer(text, len(text))
+        program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.prctl(38, 1, 0, 0, 0) < 0 or libc.prctl(22, 2, program, 0, 0) < 0:  # no_new_privs; a filter
+            raise OSError(ctypes.get_errno(), "seccomp")
+
+    return install
+
+
+def limit_descriptors(count):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+
+
+def figures(path):
+    tree = json.loads(path.read_text())
+    return tree["max_ram"]["combined"]["total_rss"], tree["cpu_time"]["combined"], tree["processes"]["max"]
+
+
+JOB = ["python3", "-c", """
+import os, time
+block = b"1" * 30_000_000
+if os.fork() == 0:
+    time.sleep(0.4)
+    os._exit(0)
+end = time.process_time() + 0.1
+while time.process_time() < end: pass
+os.wait()
+os._exit(3)
+"""]
+
+
+@pytest.mark.parametrize("names, error", [*(([name], EPERM) for name in NUMBERS), (list(NUMBERS), ENOSYS)])
+def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
+    done = cli("run", "--tf", "run.sqlite", "--st=0.1", "-o", "out.json", "--", *JOB, preexec_fn=forbid(names, error))
+    assert done.returncode == 3
+    ram, cpu, processes = figures(tmp_path / "out.json")
+    assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+
+
+@pytest.mark.parametrize("names", [["signalfd4"], list(NUMBERS)])
+def test_signals_reach_the_job_without_a_descriptor_for_them(gpu_tracker, tmp_path, names):
+    script = "trap 'echo told; exit 5' TERM; echo ready; sleep 20 & wait"
+    tracker = subprocess.Popen([gpu_tracker, "run", QUIET, "-o", "out.json", "--", "sh", "-c", script], cwd=tmp_path,
+                               stdout=subprocess.PIPE, text=True, preexec_fn=forbid(names, ENOSYS))
+    assert tracker.stdout.readline() == "ready\n"
+    began = time.monotonic()
+    tracker.send_signal(signal.SIGTERM)
+    assert tracker.stdout.readline() == "told\n"
+    assert tracker.wait(10) == 5 and time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("count", [24, 16, 12])
+def test_few_descriptors(cli, tmp_path, count):
+    done = cli("run", "--tf", "run.sqlite", "--st=0.1", "-o", "out.json", "--", *JOB, preexec_fn=limit_descriptors(count))
+    assert done.returncode == 3
+    assert "descriptors are short (ulimit -n)" in done.stderr
+    ram, cpu, processes = figures(tmp_path / "out.json")
+    assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+
+
+@pytest.mark.parametrize("count", [9, 8])
+def test_a_job_that_cannot_be_measured_runs(cli, count):
+    done = cli("run", "--", "sh", "-c", "echo done; exit 4", preexec_fn=limit_descriptors(count))
+    assert (done.returncode, done.stdout) == (4, "done\n")
+    assert "nothing is measured: " in done.stderr or "descriptors are short" in done.stderr
+    strict = cli("run", "--strict-recording", "--", "sh", "-c", "echo done", preexec_fn=limit_descriptors(count))
+    assert (strict.returncode, strict.stdout) in [(125, ""), (0, "done\n")]
+
+
+# ---- a recording that is removed meanwhile ----
+
+@pytest.mark.parametrize("name", ["run.csv", "run.sqlite"])
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_recording_that_is_removed(cli, tmp_path, name, moved):
+    away = f"mkdir away; mv {name}* away" if moved else f"rm {name}*"
+    done = cli("run", "--tf", name, "--detail", "--st=0.1", "-o", "out.json", "--", "sh", "-c", f"sleep 0.5; {away}; sleep 1.6; exit 3")
+    assert done.returncode == 3
+    assert f"{name} was removed while it was written: it has been written again" in done.stderr
+    again = json.loads(cli("report", name, "-f", "json").stdout)
+    assert again["max_ram"] == json.loads((tmp_path / "out.json").read_text())["max_ram"]
+    assert again["run"]["complete"] and len(again["process_list"]) >= 4
+    assert not [path for path in tmp_path.iterdir() if ".part" in path.name or "-wal" in path.name]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_a_folder_that_vanishes(cli, tmp_path, suffix):
+    (tmp_path / "folder").mkdir()
+    words = ["--tf", f"folder/run.{suffix}", "--overwrite", "--st=0.1", "-o", "out.json", "--", "sh", "-c", "sleep 0.4; rm -r folder; sleep 1.3"]
+    done = cli("run", *words)
+    assert done.returncode == 0 and figures(tmp_path / "out.json")[0] > 0
+    assert "was removed while it was written, and cannot be written again" in done.stderr
+    (tmp_path / "folder").mkdir()
+    assert cli("run", "--strict-recording", *words).returncode == 125
+
+
+def test_another_file_in_its_place_is_kept(cli, tmp_path):
+    done = cli("run", "--tf=run.csv", "--st=0.1", "-o", "out.json", "--", "sh", "-c", "sleep 0.4; rm run.csv; echo mine >run.csv; sleep 1.3")
+    assert done.returncode == 0 and (tmp_path / "run.csv").read_text() == "mine\n"
+    assert "another file is there now" in done.stderr
+
+
+@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
+def test_a_full_disk(cli, tmp_path, strict, status):
+    """A limit of the size of files stands for it; SIGXFSZ would end a program that does not take it."""
+    signal_free = lambda: (resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)), signal.signal(signal.SIGXFSZ, signal.SIG_IGN))  # noqa: E731
+    done = cli("run", *strict, "--tf=run.csv", "--st=0.01", "-o", "-", "--", "sleep", "1", preexec_fn=signal_free)
+    assert done.returncode == status
+    assert "The recording has stopped: run.csv: File too large" in done.stderr
+    assert "Max RAM:" in done.stdout
+    assert os.path.getsize(tmp_path / "run.csv") <= 30_000
+    assert cli("report", "run.csv").returncode == 0
