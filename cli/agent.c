@@ -268,7 +268,7 @@ static int serve(struct agent *agent, const pid_t *pids, int count, const struct
     return conclude(agent, status == WAS_ASKED);
 }
 
-static int fail_words(const struct agent *agent)
+static int fail_version(const struct agent *agent)
 {
     return tell_failure(agent, EINVAL, "the gpu-tracker program and the Python package are of different versions");
 }
@@ -312,11 +312,18 @@ int agent_main(int count, char **words)
     outlive(parent);
     prctl(PR_SET_NAME, "gpu-tracker");
     prctl(PR_SET_TIMERSLACK, 1ul);
+    if (!count || strcmp(words[0], gt_version()) != 0)
+        return fail_version(&agent);
+    count--;
+    words++;
     if (count && strcmp(words[0], "experiment") == 0)
         return experiment_agent(agent.control, agent.caller, count - 1, words + 1);
+    char trouble[500] = "the processes must be numbers";
+    say_into(trouble, sizeof trouble);
     int status = options_parse(&options, &command_attach, count, words, &operands);
+    say_into(NULL, 0);
     if (status || read_pids(words, operands, &pids) < 0)
-        status = fail_words(&agent);
+        status = tell_failure(&agent, EINVAL, trouble);
     else
         status = serve(&agent, pids, operands, &options);
     free(pids);

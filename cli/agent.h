@@ -1,9 +1,9 @@
-/* The sampler of the Python package: started as `gpu-tracker agent [options of attach] PID...` with a stream socket to its
+/* The sampler of the Python package: started as `gpu-tracker agent VERSION [options of attach] PID...` with a stream socket to its
  * caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
  * when told to, when the caller closes the socket, or when the caller ends in whatever way.
  *
  * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum agent_request.
- * Options and messages are not promised to anybody: the package and the program come from one source. */
+ * Options and messages are not promised to anybody: the package and the program are of one version. */
 #ifndef CLI_AGENT_H
 #define CLI_AGENT_H
 

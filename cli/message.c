@@ -11,12 +11,25 @@
 
 enum { TEXT_SIZE = 1024, LINE_SIZE = 4 * TEXT_SIZE + 32, WORD_SIZE = 48 };
 
+static char *last; /* where sentences go instead of standard error, or NULL */
+static size_t last_size;
+
+void say_into(char *text, size_t size)
+{
+    last = text;
+    last_size = size;
+}
+
 /* Whatever names are in it, it is one line, and no more than text. */
 static void say_list(const char *format, va_list arguments)
 {
     char text[TEXT_SIZE], line[LINE_SIZE] = "gpu-tracker: ";
     size_t length = strlen(line);
     vsnprintf(text, sizeof text, format, arguments);
+    if (last) {
+        snprintf(last, last_size, "%s", text);
+        return;
+    }
     for (const char *at = text; *at;)
         length += gt_utf8_show_next(&at, line + length);
     line[length++] = '\n';

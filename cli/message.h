@@ -2,6 +2,8 @@
 #ifndef CLI_MESSAGE_H
 #define CLI_MESSAGE_H
 
+#include <stddef.h>
+
 enum exit_status {
     EXIT_USAGE = 2,            /* the command line, a configuration file or the environment is wrong */
     EXIT_TRACKER = 125,        /* gpu-tracker itself failed */
@@ -11,6 +13,8 @@ enum exit_status {
 };
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From now on sentences replace each other in `text` instead of being said; NULL: no more. */
+void say_into(char *text, size_t size);
 /* Says it and returns EXIT_USAGE. */
 int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

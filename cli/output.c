@@ -115,15 +115,26 @@ static int write_all(int fd, const char *text, size_t length)
     return 0;
 }
 
+/* As the kernel tells it (4.7): asking umask(2) would set it for a moment, in which other threads may make files. */
+static mode_t file_mask(void)
+{
+    char line[256];
+    unsigned mask = 022;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof line, status) && sscanf(line, "Umask: %o", &mask) != 1)
+        continue;
+    if (status)
+        fclose(status);
+    return mask & 0777;
+}
+
 /* The permissions that an ordinary new file would get, or those of the file that is replaced. */
 static mode_t mode_of(const char *path)
 {
     struct stat status;
     if (stat(path, &status) == 0)
         return status.st_mode & 07777;
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
+    return 0666 & ~file_mask();
 }
 
 static int replace(const char *path, const char *text, size_t length)

@@ -167,10 +167,15 @@ static int append_word(PyObject *words, size_t i, PyObject *value)
     int is_set = PyObject_IsTrue(value);
     if (is_set < 0 || (settings[i].kind == FLAG && !is_set))
         return is_set < 0 ? -1 : 0;
-    PyObject *word = settings[i].kind == FLAG     ? PyUnicode_FromString(option)
-                     : settings[i].kind == NUMBER ? PyUnicode_FromFormat("%s=%R", option, value)
-                                                  : PyUnicode_FromFormat("%s=%S", option, value);
+    /* Numbers of other libraries have texts of their own. */
+    PyObject *plain = settings[i].kind == NUMBER  ? PyNumber_Float(value)
+                      : settings[i].kind == COUNT ? PyNumber_Index(value)
+                                                  : Py_NewRef(value);
+    PyObject *word = !plain                     ? NULL
+                     : settings[i].kind == FLAG ? PyUnicode_FromString(option)
+                                                : PyUnicode_FromFormat("%s=%S", option, plain);
     int status = word ? PyList_Append(words, word) : -1;
+    Py_XDECREF(plain);
     Py_XDECREF(word);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,6 +23,9 @@ enum { LARGEST_MESSAGE = 64 * 1024 * 1024 };
 struct sampler {
     PyObject_HEAD int control; /* the socket, or -1 */
     int process;               /* pidfd, or -1 */
+    struct agent_message head; /* of the message that is being received */
+    char *data;                /* what follows it, once the head is there */
+    size_t received;           /* of both together */
 };
 
 static struct sampler *sampler_of(PyObject *self)
@@ -59,7 +63,7 @@ static int spawn(const char *program, char *const *words, int socket)
     return -code;
 }
 
-/* `items` as a NULL-terminated array of strings: program, "agent", the items. Free with free_words. */
+/* `items` as a NULL-terminated array of strings: program, "agent", the version, the items. Free with free_words. */
 static void free_words(char **words)
 {
     for (size_t i = 0; words && words[i]; i++)
@@ -70,18 +74,19 @@ static void free_words(char **words)
 static char **words_of(const char *program, PyObject *items)
 {
     Py_ssize_t count = PyList_Size(items);
-    char **words = count < 0 ? NULL : calloc((size_t)count + 3, sizeof *words);
+    char **words = count < 0 ? NULL : calloc((size_t)count + 4, sizeof *words);
     if (!words)
         return NULL;
     words[0] = strdup(program);
     words[1] = strdup("agent");
+    words[2] = strdup(gt_version());
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *bytes = NULL;
         if (!PyUnicode_FSConverter(PyList_GetItem(items, i), &bytes)) {
             free_words(words);
             return NULL;
         }
-        words[i + 2] = strdup(PyBytes_AsString(bytes));
+        words[i + 3] = strdup(PyBytes_AsString(bytes));
         Py_DECREF(bytes);
     }
     return words;
@@ -150,21 +155,6 @@ static int wait_readable(int fd, int64_t deadline)
     }
 }
 
-/* The sampler sends messages whole, so the rest of one comes without waiting long: 1, or 0 when it has gone. */
-static int read_all(int fd, void *data, size_t length)
-{
-    while (length) {
-        ssize_t got = recv(fd, data, length, MSG_WAITALL);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return 0;
-        if (got > 0) {
-            data = (char *)data + got;
-            length -= (size_t)got;
-        }
-    }
-    return 1;
-}
-
 static PyObject *ready_of(struct sampler *sampler, const char *data, size_t length)
 {
     uint32_t pid = 0;
@@ -215,28 +205,52 @@ static PyObject *gone(void)
     return NULL;
 }
 
+/* What has come of a message, without waiting: 1 whole, 0 more is to come, -1 the sampler has gone, or -2 without memory. */
+static int take_part(struct sampler *sampler)
+{
+    struct agent_message *head = &sampler->head;
+    for (;;) {
+        bool has_head = sampler->received >= sizeof *head;
+        size_t whole = sizeof *head + (has_head ? head->length : 0);
+        if (has_head && !sampler->data && !(sampler->data = malloc(head->length + 1)))
+            return -2;
+        if (has_head && sampler->received == whole)
+            return 1;
+        char *to = has_head ? sampler->data + sampler->received - sizeof *head : (char *)head + sampler->received;
+        ssize_t got = recv(sampler->control, to, whole - sampler->received, MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
+        sampler->received += (size_t)got;
+        if (sampler->received == sizeof *head && head->length > LARGEST_MESSAGE)
+            return -1;
+    }
+}
+
+/* A part of a message waits for the next call: the sampler may have been stopped in the middle of it. */
 static PyObject *sampler_receive(PyObject *self, PyObject *arguments)
 {
     struct sampler *sampler = sampler_of(self);
-    struct agent_message message;
     double timeout;
     if (!PyArg_ParseTuple(arguments, "d:receive", &timeout))
         return NULL;
-    if (sampler->control < 0)
-        return gone();
-    int ready = wait_readable(sampler->control, now_ms() + (int64_t)(fmin(timeout, 1e9) * 1000));
-    if (ready < 0)
-        return NULL;
-    if (ready == 0)
-        Py_RETURN_NONE;
-    if (!read_all(sampler->control, &message, sizeof message) || message.length > LARGEST_MESSAGE)
-        return gone();
-    char *data = malloc(message.length + 1);
-    if (!data)
-        return PyErr_NoMemory();
-    PyObject *ret = read_all(sampler->control, data, message.length)
-                        ? translate(sampler, message.kind, data, message.length)
-                        : gone();
+    int64_t deadline = now_ms() + (int64_t)(fmin(timeout, 1e9) * 1000);
+    int status = 0;
+    while (status == 0) {
+        int ready = sampler->control < 0 ? 1 : wait_readable(sampler->control, deadline);
+        if (ready < 0)
+            return NULL;
+        if (ready == 0)
+            Py_RETURN_NONE;
+        status = sampler->control < 0 ? -1 : take_part(sampler);
+    }
+    if (status < 0)
+        return status == -2 ? PyErr_NoMemory() : gone();
+    char *data = sampler->data;
+    sampler->data = NULL;
+    sampler->received = 0;
+    PyObject *ret = translate(sampler, sampler->head.kind, data, sampler->head.length);
     free(data);
     return ret;
 }
@@ -303,6 +317,7 @@ static void sampler_free(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     close_both(sampler_of(self));
+    free(sampler_of(self)->data);
     release(self);
     Py_DECREF(type);
 }

@@ -10,17 +10,20 @@
 #include "analyse/blocks.h"
 #include "analyse/compare.h"
 #include "analyse/results.h"
+#include "api/own.h"
 #include "store/border.h"
 #include "store/store.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
 {
-    return gt_blocks_report(ret, options, options->blocks_optional, error);
+    GT_OWN(struct gt_blocks_options, own, options);
+    return gt_blocks_report(ret, &own, own.blocks_optional, error);
 }
 
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error)
 {
-    return gt_compare_report(ret, options, error);
+    GT_OWN(struct gt_compare_options, own, options);
+    return gt_compare_report(ret, &own, error);
 }
 
 int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error)

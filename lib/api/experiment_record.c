@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpu_tracker.h"
+#include "api/own.h"
 #include "store/experiment_record.h"
 
 struct gt_experiment_recorder {
@@ -31,9 +32,11 @@ static int check(const struct gt_experiment_options *options, struct gt_error *e
     return 0;
 }
 
-int gt_experiment_begin(struct gt_experiment_recorder **ret, const struct gt_experiment_options *options,
+int gt_experiment_begin(struct gt_experiment_recorder **ret, const struct gt_experiment_options *given,
                         struct gt_error *error)
 {
+    GT_OWN(struct gt_experiment_options, own, given);
+    const struct gt_experiment_options *options = &own;
     double period = options->period == 0 ? 1 : options->period;
     double record = options->measurement_period == 0 ? 2 : options->measurement_period;
     const struct gt_power_settings settings = {
@@ -201,7 +204,8 @@ static int describe(const struct gt_sampler *sampler, enum gt_metric_id metric, 
 int gt_experiment_source(const char *device, const struct gt_experiment_options *options, char **ret,
                          struct gt_error *error)
 {
-    const struct gt_sampler_options settings = {.machine_root = options->machine_root, .libraries = options->libraries};
+    GT_OWN(struct gt_experiment_options, own, options);
+    const struct gt_sampler_options settings = {.machine_root = own.machine_root, .libraries = own.libraries};
     struct gt_sampler sampler;
     struct gt_buffer text = {0};
     bool is_cpu = !strcmp(device, "cpu");

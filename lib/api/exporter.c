@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/own.h"
 #include "collect/capacity.h"
 
 enum { DEFAULT_MOST = 100, GREATEST_MOST = 10000 };
@@ -21,7 +22,9 @@ static int check(struct gt_exporter_options *options, struct gt_error *error)
     if ((options->pid_count > 0) + (options->everyone != 0) + (options->slurm != 0) > 1)
         return gt_error_set(error, EINVAL, "single processes, all processes and Slurm's jobs exclude each other");
     if (options->most < 0 || options->most > GREATEST_MOST)
-        return gt_error_set(error, EINVAL, "most %d: from 1 to %d", options->most, GREATEST_MOST);
+        return gt_error_set(error, EINVAL,
+                            "%d is too many or too few jobs with figures of their own (max-jobs): from 1 to %d",
+                            options->most, GREATEST_MOST);
     if (options->sleep_time != 0 && !(options->sleep_time >= 0.001))
         return gt_error_set(error, EINVAL, "sleep_time %g: at least 0.001 seconds", options->sleep_time);
     options->most = options->most ? options->most : DEFAULT_MOST;
@@ -247,8 +250,7 @@ int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options 
     struct gt_exporter *exporter = calloc(1, sizeof *exporter);
     if (!exporter)
         return gt_error_system(error, ENOMEM, "exporter");
-    memcpy(&exporter->options, options,
-           options->size && options->size < sizeof *options ? options->size : sizeof *options);
+    gt_own(&exporter->options, sizeof exporter->options, options);
     exporter->sampler.root.fd = -1;
     exporter->cpu_power.joules = exporter->job_power.joules = NAN;
     int status = check(&exporter->options, error);

@@ -67,6 +67,18 @@ static void tell_packages(struct gt_tracker *tracker)
              frame->why_no_packages);
 }
 
+/* A stored machine has its own name, if that was stored. */
+static void name_host(struct gt_tracker *tracker)
+{
+    struct gt_machine *machine = &tracker->machine;
+    if (tracker->sampler.root.is_machine)
+        gethostname(machine->host, sizeof machine->host - 1);
+    else if (gt_root_read(&tracker->sampler.root, "proc/sys/kernel/hostname", machine->host, sizeof machine->host) > 0)
+        machine->host[strcspn(machine->host, "\n")] = '\0';
+    else
+        *machine->host = '\0';
+}
+
 int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
 {
     const struct gt_tracker_options *options = &tracker->options;
@@ -88,7 +100,7 @@ int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
         machine, &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price}, error);
     if (status < 0)
         return status;
-    gethostname(machine->host, sizeof machine->host - 1);
+    name_host(tracker);
     if (options->command)
         snprintf(machine->command, sizeof machine->command, "%s", options->command);
     else

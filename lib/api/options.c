@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/tracker.h"
+#include "api/own.h"
 #include "collect/meter.h"
 #include "collect/model.h"
 #include "collect/pid_namespace.h"
@@ -78,10 +79,7 @@ static int copy_libraries(struct gt_tracker_options *options)
 int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
                             struct gt_error *error)
 {
-    *ret = (struct gt_tracker_options){0};
-    size_t size = options ? options->size : 0;
-    if (options)
-        memcpy(ret, options, size && size < sizeof *ret ? size : sizeof *ret);
+    gt_own(ret, sizeof *ret, options);
     int status = 0;
     for (int i = 0; i < TEXTS; i++) {
         const char **text = text_at(ret, i);

@@ -88,6 +88,8 @@ static int read_rows(struct points *points, struct gt_csv_reader *csv, struct gt
     int status = gt_csv_next(csv, &fields, &count, error);
     if (status == 0)
         return gt_error_set(error, EINVAL, "%s is empty", points->path);
+    if (status < 0)
+        return status;
     int taken = status > 0 ? take_header(points, fields, count) : 0;
     while (taken == 0 && (status = gt_csv_next(csv, &fields, &count, error)) > 0) {
         if (count == 1 && !*fields[0])

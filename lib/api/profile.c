@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/analysis.h"
+#include "api/own.h"
 #include "api/request.h"
 #include "trace/steps.h"
 
@@ -212,6 +213,7 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
 int gt_profile_report(const char *name, const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error)
 {
+    GT_OWN(struct gt_profile_options, own, options);
     const struct gt_analysis *analysis = gt_analysis_find(name, error);
     struct gt_trace *trace = NULL, *other = NULL;
     struct gt_report *report = NULL;
@@ -220,13 +222,13 @@ int gt_profile_report(const char *name, const char *const *paths, size_t count, 
     if (!count || (analysis->inputs > 1 && count != (size_t)analysis->inputs))
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
-    int status = check_options(analysis, options, error);
+    int status = check_options(analysis, &own, error);
     if (status >= 0)
         status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, request, error);
     if (status >= 0 && analysis->inputs > 1)
         status = load(&other, paths + 1, 1, analysis, request, error);
     if (status >= 0)
-        status = gt_analysis_run(analysis, trace, other, options, &report, error);
+        status = gt_analysis_run(analysis, trace, other, &own, &report, error);
     if (status >= 0)
         status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged");
     if (status >= 0 && other)

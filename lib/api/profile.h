@@ -15,7 +15,7 @@ enum { GT_PROFILE_WORKER_ID, GT_PROFILE_NUM_WORKERS, GT_PROFILE_PIN_MEMORY };
 /* Which rows meet a caller's requests. */
 struct gt_row_filter {
     const struct gt_profile *profile;
-    const struct gt_profile_rows *rows;
+    struct gt_profile_rows *rows; /* copies */
     size_t count;
     unsigned char *verdict; /* of request and string: 0 not known yet */
     struct gt_row_span {

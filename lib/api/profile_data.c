@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/dataset.h"
+#include "api/own.h"
 #include "api/profile.h"
 #include "api/request.h"
 
@@ -63,12 +64,13 @@ int64_t gt_profile_origin(const struct gt_profile *profile)
 int gt_profile_analyse(const struct gt_profile *profile, const char *name, const struct gt_profile_options *options,
                        struct gt_report **ret, struct gt_error *error)
 {
+    GT_OWN(struct gt_profile_options, own, options);
     const struct gt_analysis *analysis = gt_analysis_find(name, error);
     if (!analysis)
         return -EINVAL;
     if (analysis->inputs > 1)
         return gt_error_set(error, EINVAL, "profile %s takes two paths, not a trace", name);
-    return gt_analysis_run(analysis, profile->trace, NULL, options, ret, error);
+    return gt_analysis_run(analysis, profile->trace, NULL, &own, ret, error);
 }
 
 /* ---- cells ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/profile.h"
+#include "api/own.h"
 
 enum { UNKNOWN, WANTED, UNWANTED };
 
@@ -75,13 +76,16 @@ static struct gt_row_span hull_of(const struct gt_profile *profile, const struct
 int gt_row_filter_open(struct gt_row_filter *ret, const struct gt_profile *profile, const struct gt_profile_rows *rows,
                        size_t count, struct gt_error *error)
 {
-    *ret = (struct gt_row_filter){.profile = profile, .rows = rows, .count = count};
+    *ret = (struct gt_row_filter){.profile = profile, .count = count};
+    ret->rows = calloc(count + 1, sizeof *ret->rows);
     ret->verdict = calloc(count + 1, profile->trace->strings.count + (size_t)1);
     ret->hull = calloc(count + 1, sizeof *ret->hull);
-    int status = ret->verdict && ret->hull ? 0 : gt_error_system(error, ENOMEM, "choosing rows");
+    int status = ret->verdict && ret->hull && ret->rows ? 0 : gt_error_system(error, ENOMEM, "choosing rows");
     for (size_t i = 0; i < count && status >= 0; i++) {
+        const struct gt_profile_rows *own = &ret->rows[i];
+        gt_own(&ret->rows[i], sizeof *own, (const char *)rows + i * (rows->size ? rows->size : sizeof *rows));
         status = take_names(ret, i, error);
-        ret->hull[i] = rows[i].by_step ? hull_of(profile, &rows[i]) : (struct gt_row_span){rows[i].start, rows[i].end};
+        ret->hull[i] = own->by_step ? hull_of(profile, own) : (struct gt_row_span){own->start, own->end};
     }
     if (status < 0)
         gt_row_filter_release(ret);
@@ -90,6 +94,7 @@ int gt_row_filter_open(struct gt_row_filter *ret, const struct gt_profile *profi
 
 void gt_row_filter_release(struct gt_row_filter *filter)
 {
+    free(filter->rows);
     free(filter->verdict);
     free(filter->hull);
     *filter = (struct gt_row_filter){0};

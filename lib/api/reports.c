@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/usage.h"
+#include "api/own.h"
 #include "api/meter_join.h"
 #include "api/tracker.h"
 #include "sample/cost.h"
@@ -66,6 +67,7 @@ static int summarize(struct gt_summary *summary, struct gt_recording *recording,
 int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                              struct gt_error *error)
 {
+    GT_OWN(struct gt_recording_options, own, options);
     struct gt_recording *recording = NULL;
     struct gt_summary *summary = malloc(sizeof *summary);
     if (!summary)
@@ -74,7 +76,7 @@ int gt_recording_report_with(const char *path, const struct gt_recording_options
     gt_summary_init(summary);
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
-        status = gt_meter_join_open(&join, options->power_meter, gt_recording_machine(recording), error);
+        status = gt_meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);
     if (status >= 0)
         status = summarize(summary, recording, &join, error);
     if (status >= 0) {
@@ -87,7 +89,7 @@ int gt_recording_report_with(const char *path, const struct gt_recording_options
             gt_summary_outcome(summary, &outcome);
         outcome.lives = *gt_recording_lives(recording);
         struct gt_provenance *provenance = outcome.provenance;
-        status = choose(&machine, options, error);
+        status = choose(&machine, &own, error);
         if (status >= 0 && join.meter)
             status = gt_meter_join_outcome(&join, summary->last_real_ns, &outcome, error);
         if (status >= 0)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/own.h"
 #include "base/number.h"
 #include "trace/walk.h"
 
@@ -59,12 +60,11 @@ static int read_steps(const struct gt_trace_request *request, struct gt_trace_op
 
 int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error)
 {
+    GT_OWN(struct gt_trace_request, own, request);
     *ret = GT_TRACE_OPTIONS;
-    if (!request)
-        return 0;
-    ret->select = request->select;
-    ret->node = request->node;
-    ret->suffixes = request->suffixes;
-    ret->threads = request->threads;
-    return request->by_step ? read_steps(request, ret, error) : read_times(request, ret, error);
+    ret->select = own.select;
+    ret->node = own.node;
+    ret->suffixes = own.suffixes;
+    ret->threads = own.threads;
+    return own.by_step ? read_steps(&own, ret, error) : read_times(&own, ret, error);
 }

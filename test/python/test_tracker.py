@@ -9,6 +9,8 @@ import os
 import pathlib
 import pickle
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -16,8 +18,9 @@ import time
 
 import gpu_tracker
 import gpu_tracker._sampling
+import numpy as np
 import pytest
-from gpu_tracker import Tracker
+from gpu_tracker import Tracker, _core, _program
 from gpu_tracker.tracker import ResourceUsage
 from waiting import samplers, wait_until
 
@@ -519,3 +522,56 @@ def test_the_package_that_is_tested():
     sanitized = "asan" in os.environ.get("LD_PRELOAD", "")
     for path in gpu_tracker.__file__, gpu_tracker._core.__file__, gpu_tracker._sampling._program_path():
         assert ("build/sanitize" in path) is sanitized
+
+
+# ---- numbers of numpy ----
+
+@pytest.mark.parametrize("options", [
+    {"sleep_time": np.float64(0.05)}, {"sleep_time": np.float32(0.5)}, {"sleep_time": np.int64(1)}, {"cpu_tdp": np.float64(65)},
+    {"n_expected_cores": np.int32(1)}, {"n_join_attempts": np.int64(3)}, {"join_timeout": np.float64(5)}, {"disable_logs": np.bool_(True)},
+])
+def test_numbers_of_numpy(options):
+    with Tracker(**options) as tracker:
+        pass
+    assert tracker.max_ram.combined.total_rss > 0
+
+
+# ---- the sampler's messages ----
+
+def test_half_a_message_keeps_nobody_waiting(tmp_path):
+    program = tmp_path / "sampler"
+    program.write_text(f"""#!{sys.executable}
+import os, struct, time
+if os.fork():
+    os._exit(0)
+text = b"a sentence"
+message = struct.pack("II", ord("w"), len(text)) + text
+os.write(0, message[:3])
+time.sleep(1)
+os.write(0, message[3:12])
+time.sleep(1)
+os.write(0, message[12:] + message)
+time.sleep(20)
+""")
+    program.chmod(0o755)
+    sampler = _core.Sampler(str(program), [])
+    turns = 0
+    began = time.monotonic()
+    message = None
+    while message is None and time.monotonic() < began + 20:
+        message = sampler.receive(0.1)
+        turns += 1
+    assert message == ("warning", "a sentence") and turns > 5
+    assert sampler.receive(5) == ("warning", "a sentence")
+    assert sampler.receive(0.05) is None
+    sampler.close()
+
+
+def test_a_sampler_of_another_version(tmp_path):
+    """The program tells what is wrong: the version, or an option."""
+    theirs, ours = socket.socketpair()
+    for words, sentence in [(["0.0.1", "1"], "of different versions"), ([gpu_tracker.__version__, "--sleep-time=x", "1"], "'x' is not a number"),
+                            ([gpu_tracker.__version__, "x"], "must be numbers")]:
+        subprocess.run([_program.find(), "agent", *words], stdin=theirs, check=False)
+        kind, length = struct.unpack("II", ours.recv(8, socket.MSG_WAITALL))
+        assert chr(kind) == "e" and sentence.encode() in ours.recv(length, socket.MSG_WAITALL)
