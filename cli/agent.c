@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/own_name.h"
 #include "experiment_agent.h"
 #include "message.h"
 #include "option.h"
@@ -305,12 +306,12 @@ int agent_main(int count, char **words)
     agent.caller = (int)syscall(SYS_pidfd_open, getppid(), 0);
     /* Processes forked by a caller that is gone may keep the socket open and never read it. */
     setsockopt(agent.control, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = 2}, sizeof(struct timeval));
+    prctl(PR_SET_NAME, GT_SAMPLER_NAME); /* before the fork: whoever tracks our caller knows both by it */
     int parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
     pid_t child = fork();
     if (child)
         return child < 0 ? tell_failure(&agent, errno, "the sampler cannot be forked") : 0;
     outlive(parent);
-    prctl(PR_SET_NAME, "gpu-tracker");
     prctl(PR_SET_TIMERSLACK, 1ul);
     if (!count || strcmp(words[0], gt_version()) != 0)
         return fail_version(&agent);

@@ -127,6 +127,15 @@ static void keep_counts(struct gt_combiner *combine, const struct gt_sampler *sa
         raise_to(processes, fmax((double)living(sampler), (double)counts->processes_peak));
 }
 
+/* What all had together when that was most, the main process cannot have had alone. */
+static void keep_rest(struct gt_combiner *combine)
+{
+    double *rest = combine->peak[GT_SCOPE_DESCENDANTS];
+    raise_to(&rest[GT_RAM_PEAK],
+             combine->peak[GT_SCOPE_COMBINED][GT_RAM_PEAK] - combine->peak[GT_SCOPE_MAIN][GT_RAM_PEAK_BOUND]);
+    raise_to(&rest[GT_RAM_PEAK_BOUND], rest[GT_RAM_PEAK]);
+}
+
 static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
@@ -136,6 +145,8 @@ static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sam
     raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], peak[GT_SCOPE_MAIN][GT_RAM_PEAK]);
     raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND], peak[GT_SCOPE_MAIN][GT_RAM_PEAK_BOUND]);
     keep_counts(combine, sampler);
+    if (peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK] > 1)
+        keep_rest(combine);
 }
 
 void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler)

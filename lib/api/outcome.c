@@ -39,7 +39,7 @@ static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcom
     outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
     gt_attribution_show(&tracker->combiner.attribution, outcome->value[GT_SCOPE_SYSTEM],
                         outcome->value[GT_SCOPE_COMBINED]);
-    static const enum gt_metric_id whole[] = {GT_PLATFORM_ENERGY, GT_WALL_ENERGY};
+    static const enum gt_metric_id whole[] = {GT_CPU_TIME, GT_PLATFORM_ENERGY, GT_WALL_ENERGY};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (!isnan(tracker->sampler.frame.system[whole[i]]))
             outcome->value[GT_SCOPE_SYSTEM][whole[i]] = tracker->sampler.frame.system[whole[i]];
@@ -71,8 +71,9 @@ static void final_peak_facts(const struct gt_tracker *tracker, struct gt_outcome
     for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
         const struct gt_scope_peak *peak = &job->scope[which[scope]];
         double total = outcome->value[scope][GT_RAM_PEAK]; /* of one process alone where that is more */
+        bool is_alone = scope == GT_SCOPE_COMBINED && total > peak->best;
         outcome->peak[scope] = (struct gt_peak_facts){
-            .least = fmax(peak->least, total > peak->best ? total : 0),
+            .least = fmax(peak->least, is_alone ? total : 0),
             .private_bytes = peak->private_bytes + fmax(0, total - peak->best),
             .counted = peak->counted,
         };

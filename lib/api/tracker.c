@@ -503,8 +503,8 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
     tracker->sampler.frame.is_last = true;
     if (!tracker->summary.samples)
         sample_system_alone(tracker);
-    else if (!tracker->end_ns || any_lives(&tracker->sampler.tree))
-        gt_sampler_read(&tracker->sampler, 0, NULL);
+    else
+        gt_sampler_read(&tracker->sampler, 0, NULL); /* the machine's counters, too, stand as at the end */
     note_end(tracker);
     gt_follow_last(&tracker->sampler.follow, &tracker->sampler.tree, &tracker->sampler.account);
     if (tracker->own_window > 0) {

@@ -45,6 +45,7 @@ struct gt_process {
     bool is_denied;    /* some of its files may not be read by this user */
     bool is_forked;    /* it has not executed a program since it was forked: it began with its parent's memory */
     bool is_worker;    /* it was so at two looks some time apart: it is not about to execute another program */
+    bool is_sampler;   /* it has the name of one */
     bool is_ours;      /* it executes a program of this name; */
     bool is_known;     /* whether it is a sampler has been found out */
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */

@@ -47,6 +47,7 @@ struct gt_event {
     int wait_status;              /* EXIT: as wait(2) gives it */
     bool is_forked;               /* RECORD of a first thread: it never executed a program */
     bool is_ours;                 /* RECORD: it executed a program of the name of ours */
+    bool is_sampler;              /* RECORD: it had the name of a sampler */
     char name[32];                /* RECORD: the last that the task had, as ps shows it */
     struct gt_exit_record record; /* RECORD */
 };

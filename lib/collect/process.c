@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/own_name.h"
 #include "collect/placement.h"
 
 struct gt_process_files {
@@ -135,6 +136,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     }
     process->is_forked = stat->is_forked;
     process->is_ours = !strcmp(stat->name, GT_PROGRAM_NAME);
+    process->is_sampler = !strcmp(stat->name, GT_SAMPLER_NAME);
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;
     process->value[GT_MAJOR_FAULTS] = stat->major_faults;
     process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
@@ -447,10 +449,12 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
         process->is_worker = !shares_memory(process, parent, root);
 }
 
-/* While execve(2) is under way there is no command line yet. */
+/* It has not given itself the name when it was just executed, and no command line while execve(2) is under way. */
 bool gt_process_is_sampler(struct gt_process *process)
 {
     char text[4096];
+    if (process->is_sampler)
+        return true;
     if (!process->is_ours || process->is_known)
         return false;
     ssize_t length = read_file(process, -1, "cmdline", text, sizeof text);

@@ -31,11 +31,7 @@ void gt_process_inherit(struct gt_process *process, struct gt_process *parent, c
 void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
                              int64_t now_ns);
 
-/* The program's name, as the kernel has it, and what follows it on the command line of a sampler. */
-#define GT_PROGRAM_NAME "gpu-tracker"
-#define GT_SAMPLER_WORD "agent"
-
-/* It samples for a tracker in another process (`gpu-tracker agent`, see cli/agent.h), and is no part of any job. */
+/* It samples for another tracker, see base/own_name.h. */
 bool gt_process_is_sampler(struct gt_process *process);
 /* What it has now may not stay its own: it was just forked, or it has just become a program that may be a sampler. */
 bool gt_process_is_pending(const struct gt_process *process);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/own_name.h"
 #include "collect/availability.h"
 #include "collect/datagram.h"
 #include "collect/process.h"
@@ -217,6 +218,7 @@ static bool convert(const char *bytes, size_t size, struct gt_event *ret)
         .wait_status = (int)task.ac_exitcode,
         .is_forked = task.ac_flag & AFORK,
         .is_ours = !strncmp(task.ac_comm, GT_PROGRAM_NAME, sizeof task.ac_comm),
+        .is_sampler = !strncmp(task.ac_comm, GT_SAMPLER_NAME, sizeof task.ac_comm),
         .record =
             {
                 .cpu_ns = task.cpu_run_virtual_total,

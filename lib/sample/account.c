@@ -50,6 +50,7 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
         if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
             account->main_own_base = process->value[GT_CPU_TIME];
         process->mark_before = isnan(process->mark) ? 0 : process->mark;
+        account->main_mark_before = process->is_main ? process->mark_before : account->main_mark_before;
         process->value[GT_RAM_PEAK] = process->value[GT_RSS];
         process->is_worker = process->is_forked;
     }
@@ -242,6 +243,9 @@ void gt_account_totals(const struct gt_account *account, const struct gt_tree *t
     for (size_t i = 0; i < tree->count; i++)
         for (int k = 0; k < GT_ACCOUNTED; k++)
             total[k] += legacy(tree->process[i], k) - tree->process[i]->ledger.base[k];
+    /* What was left out is known to the nanosecond, what children left behind in clock ticks. */
+    if (account->left_out > 0 && (account->is_lone || total[0] < account->main_own_cpu))
+        total[0] = account->main_own_cpu;
     for (int k = 0; k < GT_ACCOUNTED; k++)
         values[gt_accounted[k]] = account->measured[k] ? total[k] : NAN;
 }

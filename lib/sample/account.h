@@ -21,6 +21,8 @@ struct gt_account {
     bool measured[GT_ACCOUNTED]; /* some member showed the counter */
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
     double main_own_base;        /* its own CPU time before that */
+    bool is_lone;                /* the main process had no descendants but samplers of trackers, which are left out */
+    double main_mark_before;     /* its mark when tracking began, if it is older; 0 */
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     double
         left_out; /* seconds of processes that turned out to be no part of the job, though a member waited for them */

@@ -20,6 +20,8 @@ int gt_follow_open(struct gt_follow *follow, const struct gt_root *root, struct 
     }
     if (status >= 0 && follow->events)
         status = gt_membership_new(&follow->membership, root, &follow->peak, error);
+    if (status >= 0 && follow->events && gt_events_fd(follow->events, GT_EVENTS_RECORDS) >= 0)
+        gt_membership_await_records(follow->membership);
     if (status < 0)
         gt_follow_close(follow);
     return status;
@@ -59,7 +61,7 @@ static int make_room(struct gt_follow *follow, size_t count)
 static void note_main_peak(const struct gt_follow *follow, const struct gt_tree *tree, struct gt_account *account)
 {
     const struct gt_member *main = gt_membership_find(follow->membership, tree->main);
-    if (main && main->has_ended && main->record.peak_rss > 0)
+    if (main && (double)main->record.peak_rss > account->main_mark_before) /* else it may be of the time before */
         account->main_peak = fmax(account->main_peak, (double)main->record.peak_rss);
 }
 
@@ -92,6 +94,13 @@ static int add_members(struct gt_follow *follow, struct gt_tree *tree)
     return status;
 }
 
+static void note_left_out(const struct gt_follow *follow, struct gt_account *account)
+{
+    struct gt_membership_counts counts = gt_membership_counts(follow->membership);
+    account->left_out = (double)gt_membership_disowned_cpu(follow->membership) / 1e9;
+    account->is_lone = counts.started == 1 && counts.is_exact;
+}
+
 /* 1: events were lost, or this is the first look, so the tree must be searched. */
 static int look_at_events(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account,
                           struct gt_error *error)
@@ -100,7 +109,7 @@ static int look_at_events(struct gt_follow *follow, struct gt_tree *tree, struct
     if (status < 0)
         return status;
     note_main_peak(follow, tree, account);
-    account->left_out = (double)gt_membership_disowned_cpu(follow->membership) / 1e9;
+    note_left_out(follow, account);
     int added = add_members(follow, tree);
     return added < 0 ? gt_error_system(error, -added, "cannot follow the processes") : status;
 }
@@ -175,13 +184,16 @@ int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_acc
     return 0;
 }
 
-int gt_follow_drain(struct gt_follow *follow, struct gt_error *error)
+int gt_follow_drain(struct gt_follow *follow, const struct gt_tree *tree, struct gt_account *account,
+                    struct gt_error *error)
 {
     if (!follow->events || !follow->thorough_ns)
         return 0;
     int status = gt_membership_update(follow->membership, follow->events, error);
     follow->has_lost |= status == 1; /* search the tree at the next look */
     follow->born = gt_membership_counts(follow->membership).started;
+    if (status >= 0)
+        note_main_peak(follow, tree, account);
     return status < 0 ? status : 0;
 }
 
@@ -208,18 +220,26 @@ void gt_follow_leave_out(struct gt_follow *follow, struct gt_tree *tree, struct 
     gt_tree_leave_out(tree, process);
 }
 
+static bool has_all_records(const struct gt_follow *follow)
+{
+    const struct gt_membership_counts *counts = &follow->counts;
+    return gt_events_fd(follow->events, GT_EVENTS_RECORDS) < 0 || counts->lost ||
+           counts->records >= counts->tasks_ended;
+}
+
 static void wait_for_last(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account)
 {
     for (int ms = 0; ms < LAST_EVENTS_MS; ms++) {
         if (gt_membership_update(follow->membership, follow->events, NULL) < 0)
             return;
         note_main_peak(follow, tree, account);
-        account->left_out = (double)gt_membership_disowned_cpu(follow->membership) / 1e9;
         follow->counts = gt_membership_counts(follow->membership);
-        if (follow->counts.processes <= tree->count)
+        note_left_out(follow, account);
+        if (follow->counts.processes <= tree->count && has_all_records(follow))
             return;
-        struct pollfd waiting = {.fd = gt_events_fd(follow->events, GT_EVENTS_FORKS), .events = POLLIN};
-        poll(&waiting, 1, 1);
+        struct pollfd waiting[] = {{.fd = gt_events_fd(follow->events, GT_EVENTS_FORKS), .events = POLLIN},
+                                   {.fd = gt_events_fd(follow->events, GT_EVENTS_RECORDS), .events = POLLIN}};
+        poll(waiting, 2, 1);
     }
 }
 

@@ -36,7 +36,8 @@ int gt_follow_slurm(struct gt_follow *follow, const struct gt_root *root, const 
 int gt_follow_look(struct gt_follow *follow, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,
                    struct gt_error *error);
 /* Take in what waits, so that a short queue does not overflow between two looks. */
-int gt_follow_drain(struct gt_follow *follow, struct gt_error *error);
+int gt_follow_drain(struct gt_follow *follow, const struct gt_tree *tree, struct gt_account *account,
+                    struct gt_error *error);
 /* Readable when events wait; -1: the kernel tells none. */
 int gt_follow_fd(const struct gt_follow *follow);
 /* The process of the job that forked `process`, if it lives; else the main process. */

@@ -13,7 +13,7 @@
 #include "sample/roster.h"
 
 /* A helper is kept until its child has been looked at. */
-enum { SETTLES_OF_HELPERS = 50 };
+enum { SETTLES_OF_HELPERS = 50, SETTLES_WITHOUT_RECORDS = 10 };
 
 struct entry {
     struct gt_member member; /* pid 0: a free entry */
@@ -25,14 +25,16 @@ struct entry {
     bool is_seeded;                            /* named by the seed that is under way */
     int64_t seeded_ns;                         /* when a seed saw it alive; 0: never */
     struct gt_membership_counts counts_before; /* when it began */
-    uint32_t settles;                          /* how many settles it has outlived its end */
+    size_t threads_most;
+    uint32_t settles; /* how many settles it has outlived its end */
     uint32_t next_free;
 };
 
 struct gt_membership {
     const struct gt_root *root;
     struct gt_job_peak *peak;
-    pid_t main;                  /* 0: not seeded yet */
+    pid_t main; /* 0: not seeded yet */
+    bool awaits_records;
     struct gt_roster *roster;    /* NULL: nobody listens */
     struct gt_pid_map processes; /* process number -> index into `entry` */
     struct gt_pid_map threads;   /* thread number -> index into `entry` */
@@ -206,6 +208,8 @@ static int begin_thread(struct gt_membership *membership, struct entry *entry, p
         return result;
     entry->member.threads++;
     membership->counts.threads++;
+    if (entry->member.threads > entry->threads_most)
+        entry->threads_most = entry->member.threads;
     return 0;
 }
 
@@ -218,6 +222,7 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
         return result;
     struct entry *entry = &membership->entry[index];
     const struct entry *from = find(membership, parent);
+    gt_pid_map_remove(&membership->disowned, pid); /* another process had the number */
     uint32_t from_peak = from ? from->member.peak : GT_PEAK_NONE;
     *entry = (struct entry){
         .member = {.pid = pid, .parent = parent, .seen_from_fork = parent != 0, .peak = GT_PEAK_NONE},
@@ -303,10 +308,56 @@ static void hear_exit(struct gt_membership *membership, const struct gt_event *e
     entry->end_was_heard = entry->member.has_ended;
 }
 
+static void lower(size_t *peak, size_t before, size_t count)
+{
+    if (*peak > before)
+        *peak = *peak > before + count ? *peak - count : before;
+}
+
+static void lower_peaks(struct gt_membership_counts *counts, const struct gt_membership_counts *before, size_t threads)
+{
+    lower(&counts->processes_peak, before->processes_peak, 1);
+    lower(&counts->threads_peak, before->threads_peak, threads);
+    lower(&counts->descendant_threads_peak, before->descendant_threads_peak, threads);
+    counts->started--;
+}
+
+/* Peaks since it began have counted it, too, and so has what they were when later ones began. */
+static void take_back(struct gt_membership *membership, struct entry *entry)
+{
+    struct gt_membership_counts *counts = &membership->counts;
+    const struct gt_membership_counts before = entry->counts_before;
+    for (uint32_t i = 0; i < membership->entries; i++) {
+        struct entry *later = &membership->entry[i];
+        if (later->member.pid && later->counts_before.started > before.started)
+            lower_peaks(&later->counts_before, &before, entry->threads_most);
+    }
+    lower_peaks(counts, &before, entry->threads_most);
+    if (entry->member.peak != GT_PEAK_NONE)
+        gt_job_peak_drop(membership->peak, entry->member.peak);
+    entry->member.peak = GT_PEAK_NONE;
+    if (!entry->member.has_ended) {
+        remove_threads(membership, entry);
+        counts->processes--;
+        membership->ended_kept++;
+    }
+    forget(membership, entry);
+}
+
+/* The CPU time it leaves to its parent is in its record, which may be still to come. */
+static void leave_out(struct gt_membership *membership, struct entry *entry, bool is_awaited)
+{
+    if (is_awaited) {
+        membership->disowned_cpu += entry->member.record.cpu_ns;
+        gt_pid_map_put(&membership->disowned, entry->member.pid, 0); /* without memory its time is not taken off */
+    }
+    take_back(membership, entry);
+}
+
 static void hear_record(struct gt_membership *membership, const struct gt_event *event)
 {
     struct entry *entry = find(membership, event->tgid);
-    if (gt_pid_map_remove(&membership->disowned, event->tgid) != GT_PID_ABSENT)
+    if (!entry && gt_pid_map_get(&membership->disowned, event->tgid) != GT_PID_ABSENT)
         membership->disowned_cpu += event->record.cpu_ns;
     if (!entry || (entry->end_was_heard && entry->member.records >= entry->member.tasks_ended))
         return; /* a stranger, perhaps one that has the number of a member that ended and whose records are all here */
@@ -314,9 +365,11 @@ static void hear_record(struct gt_membership *membership, const struct gt_event 
     entry->member.records++;
     membership->counts.records++;
     entry->is_ours |= event->is_ours;
-    if (!event->is_ours)
+    if (!event->is_ours && !event->is_sampler)
         tell_peak(membership, entry);
-    if (entry->member.has_ended)
+    if (event->is_sampler && event->tgid != membership->main) /* it came and went, and nobody looked */
+        leave_out(membership, entry, find(membership, event->parent));
+    else if (entry->member.has_ended)
         add_record(&membership->ended, &event->record);
 }
 
@@ -336,42 +389,6 @@ int gt_membership_feed(struct gt_membership *membership, const struct gt_event *
     return 0;
 }
 
-static void lower(size_t *peak, size_t before, size_t count)
-{
-    *peak = *peak - before > count ? *peak - count : before;
-}
-
-/* Peaks since it began have counted it, too. */
-static void take_back(struct gt_membership *membership, struct entry *entry)
-{
-    struct gt_membership_counts *counts = &membership->counts;
-    const struct gt_membership_counts *before = &entry->counts_before;
-    lower(&counts->processes_peak, before->processes_peak, 1);
-    lower(&counts->threads_peak, before->threads_peak, 1);
-    lower(&counts->descendant_threads_peak, before->descendant_threads_peak, 1);
-    counts->started--;
-    if (entry->member.peak != GT_PEAK_NONE)
-        gt_job_peak_drop(membership->peak, entry->member.peak);
-    entry->member.peak = GT_PEAK_NONE;
-    if (!entry->member.has_ended) {
-        remove_threads(membership, entry);
-        counts->processes--;
-        membership->ended_kept++;
-    }
-    forget(membership, entry);
-}
-
-/* The CPU time it leaves to its parent is in its record, which may be still to come. */
-static void leave_out(struct gt_membership *membership, struct entry *entry, bool is_awaited)
-{
-    pid_t pid = entry->member.pid;
-    if (is_awaited && entry->member.records)
-        membership->disowned_cpu += entry->member.record.cpu_ns;
-    else if (is_awaited)
-        gt_pid_map_put(&membership->disowned, pid, 0); /* without memory its time is not taken off */
-    take_back(membership, entry);
-}
-
 void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_awaited)
 {
     struct entry *entry = find(membership, pid);
@@ -389,13 +406,25 @@ uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership)
     return membership->disowned_cpu;
 }
 
+/* Records come on a way of their own, and may be late. */
+static uint32_t settles_of(const struct gt_membership *membership, const struct entry *entry)
+{
+    bool lacks_records = entry->member.records < entry->member.tasks_ended && membership->awaits_records;
+    return entry->is_ours ? SETTLES_OF_HELPERS : lacks_records ? SETTLES_WITHOUT_RECORDS : 1;
+}
+
 void gt_membership_settle(struct gt_membership *membership)
 {
     for (uint32_t i = 0; membership->ended_kept && i < membership->entries; i++) {
         struct entry *entry = &membership->entry[i];
-        if (entry->member.has_ended && entry->settles++ >= (entry->is_ours ? SETTLES_OF_HELPERS : 1))
+        if (entry->member.has_ended && entry->settles++ >= settles_of(membership, entry))
             forget(membership, entry);
     }
+}
+
+void gt_membership_await_records(struct gt_membership *membership)
+{
+    membership->awaits_records = true;
 }
 
 void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster)

@@ -204,7 +204,7 @@ void gt_overlap_update(struct gt_overlap *overlap)
         }
         double alone = record->has_walk ? record->private_bytes
                                         : fmax(0, anonymous_bytes(record) - record->heritage.bytes);
-        record->own = fmin(alone + gt_overlap_copied(record), record->rss);
+        record->own = fmin(alone, record->rss);
     }
 }
 

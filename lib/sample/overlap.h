@@ -7,8 +7,8 @@
  * processes.
  *
  * A process that was not walked yet needs no walk for what matters most. After execve(2) its anonymous memory is its own. After a
- * fork it has what its parent had, once; what it has beyond that is its own, and so is what it has written to, of which its page
- * faults tell. Its files count once. A process that may not be walked stays in this state. */
+ * fork it has what its parent had, once; what it has beyond that is its own. What it has written to of that, a walk finds: page
+ * faults tell when to walk. Its files count once. A process that may not be walked stays in this state. */
 #ifndef GT_SAMPLE_OVERLAP_H
 #define GT_SAMPLE_OVERLAP_H
 
@@ -68,7 +68,8 @@ void gt_overlap_learn(struct gt_overlap *overlap, const struct gt_memory_process
                       const struct gt_memory_totals *totals, bool is_whole, int64_t end_ns, int pause);
 /* Bring each process's figures up to its resident set now. */
 void gt_overlap_update(struct gt_overlap *overlap);
-/* Bytes of pages that the process may have written to, and so copied, since its last walk or its fork; an estimate. */
+/* Bytes of pages that the process may have written to, and so copied, since its last walk or its fork: reason for a walk. They may as
+ * well be pages that it has made and let go of again. */
 double gt_overlap_copied(const struct gt_overlap_record *record);
 struct gt_scope_memory gt_overlap_scope(struct gt_overlap *overlap, enum gt_scope scope);
 void gt_overlap_release(struct gt_overlap *overlap);

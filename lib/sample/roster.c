@@ -347,6 +347,8 @@ static struct gt_life life_of(const struct gt_roster *roster, const struct entry
 {
     struct gt_life life = entry->life;
     life.begin = seconds_since(roster, entry->begin_ns);
+    if (roster->launched && life.begin < 0) /* the first of them was there a moment before tracking began */
+        life.begin = 0;
     life.end = seconds_since(roster, entry->end_ns);
     life.ram_peak = fmax(life.ram_peak, entry->record_peak);
     if (entry->end_ns != NEVER && entry->heard_fork &&

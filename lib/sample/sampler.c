@@ -110,7 +110,10 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     if (is_short)
         gt_error_set(&sampler->trouble, EMFILE,
                      "descriptors are short (ulimit -n): what could not be opened is not measured");
+    int64_t now = gt_clock_monotonic(&sampler->clock);
     status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
+    if (status >= 0 && sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, now) < 0)
+        status = gt_error_system(error, ENOMEM, "names of the processes");
     if (status >= 0 && options->launched)
         status = gt_follow_look(&sampler->follow, &sampler->tree, &sampler->account,
                                 gt_clock_monotonic(&sampler->clock), error);
@@ -224,7 +227,7 @@ static int discover(struct gt_sampler *sampler, struct gt_error *error)
 
 int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error)
 {
-    return gt_follow_drain(&sampler->follow, error);
+    return gt_follow_drain(&sampler->follow, &sampler->tree, &sampler->account, error);
 }
 
 uint64_t gt_sampler_born(const struct gt_sampler *sampler)

@@ -153,6 +153,7 @@ def peak(request, gpu_tracker, truth):
     (50, 4, 100, 300, "fork"),    # short-lived ones
     (100, 4, 50, 300, "exec"),    # other programs
     (100, 4, 50, 300, "server"),  # of a helper
+    (400, 3, 40, 300, "churn"),   # that use memory again and again
 ])
 def test_workers_beside_a_parent(peak, sleep_time, parent, count, each, hold, how):
     report, truth = peak(["--sleep-time", sleep_time], "workers", parent, count, each, hold, how)
@@ -195,3 +196,21 @@ def test_threads_between_samples(measure):
         assert report["cpu_utilization"]["main_n_threads"] == truth["threads"]
         assert report["cpu_utilization"]["descendants_n_threads"] == 0
     assert report["cpu_utilization"]["combined_n_threads"] == report["cpu_utilization"]["main_n_threads"]
+
+
+def test_the_peak_of_a_process_that_hardly_lives(track):
+    """Its exit record comes on a way of its own, and may be late."""
+    for _ in range(10):
+        _, report = track(["/bin/true"], *BYTES, "--detail")
+        [process] = report["process_list"]
+        best = report["memory_peak"]["combined"]["best"]
+        assert report["memory_peak"]["main"]["best"] == best == pytest.approx(process["ram_peak"]) and process["begin"] == 0
+
+
+def test_the_machine_is_as_busy_as_the_job_in_a_short_run(track):
+    script = "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: pass"
+    for sleep_time in ("1", "5"):
+        _, report = track([sys.executable, "-S", "-c", script], *BYTES, "--sleep-time", sleep_time)
+        cpu = report["cpu_utilization"]
+        assert cpu["system"]["mean_sum_percent"] > 0.9 * cpu["combined"]["mean_sum_percent"] - 5
+        assert cpu["system"]["mean_hardware_percent"] <= 100

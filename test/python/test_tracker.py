@@ -575,3 +575,23 @@ def test_a_sampler_of_another_version(tmp_path):
         subprocess.run([_program.find(), "agent", *words], stdin=theirs, check=False)
         kind, length = struct.unpack("II", ours.recv(8, socket.MSG_WAITALL))
         assert chr(kind) == "e" and sentence.encode() in ours.recv(length, socket.MSG_WAITALL)
+
+
+def test_trackers_in_threads_are_no_part_of_each_other():
+    def track():
+        with Tracker(**QUIET):
+            time.sleep(0.15)
+
+    own = len(os.listdir("/proc/self/task"))
+    for _ in range(4):
+        with Tracker(**QUIET) as outer:
+            threads = [threading.Thread(target=track) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        tree = outer.to_json()
+        assert tree["processes"] == {"max": 1, "started": 1}
+        assert [tree["cpu_utilization"][f"{scope}_n_threads"] for scope in ("main", "descendants", "combined")] == [own + 4, 0, own + 4]
+        assert tree["max_ram"]["descendants"]["total_rss"] == 0 and tree["cpu_time"]["descendants"] == 0
+        assert tree["cpu_time"]["combined"] == tree["cpu_time"]["main"]

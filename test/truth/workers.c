@@ -5,6 +5,7 @@
  *   exec    forked from it, each executes this program anew
  *   server  forked from a small helper that the parent forked before it wrote its memory
  *   touch   forked from it, and the memory they write is the parent's: EACH_MB of it, each a part of its own
+ *   churn   forked from it, and when they have held it they let go of it, and write as much anew, each in its own time, 20 times
  *
  * `bytes` is resident in the tree, each page once; `descendants` in the workers alone. */
 #include <stdatomic.h>
@@ -29,8 +30,25 @@ static void wait_for_end(const struct plan *plan)
     _exit(read(plan->end[0], &byte, 1) != 0);
 }
 
+static void churn(const struct plan *plan, int number)
+{
+    char byte, *memory = written(plan->each, MAP_PRIVATE);
+    close(plan->end[1]);
+    if (write(plan->ready[1], "", 1) != 1 || read(plan->end[0], &byte, 1) != 0)
+        _exit(1);
+    for (int round = 0; round < 20; round++) {
+        munmap(memory, plan->each);
+        sleep_ms(7 * number);
+        memory = written(plan->each, MAP_PRIVATE);
+        sleep_ms(20);
+    }
+    _exit(0);
+}
+
 static void work(const struct plan *plan, int number)
 {
+    if (!strcmp(plan->how, "churn"))
+        churn(plan, number);
     if (!strcmp(plan->how, "touch"))
         write_pages(plan->memory + (size_t)number * plan->each, plan->each);
     else
@@ -87,7 +105,7 @@ static void serve(const struct plan *plan, int go)
 
 int main(int argc, char **argv)
 {
-    const char *usage = "PARENT_MB COUNT EACH_MB HOLD_MS [fork|exec|server|touch]";
+    const char *usage = "PARENT_MB COUNT EACH_MB HOLD_MS [fork|exec|server|touch|churn]";
     if (argc == 5 && !strcmp(argv[1], "-"))
         return work_anew(argv);
     struct plan plan = {.parent = megabytes(argument(argc, argv, 1, usage)),
