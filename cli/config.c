@@ -112,12 +112,15 @@ static int store_value(struct config *config, const struct option *option, const
 
 static int unknown_key(const struct config *config, const char *key)
 {
-    /* The original's measuring process, which these set up, does not exist here. */
-    static const char *const without_meaning[] = {"process_id", "resource_usage_file", "n_join_attempts",
-                                                  "join_timeout"};
+    /* The original's measuring process, which these set up, does not exist here: files for it serve as they are. */
+    static const char *const without_meaning[] = {"resource_usage_file", "n_join_attempts", "join_timeout"};
     for (size_t i = 0; i < sizeof without_meaning / sizeof *without_meaning; i++)
-        if (strcmp(key, without_meaning[i]) == 0)
-            return say_usage("%s: the key '%s' has no meaning for this command: remove it", config->path, key);
+        if (strcmp(key, without_meaning[i]) == 0) {
+            say("%s: the key '%s' has no meaning for this command, and is ignored", config->path, key);
+            return 0;
+        }
+    if (strcmp(key, "process_id") == 0)
+        return say_usage("%s: the key '%s' has no meaning for this command: remove it", config->path, key);
     struct suggestion suggestion = {.word = key};
     for (int i = 0; i < OPTION_COUNT; i++)
         if (option_table[i].configurable)

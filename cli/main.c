@@ -9,6 +9,7 @@
 #include "config.h"
 #include "gpu_tracker.h"
 #include "help.h"
+#include "inputs.h"
 #include "message.h"
 
 extern const struct command command_execute;
@@ -78,6 +79,8 @@ static int run(struct options *options, const struct command *command, int count
     status = check_operands(command, operands, words);
     if (!status)
         status = config_apply(options, command);
+    if (!status)
+        status = inputs_check(options, command, operands, words);
     words[operands] = NULL;
     return status ? status : command->run(options, operands, words);
 }

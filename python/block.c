@@ -20,6 +20,7 @@ struct sub_tracker {
     struct gt_block_file *file;
     struct entries open;
     long process; /* which made the object */
+    bool has_warned;
 };
 
 static struct sub_tracker *sub_tracker_of(PyObject *self)
@@ -301,15 +302,25 @@ static PyObject *sub_tracker_setstate(PyObject *object, PyObject *state)
 
 /* ---- who enters ---- */
 
-/* Any other trouble is quiet: a full disk shall not end the program. Nor shall the end of a surrounding run, which takes the
- * files of its processes away. */
-static bool raise_when_removed(struct sub_tracker *self)
+/* A full disk shall not end the program: it is told once for each file. The end of a surrounding run, which takes the files of its
+ * processes away, is not told. Whether there is an exception. */
+static bool raise_trouble(struct sub_tracker *self)
 {
     struct gt_error error = {0};
-    if (gt_block_file_status(self->file, &error) != -ENOENT || (!self->file && folder_of_run()))
+    int status = gt_block_file_status(self->file, &error);
+    if (status >= 0 || (status == -ENOENT && !self->file && folder_of_run()))
         return false;
-    core_raise(-ENOENT, &error);
-    return true;
+    if (status == -ENOENT) {
+        PyObject *arguments = Py_BuildValue("(iss)", ENOENT, error.text, gt_block_file_path(self->file));
+        if (arguments)
+            PyErr_SetObject(PyExc_FileNotFoundError, arguments);
+        Py_XDECREF(arguments);
+        return true;
+    }
+    if (self->has_warned)
+        return false;
+    self->has_warned = true;
+    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "code blocks are no longer recorded: %s", error.text) < 0;
 }
 
 static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
@@ -325,7 +336,7 @@ static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
         return PyErr_NoMemory();
     const char *name = PyBytes_AsString(self->bytes);
     entry->block = self->file ? gt_block_begin_in(self->file, name) : gt_block_begin(name);
-    if (raise_when_removed(self)) {
+    if (raise_trouble(self)) {
         entries_remove(&self->open, entry);
         return NULL;
     }
@@ -345,7 +356,7 @@ static PyObject *sub_tracker_exit(PyObject *object, PyObject *arguments)
     entries_remove(&self->open, entry);
     if (!self->open.count)
         Py_CLEAR(self->former);
-    if (raise_when_removed(self))
+    if (raise_trouble(self))
         return NULL;
     Py_RETURN_NONE;
 }

@@ -25,6 +25,7 @@ struct gt_block {
     pid_t thread;
 };
 
+/* A name of more than 1,000 bytes is cut off in files, and ends in a number made of the whole. */
 struct gt_block gt_block_begin(const char *name);
 /* In a process forked since the beginning this does nothing: the block is its parent's. */
 void gt_block_end(struct gt_block *block);

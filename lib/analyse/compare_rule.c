@@ -276,9 +276,30 @@ static bool is_broken(const struct rule *rule, double value, double limit)
     return rule->above ? value > limit : value < limit;
 }
 
+/* Calls of the rule's block that never ended: no figure of it has them, so a limit on them would be kept for nothing. */
+static double unended_calls(const struct gt_comparison *comparison, const struct rule *rule, size_t session)
+{
+    static const char key[] = "num_unfinished_calls";
+    const struct gt_figure calls = {.slot = rule->figure.slot, .keys = {key}};
+    bool is_asked_for = strstr(rule->figure.keys[0], "unfinished") != NULL;
+    double sum = 0;
+    for (size_t i = 0; rule->figure.slot && !is_asked_for && i < comparison->runs; i++)
+        if (comparison->session_of_run[i] == session)
+            sum += fmax(0, gt_compare_run(comparison, &calls, i));
+    return sum;
+}
+
 static void say_broken(const struct gt_comparison *comparison, const struct rule *rule, size_t session, double value,
                        double limit)
 {
+    double unended = unended_calls(comparison, rule, session);
+    if (unended > 0) {
+        gt_compare_warn(
+            comparison,
+            "rule '%s' is broken by session \"%s\": calls of the block never ended (%.0f), and are in no figure of it",
+            rule->text, comparison->session[session].name, unended);
+        return;
+    }
     char got[GT_NUMBER_SIZE], allowed[GT_NUMBER_SIZE];
     gt_number_rounded(got, value, 8);
     gt_number_rounded(allowed, limit, 8);
@@ -296,7 +317,7 @@ static int judge(const struct gt_comparison *comparison, const struct rule *rule
     int broken = 0;
     for (size_t i = comparison->sessions > 1; i < comparison->sessions; i++) {
         double value = gt_compare_value(comparison, &rule->figure, i, NULL), limit = limit_for(rule, baseline);
-        bool breaks = is_broken(rule, value, limit);
+        bool breaks = is_broken(rule, value, limit) || unended_calls(comparison, rule, i) > 0;
         broken |= breaks;
         if (breaks)
             say_broken(comparison, rule, i, value, limit);

@@ -6,6 +6,7 @@
 
 #include "aggregate/interval.h"
 #include "api/dataset.h"
+#include "sample/block.h"
 #include "store/border.h"
 #include "store/fact.h"
 #include "store/store.h"
@@ -219,9 +220,21 @@ int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt
 
 /* ---- the calls of one block ---- */
 
+static bool has_name(const struct gt_border_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->names.count; i++)
+        if (strcmp(list->names.text[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* As it is written: the original does not cut names off. */
 static void keep_block(struct gt_border_list *list, const char *name)
 {
     size_t kept = 0;
+    char cut[GT_BLOCK_NAME_MAX + 1];
+    if (!has_name(list, name))
+        name = gt_block_name(name, cut);
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->names.text[list->border[i].name], name) == 0)
             list->border[kept++] = list->border[i];

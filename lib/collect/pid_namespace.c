@@ -78,5 +78,5 @@ const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root
 int gt_pid_namespace_check(const struct gt_root *root, struct gt_error *error)
 {
     const struct gt_pid_namespace_fault *fault = gt_pid_namespace_fault(root);
-    return fault ? gt_error_set(error, fault->code, "%s; %s", fault->reason, fault->remedy) : 0;
+    return fault ? gt_error_set(error, fault->code, "nothing can be tracked: %s; %s", fault->reason, fault->remedy) : 0;
 }

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -132,8 +134,26 @@ static void leave_thread(void *argument)
 
 /* ---- marking ---- */
 
+enum { HASH_LENGTH = 9 };
+
+const char *gt_block_name(const char *name, char *cut)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    size_t length = GT_BLOCK_NAME_MAX - HASH_LENGTH;
+    if (strnlen(name, GT_BLOCK_NAME_MAX + 1) <= GT_BLOCK_NAME_MAX)
+        return name;
+    for (const char *at = name; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    while (length && ((unsigned char)name[length] & 0xc0) == 0x80)
+        length--;
+    snprintf(cut, GT_BLOCK_NAME_MAX + 1, "%.*s~%08x", (int)length, name, hash);
+    return cut;
+}
+
 static int write_row(struct gt_block_file *file, struct gt_border_row *row)
 {
+    char cut[GT_BLOCK_NAME_MAX + 1];
+    row->name = gt_block_name(row->name, cut);
     int status = file->failed ? file->failed : file->writer->write(file, row);
     if (status < 0 && !file->failed) {
         pthread_mutex_lock(&process->mutex);

@@ -78,7 +78,11 @@ struct gt_block_writer {
 extern const struct gt_block_writer gt_block_csv;
 extern const struct gt_block_writer gt_block_sqlite;
 
-enum { GT_BLOCK_NAME_MAX = 1000 }; /* bytes of a name; longer ones are cut */
+/* Bytes of a name in a file. A longer one is cut off, not in the middle of a character, and ends in "~" and a number of eight digits
+ * made of the whole, so that different names stay different. */
+enum { GT_BLOCK_NAME_MAX = 1000 };
+/* The name as it is written: `name`, or what is in `cut`, which has GT_BLOCK_NAME_MAX + 1 bytes. */
+const char *gt_block_name(const char *name, char *cut);
 
 /* A row as a line of CSV, \r\n included, without quoting the name; returns its length. `line` has
  * GT_BLOCK_NAME_MAX + 200 bytes. */

@@ -104,11 +104,6 @@ static size_t name_length(const char *name, bool *quoted)
     for (; name[length]; length++) {
         char c = name[length];
         *quoted |= c == ',' || c == '"' || c == '\r' || c == '\n';
-        if (length == GT_BLOCK_NAME_MAX) {
-            while (length && ((unsigned char)name[length] & 0xc0) == 0x80)
-                length--; /* not in the middle of a character */
-            break;
-        }
     }
     return length;
 }
@@ -165,7 +160,8 @@ static int look(struct gt_block_file *file, int64_t now_ns)
         return statx(csv->fd, "", AT_EMPTY_PATH, STATX_NLINK, &facts) == 0 && facts.stx_nlink == 0 ? -ENOENT : 0;
     if (stat(file->path, &found) < 0)
         return -errno;
-    return found.st_dev == file->device && found.st_ino == file->inode ? 0 : -ENOENT;
+    bool is_there = found.st_dev == file->device && found.st_ino == file->inode && found.st_size > 0;
+    return is_there ? 0 : -ENOENT;
 }
 
 static int make_csv(int fd, const char *path, struct gt_error *error)

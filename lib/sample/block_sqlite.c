@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -156,13 +157,10 @@ static int open_sqlite(struct gt_block_file *file, struct gt_error *error)
 static int insert_row(struct sqlite_file *sqlite, struct gt_border_row *row)
 {
     sqlite3_stmt *insert = sqlite->insert;
-    size_t length = strnlen(row->name, GT_BLOCK_NAME_MAX);
-    while (row->name[length] && length && ((unsigned char)row->name[length] & 0xc0) == 0x80)
-        length--; /* cut, but not in the middle of a character */
     if (row->position == GT_START)
         row->call = ++sqlite->calls;
     sqlite3_bind_int64(insert, 1 + GT_BORDER_PROCESS, row->process);
-    sqlite3_bind_text(insert, 1 + GT_BORDER_NAME, row->name, (int)length, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 1 + GT_BORDER_NAME, row->name, -1, SQLITE_STATIC);
     sqlite3_bind_int(insert, 1 + GT_BORDER_POSITION, row->position);
     sqlite3_bind_double(insert, 1 + GT_BORDER_TIMESTAMP, (double)row->real_ns / 1e9);
     sqlite3_bind_int64(insert, 1 + GT_BORDER_THREAD, row->thread);
@@ -177,12 +175,14 @@ static int write_sqlite(struct gt_block_file *file, struct gt_border_row *row)
 {
     struct sqlite_file *sqlite = file->state;
     int has_moved = 0;
+    struct stat facts;
     pthread_mutex_lock(&sqlite->mutex);
     int status = sqlite->database ? 0 : connect_to(sqlite, file->path);
     if (status == 0)
         sqlite3_file_control(sqlite->database, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    bool is_empty = status == 0 && stat(file->path, &facts) == 0 && !facts.st_size; /* somebody has cut it off */
     if (status == 0)
-        status = has_moved ? -ENOENT : insert_row(sqlite, row);
+        status = has_moved || is_empty ? -ENOENT : insert_row(sqlite, row);
     pthread_mutex_unlock(&sqlite->mutex);
     return status;
 }

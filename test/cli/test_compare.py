@@ -292,3 +292,18 @@ def test_peaks_that_no_sample_saw(cli, tmp_path):
     compare(cli, *words, "--fail-if", "duration>0.3s", status=3)
     differences = {row["measurement"]: row for row in compare(cli, *words)["overall_differences"]}
     assert differences["combined_ram_peak"]["difference"] == pytest.approx((after - before) * 1e6, abs=1e6)
+
+
+def test_a_block_that_never_ended_keeps_no_limit(cli, sessions):
+    """Its calls are in no figure, so a limit on them would be kept for nothing."""
+    lines = (sessions / "blocks-A.csv").read_text().splitlines(keepends=True)
+    last = max(i for i, line in enumerate(lines) if line.split(",")[2:3] == ["1"])
+    name = lines[last].split(",")[1]
+    (sessions / "unended.csv").write_text("".join(lines[:last] + lines[last + 1:]))
+    assert cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=unended.csv", "-f", "json", "-o", "unended.json").returncode == 0
+    rule = f"block:{name}.compute_time.total>3000s"
+    assert cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=A.json", "--fail-if", rule).returncode == 0
+    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=unended.json", "--fail-if", rule)
+    assert done.returncode == 3 and "calls of the block never ended (1)" in done.stderr
+    asked = f"block:{name}.num_unfinished_calls>1"
+    assert cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=unended.json", "--fail-if", asked).returncode == 0

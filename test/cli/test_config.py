@@ -75,7 +75,7 @@ def test_settings_of_other_commands_are_left_alone(cli, user_file):
 @pytest.mark.parametrize("text, naming", [
     ('{"sleep_tim": 1}', "unknown key 'sleep_tim': did you mean 'sleep_time'?"),
     ('{"x": 1}', "unknown key 'x'"),
-    ('{"n_join_attempts": 5}', "'n_join_attempts' has no meaning"),
+    ('{"process_id": 5}', "'process_id' has no meaning"),
     ('{"execute": "true"}', "unknown key 'execute'"),
     ('{"sleep_time": "1"}', "sleep_time: must be a number"),
     ('{"sleep_time": 0}', "sleep_time: 0 is too small"),
@@ -121,3 +121,12 @@ def test_wrong_environment(refused, monkeypatch, name, value, naming):
 def test_an_empty_variable_is_no_setting(unit, monkeypatch):
     monkeypatch.setenv("GPU_TRACKER_TIME_UNIT", "")
     assert unit() == "hours"
+
+
+def test_files_of_the_original_serve(cli, tmp_path):
+    """What set up its measuring process has nothing to set up here."""
+    (tmp_path / "old.json").write_text('{"n_join_attempts": 3, "join_timeout": 5, "resource_usage_file": "ru.pkl", "ram_unit": "bytes"}')
+    done = cli("-e", "echo hi", "--tconfig=old.json", "--disable-logs", "-f", "json")
+    assert done.returncode == 0 and done.stdout.startswith("hi\n") and '"unit": "bytes"' in done.stdout
+    assert [line.split("'")[1] for line in done.stderr.splitlines() if "has no meaning" in line] == [
+        "n_join_attempts", "join_timeout", "resource_usage_file"]

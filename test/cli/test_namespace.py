@@ -33,7 +33,7 @@ def test_it_is_refused_before_anything_starts(inside, gpu_tracker, tmp_path, wor
     done = inside([gpu_tracker, *words])
     assert done.returncode == 125
     [line] = done.stderr.splitlines()
-    assert line.startswith("gpu-tracker: /proc is that of another PID namespace")
+    assert line.startswith("gpu-tracker: nothing can be tracked: /proc is that of another PID namespace")
     assert "unshare -pf --mount-proc" in line
     assert done.stdout == "" and not list(tmp_path.iterdir())
 

@@ -273,3 +273,19 @@ def test_full_standard_error(gpu_tracker, cli):
         done = cli("run", QUIET, "--", "true", capture_output=False, stdout=-1, stderr=full)
         assert (done.returncode, done.stdout) == (0, "")
         assert cli("run", QUIET, "--", "sh", "-c", "exit 7", capture_output=False, stderr=full).returncode == 7
+
+
+@pytest.mark.parametrize("words", [
+    ["report", "run.csv", "-o", "run.csv"], ["report", "run.csv", "-o", "link.csv"], ["report", "run.sqlite", "-o", "run.sqlite", "-f", "json"],
+    ["sub-track", "analyze", "--tf", "run.csv", "--stf", "blocks.csv", "-o", "blocks.csv"],
+    ["sub-track", "compare", "-m", "A=run.json", "-m", "B=run.json", "-o", "run.json"],
+    ["run", "--tconfig", "run.json", "-o", "run.json", "--", "touch", "started"],
+    ["report", "run.csv", "--at", "moments.csv", "-o", "moments.csv"],
+])
+def test_a_report_does_not_replace_what_it_is_made_of(cli, tmp_path, words):
+    for name in "run.csv", "run.sqlite", "run.json", "blocks.csv", "moments.csv":
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "link.csv").symlink_to("run.csv")
+    done = cli(*words)
+    assert done.returncode == 2 and "give the report another name" in done.stderr and done.stderr.count("\n") == 1
+    assert all(path.read_text() == "{}" for path in tmp_path.iterdir() if path.is_file()) and not (tmp_path / "started").exists()

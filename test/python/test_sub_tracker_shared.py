@@ -315,3 +315,47 @@ def test_a_recording_while_it_is_written(gpu_tracker, tmp_path):
     assert len(rows) == len(polars.read_csv(file, skip_rows=2)) and not rows.monotonic.isna().any()
 
 
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_a_file_that_was_emptied(suffix):
+    file = f"blocks.{suffix}"
+    block = SubTracker("block", sub_tracking_file=file)
+    with block:
+        pass
+    os.truncate(file, 0)
+    with pytest.raises(FileNotFoundError) as raised:
+        for _ in range(3):
+            time.sleep(0.001)
+            with block:
+                pass
+    assert raised.value.filename.endswith(file)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_long_names_stay_different(suffix):
+    names = ["f" * 1000, "f" * 1000 + "a", "f" * 1000 + "b", "\u00e4" * 600]
+    for name in names:
+        with SubTracker(name, sub_tracking_file=f"blocks.{suffix}"):
+            pass
+    analyzer = SubTrackingAnalyzer(None, f"blocks.{suffix}")
+    written = analyzer.load_code_block_names()
+    assert len(written) == 4 and written[0] in names and all(len(name.encode()) <= 1000 for name in written)
+    assert all(len(analyzer.load_timestamp_pairs(name)) == 1 for name in names)
+
+
+def test_a_full_disk_is_told_once(python):
+    """A limit of the size of files stands for it."""
+    done = python("""
+        import resource, signal
+        from gpu_tracker import SubTracker
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+        block = SubTracker("block", sub_tracking_file="blocks.csv")
+        for _ in range(300):
+            with block:
+                pass
+        print("end")
+    """)
+    assert done.stdout == "end\n"
+    assert done.stderr.count("RuntimeWarning: code blocks are no longer recorded") == 1 and "blocks.csv" in done.stderr
