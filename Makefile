@@ -26,6 +26,7 @@ UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
 TRUTH    := $(call programs,test/truth/*.c)
 BENCHES  := $(call programs,bench/bench_*.c)
+SOAKS    := $(call programs,test/soak/*.c)
 EXAMPLES := $(call programs,examples/*.c)
 SUPPORT  := $(call objects,test/support/*.c)
 FAKES    := $(patsubst test/fake/%.c,$(BUILD)/test/fake/lib%.so,$(wildcard test/fake/*.c))
@@ -73,6 +74,11 @@ $(FUZZ): %: %.o $(filter %.o,$(FUZZ_MAIN)) $(BUILD)/libgputracker.a
 $(BENCHES): %: %.o $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+
+$(SOAKS): %: %.o $(BUILD)/test/support/fake_proc.o $(BUILD)/libgputracker.a
+	@$(SAY) "LD $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o %.a,$^) -lcmocka $(LDLIBS)
+$(SOAKS:=.o): CPPFLAGS += -I.
 
 $(BUILD)/test/fake/lib%.so: test/fake/%.c
 	@mkdir -p $(@D) && $(SAY) "LD $@"
@@ -145,6 +151,12 @@ build/frameworks/installed: tools/requirements-frameworks.txt
 	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check -r $<
 	@touch $@
 
+# What takes long: a simulated day, and 100 kills each of the tracker, the job, the relay and the server.
+soak: python
+	@$(MAKE) -s all $(SOAKS)
+	@$(BUILD)/test/soak/day
+	@$(PYTHON) test/soak/kills.py
+
 # The original gpu_tracker, in an environment of its own: some tests and benchmarks run it beside ours where it is there.
 original: build/original/installed
 build/original/installed: tools/requirements-original.txt
@@ -216,4 +228,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python test soak python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
