@@ -235,7 +235,7 @@ int track_command(const struct options *options, char **words, bool as_original)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
         status = end(&track, options, as_original);
     } else if (*track.blocks) {
-        rmdir(track.blocks);
+        gt_blocks_cancel(track.blocks);
     }
     watch_close(&track.watch);
     gt_group_close(track.group);

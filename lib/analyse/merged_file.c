@@ -1,18 +1,20 @@
 #include "analyse/merged_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/new_file.h"
+
 enum { BLOCK = 1 << 20 };
 
 struct gt_merged_file {
-    int fd;
-    char *path, *beside;
+    struct gt_new_file new;
+    bool has_new;
+    char *path;
     struct gt_buffer text;
     bool is_gzip, overwrite;
     z_stream stream;
@@ -32,11 +34,10 @@ static void release(struct gt_merged_file *file)
 {
     if (file->is_gzip)
         deflateEnd(&file->stream);
-    if (file->fd >= 0)
-        close(file->fd);
+    if (file->has_new)
+        gt_new_file_drop(&file->new);
     free(file->packed);
     free(file->path);
-    free(file->beside);
     gt_buffer_release(&file->text);
     free(file);
 }
@@ -48,24 +49,15 @@ int gt_merged_file_open(struct gt_merged_file **ret, const char *path, bool over
     struct gt_merged_file *file = calloc(1, sizeof *file);
     if (!file)
         return gt_error_system(error, ENOMEM, "%s", path);
-    file->fd = -1;
     file->overwrite = overwrite;
     file->path = strdup(path);
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
     size_t length = strlen(path);
-    if (!file->path || asprintf(&file->beside, "%.*s.%s.%ld.tmp", (int)(name - path), path, name, (long)getpid()) < 0) {
-        file->beside = NULL;
-        release(file);
-        return gt_error_system(error, ENOMEM, "%s", path);
-    }
-    int status = 0;
-    if (length > 3 && strcmp(path + length - 3, ".gz") == 0)
+    int status = file->path ? 0 : -ENOMEM;
+    if (!status && length > 3 && strcmp(path + length - 3, ".gz") == 0)
         status = start_gzip(file);
     if (!status)
-        file->fd = open(file->beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (!status && file->fd < 0)
-        status = -errno;
+        status = gt_new_file_begin(&file->new, file->path);
+    file->has_new = !status;
     if (status < 0) {
         release(file);
         return gt_error_system(error, -status, "%s", path);
@@ -83,7 +75,7 @@ static int write_all(struct gt_merged_file *file, const void *bytes, size_t leng
 {
     const char *at = bytes;
     while (length) {
-        ssize_t written = write(file->fd, at, length);
+        ssize_t written = write(file->new.fd, at, length);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
@@ -128,15 +120,16 @@ int gt_merged_file_close(struct gt_merged_file *file, bool whole, struct gt_erro
     if (!file)
         return 0;
     int status = whole ? write_text(file, Z_FINISH, error) : 0;
-    if (close(file->fd) < 0 && status >= 0 && whole)
-        status = gt_error_system(error, errno, "%s", file->path);
-    file->fd = -1;
-    if (whole && status >= 0 && !file->overwrite && access(file->path, F_OK) == 0)
-        status = gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", file->path);
-    if (whole && status >= 0 && rename(file->beside, file->path) < 0)
-        status = gt_error_system(error, errno, "%s", file->path);
-    if (!whole || status < 0)
-        unlink(file->beside);
+    if (whole && status >= 0) {
+        file->has_new = false;
+        status = gt_new_file_place(&file->new, file->overwrite);
+        if (status == 0 && close(file->new.fd) < 0)
+            status = -errno;
+        if (status == -EEXIST)
+            gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", file->path);
+        else if (status < 0)
+            gt_error_system(error, -status, "%s", file->path);
+    }
     release(file);
     return status;
 }

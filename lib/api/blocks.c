@@ -1,10 +1,8 @@
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyse/blocks.h"
@@ -12,6 +10,7 @@
 #include "analyse/results.h"
 #include "api/own.h"
 #include "store/border.h"
+#include "store/border_folder.h"
 #include "store/store.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
@@ -55,27 +54,6 @@ int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_r
     return status;
 }
 
-static void empty_folder(const char *folder)
-{
-    DIR *directory = opendir(folder);
-    struct dirent *entry;
-    while (directory && (entry = readdir(directory)))
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        closedir(directory);
-}
-
-static int make_folder(const char *path, int overwrite, struct gt_error *error)
-{
-    if (overwrite)
-        empty_folder(path);
-    if (rmdir(path) < 0 && (errno == ENOTEMPTY || errno == EEXIST))
-        return gt_error_set(error, EEXIST,
-                            "%s holds the code blocks of an earlier run; it is emptied only with overwriting", path);
-    return mkdir(path, 0777) < 0 ? gt_error_system(error, errno, "%s", path) : 0;
-}
-
 int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error)
 {
     char file[PATH_MAX], path[PATH_MAX];
@@ -83,7 +61,7 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
     if (status >= 0 && gt_border_folder(path, sizeof path, file) < 0)
         status = gt_error_system(error, ENAMETOOLONG, "%s", file);
     if (status >= 0)
-        status = make_folder(path, overwrite, error);
+        status = gt_border_folder_make(path, overwrite, error);
     if (status < 0)
         return status;
     char *real = realpath(path, NULL); /* the processes may change their folder */
@@ -108,7 +86,7 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
 {
     char file[PATH_MAX];
     struct gt_border_list list = {.skip_bad = true};
-    if (rmdir(folder) == 0)
+    if (gt_border_folder_drop_unused(folder) > 0)
         return 0; /* no process marked a block */
     int status = gt_store_path(file, sizeof file, tracking_file, pid, error);
     if (status >= 0)
@@ -120,7 +98,11 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
     gt_border_list_release(&list);
     if (status < 0)
         return status;
-    empty_folder(folder);
-    rmdir(folder);
+    gt_border_folder_drop(folder);
     return count;
+}
+
+void gt_blocks_cancel(const char *folder)
+{
+    gt_border_folder_drop_unused(folder);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/new_file.h"
 
 static bool has_suffix(const char *path, const char *suffix)
 {
@@ -209,19 +210,24 @@ int64_t gt_border_call(const struct gt_border_list *list, const struct gt_border
     return base + border->call;
 }
 
-static int write_beside(const struct gt_border_list *list, const char *path, struct gt_error *error)
+static int write_new(const struct gt_border_list *list, const char *path, bool overwrite, struct gt_error *error)
 {
-    char beside[PATH_MAX];
+    struct gt_new_file file;
     bool is_csv = has_suffix(path, gt_block_csv.suffix);
-    if (snprintf(beside, sizeof beside, "%s.%d.part", path, (int)getpid()) >= (int)sizeof beside)
-        return gt_error_set(error, ENAMETOOLONG, "%s: the path is too long", path);
-    int status = is_csv ? gt_border_write_csv(list, beside, error)
-                        : gt_border_write_sqlite(list, beside, "data", error);
-    if (status == 0 && rename(beside, path) < 0)
-        status = gt_error_system(error, errno, "%s", path);
+    int status = gt_new_file_begin(&file, path);
     if (status < 0)
-        unlink(beside);
-    return status;
+        return gt_error_system(error, -status, "%s", path);
+    status = is_csv ? gt_border_write_csv(list, file.fd, path, error)
+                    : gt_border_write_sqlite(list, file.hidden, "data", error);
+    if (status < 0) {
+        gt_new_file_drop(&file);
+        return status;
+    }
+    status = gt_new_file_place(&file, overwrite);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", path);
+    close(file.fd);
+    return 0;
 }
 
 int gt_border_list_check(const char *path, bool overwrite, struct gt_error *error)
@@ -236,7 +242,7 @@ int gt_border_list_check(const char *path, bool overwrite, struct gt_error *erro
 int gt_border_list_save(const struct gt_border_list *list, const char *path, bool overwrite, struct gt_error *error)
 {
     int status = gt_border_list_check(path, overwrite, error);
-    return status < 0 ? status : write_beside(list, path, error);
+    return status < 0 ? status : write_new(list, path, overwrite, error);
 }
 
 static int beside_csv(char *ret, size_t size, const char *tracking_file)
@@ -252,7 +258,7 @@ int gt_border_list_attach(const struct gt_border_list *list, const char *trackin
         return gt_border_write_sqlite(list, tracking_file, GT_BORDER_TABLE_OF_RECORDING, error);
     if (!has_suffix(tracking_file, gt_block_csv.suffix) || beside_csv(path, sizeof path, tracking_file) < 0)
         return gt_error_set(error, EINVAL, "%s: blocks are kept with .csv and .sqlite tracking files", tracking_file);
-    return write_beside(list, path, error);
+    return write_new(list, path, true, error);
 }
 
 int gt_border_folder(char *ret, size_t size, const char *tracking_file)

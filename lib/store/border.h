@@ -68,7 +68,8 @@ struct gt_border_reader {
 int64_t gt_border_call(const struct gt_border_list *list, const struct gt_border *border);
 int gt_border_csv_start(struct gt_border_reader *reader, int fd, const char *name, struct gt_error *error);
 int gt_border_sqlite_start(struct gt_border_reader *reader, const char *path, struct gt_error *error);
-int gt_border_write_csv(const struct gt_border_list *list, const char *path, struct gt_error *error);
+/* Into files that are there. */
+int gt_border_write_csv(const struct gt_border_list *list, int fd, const char *name, struct gt_error *error);
 int gt_border_write_sqlite(const struct gt_border_list *list, const char *path, const char *table,
                            struct gt_error *error);
 

@@ -195,11 +195,8 @@ static int flush(int fd, struct gt_buffer *out)
     return status;
 }
 
-int gt_border_write_csv(const struct gt_border_list *list, const char *path, struct gt_error *error)
+int gt_border_write_csv(const struct gt_border_list *list, int fd, const char *name, struct gt_error *error)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return gt_error_system(error, errno, "%s", path);
     struct gt_buffer out = {0};
     int status = 0;
     for (int i = 0; i < GT_BORDER_COLUMNS; i++)
@@ -212,8 +209,6 @@ int gt_border_write_csv(const struct gt_border_list *list, const char *path, str
     }
     if (status == 0)
         status = flush(fd, &out);
-    if (close(fd) < 0 && status == 0)
-        status = -errno;
     gt_buffer_release(&out);
-    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+    return status < 0 ? gt_error_system(error, -status, "%s", name) : 0;
 }

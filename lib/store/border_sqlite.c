@@ -224,7 +224,7 @@ int gt_border_write_sqlite(const struct gt_border_list *list, const char *path, 
                            struct gt_error *error)
 {
     sqlite3 *database;
-    int status = sqlite3_open(path, &database);
+    int status = sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL);
     if (status == SQLITE_OK)
         status = create_table(database, table);
     if (status == SQLITE_OK)

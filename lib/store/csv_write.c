@@ -150,7 +150,8 @@ static int set_appending(int fd, bool appending)
 }
 
 /* The file appears with these lines in it. */
-static int open_output(struct output *output, const char *path, const struct gt_buffer *lines, struct gt_error *error)
+static int open_output(struct output *output, const char *path, bool overwrite, const struct gt_buffer *lines,
+                       struct gt_error *error)
 {
     struct gt_new_file file;
     output->path = strdup(path);
@@ -164,7 +165,7 @@ static int open_output(struct output *output, const char *path, const struct gt_
     if (status < 0)
         gt_new_file_drop(&file);
     else
-        status = gt_new_file_place(&file, true);
+        status = gt_new_file_place(&file, overwrite);
     if (status < 0)
         output->fd = -1;
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
@@ -197,7 +198,7 @@ static int open_beside(struct output *output, const struct gt_store_options *opt
     char path[PATH_MAX];
     if (gt_store_path_beside(path, sizeof path, options->path, suffix) < 0)
         return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
-    return open_output(output, path, lines, error);
+    return open_output(output, path, options->overwrite, lines, error);
 }
 
 static int create_lives(struct csv_writer *writer, const struct gt_store_options *options, struct gt_error *error)
@@ -230,7 +231,7 @@ static int create_data(struct csv_writer *writer, const struct gt_store_options 
     append_outcome(&writer->line, NULL);
     end_line(&writer->line);
     append_column_names(&writer->line, &output->columns);
-    return open_output(output, options->path, &writer->line, error);
+    return open_output(output, options->path, options->overwrite, &writer->line, error);
 }
 
 int gt_csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
@@ -406,7 +407,7 @@ static int replace_lives(struct csv_writer *writer, const struct gt_lives *lives
     gt_buffer_clear(&writer->line);
     gt_csv_lives_header(&writer->line);
     gt_csv_lives_rows(&writer->line, lives->life, lives->count);
-    int status = open_output(&output, writer->lives.path, &writer->line, error);
+    int status = open_output(&output, writer->lives.path, true, &writer->line, error);
     close_output(&output, false);
     return status;
 }

@@ -105,7 +105,7 @@ int gt_experiment_folder_open(struct gt_experiment_folder *folder, const char *p
     status = write_metadata(path, description, error);
     if (status < 0)
         return status;
-    folder->fd = open(folder->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    folder->fd = open(folder->path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
     status = folder->fd < 0 ? -errno : mend(folder->fd);
     if (status < 0) {
         gt_error_system(error, -status, "%s", folder->path);
@@ -205,7 +205,8 @@ int gt_experiment_save(const char *folder, const char *name, const char *json, s
     if (status >= 0 && (status = make_folders(folder)) < 0)
         gt_error_system(error, -status, "%s", folder);
     if (status >= 0) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (kind->is_replaced ? O_TRUNC : O_APPEND), 0666);
+        int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (kind->is_replaced ? O_TRUNC : O_APPEND),
+                      0666);
         status = fd < 0 ? -errno : write_all(fd, line.data, line.length);
         if (fd >= 0)
             close(fd);

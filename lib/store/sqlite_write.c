@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/new_file.h"
@@ -23,6 +24,8 @@ struct sqlite_writer {
     struct output detail[GT_DETAIL_COUNT];
     sqlite3_stmt *lives; /* with detail */
     bool has_detail, in_transaction;
+    dev_t device; /* of the file */
+    ino_t inode;
 };
 
 static const char schema[] =
@@ -159,33 +162,14 @@ static int remove_logs(const char *path, struct gt_error *error)
     return 0;
 }
 
-static int remove_old(const char *path, struct gt_error *error)
+/* `path` is writer->path, or where the file is made. */
+static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings, struct gt_error *error)
 {
-    int status = remove_logs(path, error);
-    if (status >= 0 && unlink(path) < 0 && errno != ENOENT)
-        status = gt_error_system(error, errno, "%s", path);
-    return status;
-}
-
-static int connect_database(struct sqlite_writer *writer, int flags, struct gt_error *error)
-{
-    if (sqlite3_open_v2(writer->path, &writer->database, flags, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(path, &writer->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return gt_sqlite_error(writer->database, writer->path, error);
     sqlite3_extended_result_codes(writer->database, 1);
     sqlite3_busy_timeout(writer->database, 1000);
-    char settings[200];
-    snprintf(settings, sizeof settings,
-             "PRAGMA user_version=%d; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500",
-             GT_RECORDING_VERSION);
     return gt_sqlite_run(writer->database, writer->path, settings, error);
-}
-
-static int open_database(struct sqlite_writer *writer, struct gt_error *error)
-{
-    int status = remove_old(writer->path, error);
-    return status < 0
-               ? status
-               : connect_database(writer, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, error);
 }
 
 static void close_statements(struct sqlite_writer *writer)
@@ -214,6 +198,79 @@ static void release(struct sqlite_writer *writer)
     free(writer);
 }
 
+/* SQLite opens by name, and would follow a link that somebody puts there meanwhile. */
+static bool is_ours(const struct sqlite_writer *writer)
+{
+    struct stat facts;
+    int has_moved = 1;
+    if (writer->database)
+        sqlite3_file_control(writer->database, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    return lstat(writer->path, &facts) == 0 && facts.st_dev == writer->device && facts.st_ino == writer->inode &&
+           !has_moved;
+}
+
+/* The file under its name, whole but for what is to come. */
+static int reopen(struct sqlite_writer *writer, struct gt_error *error)
+{
+    int status = connect_database(writer, writer->path,
+                                  "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500", error);
+    if (!status && !is_ours(writer))
+        status = gt_error_set(error, EEXIST, "%s was replaced while it was made", writer->path);
+    if (!status)
+        status = prepare_insert(writer, &writer->data.insert, "data", writer->data.columns.count, error);
+    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
+        status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table,
+                                writer->detail[i].columns.count, error);
+    if (!status && writer->has_detail)
+        status = gt_sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
+    return status;
+}
+
+/* Let the file appear, and go on in it. After any error nothing of it is left. */
+static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool replace, struct gt_error *error)
+{
+    struct stat facts;
+    int status = fstat(file->fd, &facts) < 0 ? gt_error_system(error, errno, "%s", writer->path) : 0;
+    writer->device = facts.st_dev;
+    writer->inode = facts.st_ino;
+    if (!status && (replace || lstat(writer->path, &facts) < 0))
+        status = remove_logs(writer->path, error);
+    if (status < 0) {
+        gt_new_file_drop(file);
+        return status;
+    }
+    status = gt_new_file_place(file, replace);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", writer->path);
+    close(file->fd);
+    status = reopen(writer, error);
+    if (status < 0 && is_ours(writer) && remove_logs(writer->path, NULL) == 0)
+        unlink(writer->path);
+    return status;
+}
+
+/* Whoever finds the file finds its tables in it. */
+static int make(struct sqlite_writer *writer, const struct gt_store_options *options, const struct gt_machine *machine,
+                struct gt_error *error)
+{
+    struct gt_new_file file;
+    char settings[100];
+    int status = gt_new_file_begin(&file, writer->path);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", writer->path);
+    snprintf(settings, sizeof settings, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA user_version=%d",
+             GT_RECORDING_VERSION);
+    status = connect_database(writer, file.hidden, settings, error);
+    if (!status)
+        status = create_tables(writer, machine, error);
+    close_database(writer);
+    if (status < 0) {
+        gt_new_file_drop(&file);
+        return status;
+    }
+    return place(writer, &file, options->overwrite, error);
+}
+
 int gt_sqlite_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                      struct gt_error *error)
 {
@@ -226,15 +283,11 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
     }
     writer->path = path;
     writer->has_detail = options->detail;
-    int status = open_database(writer, error);
-    if (!status)
-        status = create_tables(writer, machine, error);
-    if (status < 0) {
+    int status = make(writer, options, machine, error);
+    if (status < 0)
         release(writer);
-        remove_old(options->path, NULL);
-    } else {
+    else
         *ret = writer;
-    }
     return status;
 }
 
@@ -303,19 +356,6 @@ static int copy_database(struct sqlite_writer *writer, struct gt_new_file *file,
     return status;
 }
 
-static int reopen(struct sqlite_writer *writer, struct gt_error *error)
-{
-    int status = connect_database(writer, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, error);
-    if (!status)
-        status = prepare_insert(writer, &writer->data.insert, "data", writer->data.columns.count, error);
-    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
-        status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
-                                error);
-    if (!status && writer->has_detail)
-        status = gt_sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
-    return status;
-}
-
 /* The old connection is closed before the new file has its name: SQLite removes the log of that name with it. */
 int gt_sqlite_restore(void *state, struct gt_error *error)
 {
@@ -330,16 +370,7 @@ int gt_sqlite_restore(void *state, struct gt_error *error)
         return status;
     }
     close_database(writer);
-    status = remove_logs(writer->path, error);
-    if (status < 0) {
-        gt_new_file_drop(&file);
-        return status;
-    }
-    status = gt_new_file_place(&file, false);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", writer->path);
-    close(file.fd);
-    return reopen(writer, error);
+    return place(writer, &file, false, error);
 }
 
 /* ---- The end ------------------------------------------------------------------------------------------------- */

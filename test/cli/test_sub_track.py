@@ -248,10 +248,77 @@ def test_block_passes_signals_on(cli, gpu_tracker, tmp_path):
     assert [row.split(",")[1:3] for row in rows[1:]] == [["ended", "0"], ["ended", "1"]]
 
 
-def test_blocks_of_an_earlier_run_are_kept(cli, refused, tmp_path):
-    (tmp_path / "run.csv.blocks").mkdir()
-    (tmp_path / "run.csv.blocks" / "1.csv").write_text(HEADER)
-    refused(125, "holds the code blocks of an earlier run", "run", "--blocks", "--disable-logs", "--tf=run.csv", "--",
-            "true")
-    assert cli("run", "--blocks", "--disable-logs", "--tf=run.csv", "--overwrite", "--", "true").returncode == 0
-    assert not (tmp_path / "run.csv.blocks").exists()
+@pytest.fixture
+def killed(gpu_tracker, tmp_path):
+    """The folder of blocks of a run whose tracker was killed."""
+    run = subprocess.Popen([gpu_tracker, "run", "--blocks", "--disable-logs", "--tf=run.csv", "--", gpu_tracker, "block", "b", "--",
+                            "sleep", "30"], cwd=tmp_path)
+    folder = tmp_path / "run.csv.blocks"
+    while not (folder.exists() and [path for path in folder.glob("*.csv") if b",0," in path.read_bytes()]):
+        time.sleep(0.01)
+    children = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True, check=True).stdout.split()
+    run.kill()
+    run.wait()
+    for child in children:
+        os.kill(int(child), signal.SIGTERM)
+    while any(os.path.exists(f"/proc/{child}/exe") for child in children):
+        time.sleep(0.01)
+    return folder
+
+
+AGAIN = ("run", "--blocks", "--disable-logs", "--tf=run.csv", "--overwrite", "--", "true")
+
+
+def test_blocks_of_an_earlier_run_are_kept(cli, refused, killed, tmp_path):
+    (tmp_path / "run.csv").unlink()
+    refused(125, "holds the code blocks of an earlier run", "run", "--blocks", "--disable-logs", "--tf=run.csv", "--", "true")
+    assert cli(*AGAIN).returncode == 0
+    assert not killed.exists()
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["2024.csv", "notes.txt", ".hidden", "1.csv"])
+def test_people_s_files_among_blocks_are_kept(cli, refused, killed, name):
+    (killed / name).write_text("1,2,3\n")
+    before = contents(killed)
+    refused(125, f"holds {name}", *AGAIN)
+    assert contents(killed) == before and len(before) >= 3
+    (killed / name).unlink()
+    assert cli(*AGAIN).returncode == 0
+
+
+def test_a_link_among_blocks_is_kept(refused, killed, tmp_path):
+    (tmp_path / "precious").write_text((next(killed.glob("*.csv"))).read_text())
+    (killed / "7.csv").symlink_to(tmp_path / "precious")
+    refused(125, "holds 7.csv", *AGAIN)
+    assert (killed / "7.csv").is_symlink()
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_folder_that_no_run_has_made_is_kept(refused, tmp_path, link):
+    folder = tmp_path / ("elsewhere" if link else "run.csv.blocks")
+    folder.mkdir()
+    (folder / "1.csv").write_text("process_id,code_block_name,position,timestamp,thread_id,call_id,monotonic,cpu_time\r\n")
+    (folder / "thesis.tex").write_text("years of work")
+    if link:
+        (tmp_path / "run.csv.blocks").symlink_to(folder)
+    before = contents(folder)
+    refused(125, "run.csv.blocks exists, and is no folder", *AGAIN)
+    assert contents(folder) == before
+    (folder / "thesis.tex").unlink()
+    refused(125, "is left alone", *AGAIN)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_combining_follows_no_link(cli, files, suffix):
+    """The name of the file while it is made cannot be foreseen, and one that is there is left alone."""
+    (files / "victim").write_bytes(b"")
+    for pid in range(os.getpid(), os.getpid() + 300):
+        (files / f"all.{suffix}.{pid}.part").symlink_to(files / "victim")
+    assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "blocks-A.csv").returncode == 0
+    assert (files / "victim").stat().st_size == 0
+    assert (files / f"all.{suffix}").stat().st_size > 100
+

@@ -1,6 +1,9 @@
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -165,6 +168,39 @@ static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
     assert_int_equal(folder_count(), 1);
 }
 
+static atomic_bool is_over;
+
+static void *put_links(void *victim)
+{
+    while (!is_over)
+        if (symlink(victim, folder_path("a.sqlite")) < 0)
+            sched_yield();
+    return NULL;
+}
+
+static void a_link_put_in_the_way_is_not_followed(void **state)
+{
+    (void)state;
+    struct gt_store_options options = {.path = folder_path("a.sqlite"), .overwrite = true};
+    char victim[200];
+    snprintf(victim, sizeof victim, "%s", folder_path("victim"));
+    recorder_put(victim, "", 0);
+    pthread_t other;
+    is_over = false;
+    assert_int_equal(pthread_create(&other, NULL, put_links, victim), 0);
+    struct stat facts = {0};
+    for (int i = 0; i < 200 && !facts.st_size; i++) {
+        struct gt_store *store = NULL;
+        if (gt_store_open(&store, &options, recorder_machine(true), NULL) == 0)
+            gt_store_close(store, NULL, NULL);
+        unlink(options.path);
+        assert_int_equal(stat(victim, &facts), 0);
+    }
+    is_over = true;
+    pthread_join(other, NULL);
+    assert_int_equal(facts.st_size, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_user_s_file_in_a_shared_folder_stays, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(an_old_file_is_replaced_at_the_start_and_not_before, folder_make,
                                         folder_remove),
+        cmocka_unit_test_setup_teardown(a_link_put_in_the_way_is_not_followed, folder_make, folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
