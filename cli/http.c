@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/library.h"
 #include "gpu_tracker.h"
+#include "http_visitors.h"
+#include "notify.h"
 
 /* What is used of the library, by its names without the prefix. */
 struct functions {
@@ -24,6 +24,7 @@ struct functions {
     __typeof__(&MHD_get_connection_info) get_connection_info;
     __typeof__(&MHD_get_timeout) get_timeout;
     __typeof__(&MHD_run) run;
+    __typeof__(&MHD_add_connection) add_connection;
     __typeof__(&MHD_lookup_connection_value) lookup_connection_value;
     __typeof__(&MHD_create_response_from_buffer) create_response_from_buffer;
     __typeof__(&MHD_add_response_header) add_response_header;
@@ -40,6 +41,7 @@ static const struct gt_symbol symbols[] = {
     FUNCTION(get_connection_info),
     FUNCTION(get_timeout),
     FUNCTION(run),
+    FUNCTION(add_connection),
     FUNCTION(lookup_connection_value),
     FUNCTION(create_response_from_buffer),
     FUNCTION(add_response_header),
@@ -48,33 +50,22 @@ static const struct gt_symbol symbols[] = {
     FUNCTION(is_feature_supported),
 };
 
-struct visitor {
-    int fd; /* negative: free */
-    int64_t due_ns;
-};
-
 enum { PLAIN, GZIP, PACKINGS };
+enum { PATIENCE_MS = 60000 };
 
 struct http {
     struct gt_library library;
     struct functions mhd;
     struct MHD_Daemon *daemon;
-    int listening;
+    struct visitors visitors;
+    struct visitor *arriving; /* while the library is told of it */
     struct http_source source;
     struct http_token token;
     bool has_token;
     char *certificate, *key;
     char address[300];
     struct MHD_Response *text[GT_EXPOSITION_COUNT][PACKINGS]; /* of the latest sample */
-    struct visitor visitor[HTTP_CONNECTIONS];
 };
-
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
@@ -151,12 +142,23 @@ static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *
     return response[packing] ? http->mhd.queue_response(connection, MHD_HTTP_OK, response[packing]) : MHD_NO;
 }
 
+/* The header of a request has come. */
+static void note_request(const struct http *http, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = http->mhd.get_connection_info(connection,
+                                                                         MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct visitor *visitor = info ? info->socket_context : NULL;
+    if (visitor)
+        visitor->is_half = false;
+}
+
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path, const char *method,
                               const char *version, const char *upload, size_t *upload_size, void **memory)
 {
     struct http *http = context;
     (void)version;
     (void)upload;
+    note_request(http, connection);
     bool is_get = !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
     if (is_get && !*memory) { /* only the header has come; a body is not wanted */
         *memory = http;
@@ -183,57 +185,56 @@ static void note(void *context, struct MHD_Connection *connection, void **memory
 {
     struct http *http = context;
     struct visitor *visitor = *memory;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED && visitor)
-        visitor->fd = -1;
-    if (code != MHD_CONNECTION_NOTIFY_STARTED)
-        return;
-    const union MHD_ConnectionInfo *info = http->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    for (int i = 0; info && i < HTTP_CONNECTIONS; i++)
-        if (http->visitor[i].fd < 0) {
-            http->visitor[i] = (struct visitor){info->connect_fd, now() + HTTP_SECONDS * INT64_C(1000000000)};
-            *memory = &http->visitor[i];
-            return;
-        }
+    (void)connection;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        *memory = http->arriving;
+    else if (visitor)
+        visitors_leave(&http->visitors, visitor);
 }
 
-/* The library counts only time without a byte; who sends one now and then would stay for ever. */
-static void end_overdue(struct http *http)
+static void accept_visitors(struct http *http)
 {
-    int64_t time = now();
+    struct sockaddr_storage address;
+    socklen_t length;
+    int fd;
     for (int i = 0; i < HTTP_CONNECTIONS; i++) {
-        struct visitor *visitor = &http->visitor[i];
-        if (visitor->fd >= 0 && visitor->due_ns <= time) {
-            shutdown(visitor->fd, SHUT_RDWR);
-            visitor->due_ns = INT64_MAX;
-        }
+        http->arriving = visitors_accept(&http->visitors, &fd, &address, &length);
+        if (!http->arriving)
+            return;
+        if (http->mhd.add_connection(http->daemon, fd, (struct sockaddr *)&address, length) != MHD_YES)
+            visitors_leave(&http->visitors, http->arriving); /* the library has closed it */
     }
 }
 
 /* Milliseconds until something is due; -1: nothing. */
-static int patience(const struct http *http)
+static int patience(const struct http *http, struct notify *notify)
 {
     MHD_UNSIGNED_LONG_LONG library = 0;
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < HTTP_CONNECTIONS; i++)
-        if (http->visitor[i].fd >= 0 && http->visitor[i].due_ns < least)
-            least = http->visitor[i].due_ns;
-    int64_t wait = least == INT64_MAX ? -1 : (least - now()) / 1000000 + 1;
-    wait = least != INT64_MAX && wait < 0 ? 0 : wait;
-    if (http->mhd.get_timeout(http->daemon, &library) == MHD_YES && (wait < 0 || (int64_t)library < wait))
-        wait = (int64_t)library;
-    return wait > 60000 ? 60000 : (int)wait;
+    bool has_library = http->mhd.get_timeout(http->daemon, &library) == MHD_YES;
+    int waits[] = {visitors_patience(&http->visitors), notify_alive(notify),
+                   !has_library            ? -1
+                   : library < PATIENCE_MS ? (int)library
+                                           : PATIENCE_MS};
+    int least = PATIENCE_MS;
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        least = waits[i] >= 0 && waits[i] < least ? waits[i] : least;
+    return least;
 }
 
 int http_run(struct http *http, const struct signals *signals)
 {
     const union MHD_DaemonInfo *info = http->mhd.get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     siginfo_t signal;
-    struct pollfd polled[] = {{.fd = signals->fd, .events = POLLIN},
-                              {.fd = info ? info->epoll_fd : -1, .events = POLLIN}};
+    struct notify notify;
+    notify_ready(&notify);
     while (!signals_next(signals, &signal)) {
-        if (poll(polled, sizeof polled / sizeof *polled, patience(http)) < 0 && errno != EINTR)
+        struct pollfd polled[] = {{.fd = signals->fd, .events = POLLIN},
+                                  {.fd = info ? info->epoll_fd : -1, .events = POLLIN},
+                                  {.fd = visitors_poll(&http->visitors), .events = POLLIN}};
+        if (poll(polled, sizeof polled / sizeof *polled, patience(http, &notify)) < 0 && errno != EINTR)
             return EXIT_TRACKER;
-        end_overdue(http);
+        visitors_end_overdue(&http->visitors);
+        accept_visitors(http);
         if (http->mhd.run(http->daemon) != MHD_YES)
             return EXIT_TRACKER;
     }
@@ -278,16 +279,13 @@ static int start(struct http *http)
     };
     if (!http->key)
         tls[0] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
-    unsigned flags = MHD_USE_EPOLL | (http->key ? MHD_USE_TLS : 0);
+    unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | (http->key ? MHD_USE_TLS : 0);
     http->daemon = http->mhd.start_daemon(
-        flags, 0, NULL, NULL, handle, http, MHD_OPTION_LISTEN_SOCKET, http->listening, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_REQUEST, MHD_OPTION_NOTIFY_CONNECTION, note, http,
-        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
-    if (http->daemon) {
-        http->listening = -1; /* the daemon's now */
+        flags, 0, NULL, NULL, handle, http, MHD_OPTION_CONNECTION_LIMIT, 2u * HTTP_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_REQUEST,
+        MHD_OPTION_NOTIFY_CONNECTION, note, http, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    if (http->daemon)
         return 0;
-    }
     if (http->key)
         return say_usage("--tls-cert and --tls-key: not a certificate and its key in PEM form");
     say("the HTTP server could not be started");
@@ -303,16 +301,18 @@ int http_open(struct http **ret, const struct http_settings *settings, const str
         return EXIT_TRACKER;
     }
     http->source = *source;
-    http->listening = -1;
-    for (int i = 0; i < HTTP_CONNECTIONS; i++)
-        http->visitor[i].fd = -1;
+    http->visitors.listening = -1;
     int status = load(http);
     if (!status)
         status = read_secrets(http, settings);
     if (!status) {
-        http->listening = http_listen(settings->listen, http->has_token, http->key != NULL, shown, sizeof shown);
-        status = http->listening < 0 ? -http->listening : start(http);
+        int listening = http_listen(settings->listen, http->has_token, http->key != NULL, shown, sizeof shown);
+        status = listening < 0 ? -listening : 0;
+        if (!status)
+            visitors_open(&http->visitors, listening);
     }
+    if (!status)
+        status = start(http);
     snprintf(http->address, sizeof http->address, "http%s://%s/metrics", http->key ? "s" : "", shown);
     if (status) {
         http_close(http);
@@ -342,8 +342,7 @@ void http_close(struct http *http)
         drop(http, http->text[i]);
     if (http->daemon)
         http->mhd.stop_daemon(http->daemon);
-    if (http->listening >= 0)
-        close(http->listening);
+    visitors_close(&http->visitors);
     forget(http->key);
     free(http->certificate);
     gt_library_close(&http->library);

@@ -1,6 +1,6 @@
 /* A small HTTP server for scrapes: one text at /metrics, in the form that the client asks for.
  *
- * It is single-threaded, and hard to wear out: at most HTTP_CONNECTIONS at a time, each for HTTP_SECONDS at most however
+ * It is single-threaded, and hard to wear out (see http_visitors.h, too): at most HTTP_CONNECTIONS at a time, each for HTTP_SECONDS at most however
  * slowly it speaks, a request of HTTP_REQUEST bytes at most, one answer for each connection, one copy of a text for all
  * connections. libmicrohttpd is loaded when a server is opened, so that no other command pays for it. */
 #ifndef CLI_HTTP_H

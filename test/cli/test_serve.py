@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -406,6 +407,119 @@ def test_five_hundred_clients_are_all_answered(serve):
     folder = f"/proc/{server.process.pid}/fd"
     kinds = [os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)]
     assert sum(kind.startswith("socket:") for kind in kinds) < 10  # all clients are gone
+
+
+def connect_many(server, count, text=b""):
+    clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(count)]
+    for client in clients:
+        with contextlib.suppress(OSError):
+            client.sendall(text)
+    return clients
+
+
+def assert_answers_soon(server, seconds=5):
+    asked = time.monotonic()
+    assert server.ask()[0] == 200
+    assert time.monotonic() - asked < seconds
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_half_open_connections_that_close_leave_it_listening(serve, at_once):
+    """As many as there are places, and nobody else visits meanwhile. All at once: the server sees the ends in one look."""
+    server = serve("--sleep-time", "0.1")
+    clients = connect_many(server, 512)
+    time.sleep(1)
+    if at_once:
+        server.process.send_signal(signal.SIGSTOP)
+    for client in clients:
+        client.close()
+    server.process.send_signal(signal.SIGCONT)
+    time.sleep(1)
+    assert_answers_soon(server)
+
+
+@pytest.mark.parametrize("text", [b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\n"])
+def test_half_requests_that_stay_keep_nobody_out(serve, text):
+    server = serve("--sleep-time", "0.1")
+    clients = connect_many(server, 700, text)
+    try:
+        for _ in range(3):
+            assert_answers_soon(server)
+    finally:
+        for client in clients:
+            client.close()
+    assert_answers_soon(server)
+
+
+def test_whole_requests_of_one_address_outlast_half_ones_of_another(serve):
+    server = serve("--sleep-time", "0.1")
+    with socket.socket() as other:
+        other.bind(("127.0.0.2", 0))
+        other.connect(("127.0.0.1", server.port))
+        other.sendall(b"GET /metrics HTTP/1.1\r\n")
+        clients = connect_many(server, 700)
+        time.sleep(0.5)
+        assert server.ask()[0] == 200
+        other.sendall(b"Host: x\r\n\r\n")
+        other.settimeout(10)
+        assert other.recv(12) == b"HTTP/1.1 200"
+        for client in clients:
+            client.close()
+
+
+def limit_descriptors(server, count):
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (count, 4096))
+
+
+def test_short_descriptors_keep_nobody_out(serve):
+    """The server may open hardly more than it has open, visitors take all of it, and stay."""
+    server = serve("--sleep-time", "0.1")
+    assert server.ask()[0] == 200
+    limit_descriptors(server, len(os.listdir(f"/proc/{server.process.pid}/fd")) + 48)
+    clients = connect_many(server, 200)
+    before = cpu_seconds(server.process.pid)
+    for _ in range(3):
+        assert_answers_soon(server, 10)
+    time.sleep(1)
+    assert cpu_seconds(server.process.pid) - before < 2, "it does not spin"
+    for client in clients:
+        client.close()
+    time.sleep(0.5)
+    assert_answers_soon(server)
+
+
+def test_without_any_descriptor_it_recovers(serve):
+    server = serve("--sleep-time", "0.1")
+    limit_descriptors(server, 3)
+    clients = connect_many(server, 40)
+    before = cpu_seconds(server.process.pid)
+    time.sleep(1)
+    assert cpu_seconds(server.process.pid) - before < 0.5
+    for client in clients:
+        client.close()
+    limit_descriptors(server, 1024)
+    time.sleep(0.5)
+    assert_answers_soon(server)
+
+
+@pytest.mark.parametrize("name", ["notify", "@gpu-tracker-test-%d"])
+def test_signs_of_life_for_systemd(serve, tmp_path, name):
+    address = name % os.getpid() if "%" in name else str(tmp_path / name)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address.replace("@", "\0"))
+        manager.settimeout(10)
+        serve(env={**os.environ, "NOTIFY_SOCKET": address, "WATCHDOG_USEC": "200000"})
+        assert [manager.recv(100) for _ in range(4)] == [b"READY=1"] + [b"WATCHDOG=1"] * 3
+
+
+def test_no_signs_of_life_where_nobody_asks_for_them(serve, tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(1)
+        serve(env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"})
+        assert manager.recv(100) == b"READY=1"
+        with pytest.raises(TimeoutError):
+            manager.recv(100)
 
 
 def test_readers_that_do_not_read_are_ended(serve):
