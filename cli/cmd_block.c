@@ -10,6 +10,7 @@
 #include "gpu_tracker.h"
 #include "launch.h"
 #include "message.h"
+#include "privilege.h"
 #include "option.h"
 
 static volatile pid_t child;
@@ -68,8 +69,11 @@ static int run(const struct options *options, int count, char **operands)
     if (status)
         return status;
     const char *folder = getenv(GT_BLOCKS_ENVIRONMENT);
-    bool marks = folder && *folder;
-    if (!marks)
+    bool is_inside = folder && *folder, marks = is_inside && !privilege_is_raised();
+    if (is_inside && !marks)
+        say("block '%s' is not marked: a program with privileges of its own (setuid, setcap) reads no environment of ours",
+            operands[0]);
+    if (!is_inside)
         say("no surrounding 'gpu-tracker run --blocks': block '%s' is not marked", operands[0]);
     struct gt_block block = {0};
     if (marks)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "privilege.h"
 
 struct config {
     struct options *options;
@@ -209,15 +210,19 @@ static bool user_file(char *path, size_t size)
 int config_apply(struct options *options, const struct command *command)
 {
     char user[PATH_MAX];
-    const char *project = getenv(CONFIG_PROJECT_VARIABLE);
+    const char *project = secure_getenv(CONFIG_PROJECT_VARIABLE);
     int status = 0;
     if (options->tconfig)
         status = apply_file(options, command, options->tconfig);
-    if (!status)
+    if (!status && !privilege_is_raised()) /* the user's words are in the command, not in what surrounds it */
         status = apply_environment(options, command);
     if (!status && project && *project)
         status = apply_file(options, command, project);
     if (!status && user_file(user, sizeof user))
         status = apply_file(options, command, user);
+    if (!status && options->library.count && privilege_is_raised())
+        status = say_usage(
+            "--library %s: a program with privileges of its own (setuid, setcap) loads no library by path",
+            options->library.value[0]);
     return status;
 }

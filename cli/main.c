@@ -11,8 +11,9 @@
 #include "help.h"
 #include "inputs.h"
 #include "message.h"
+#include "privilege.h"
 
-extern const struct command command_execute;
+extern const struct command command_execute, command_run, command_block, command_attach, command_doctor;
 
 /* A descriptor 0, 1 or 2 that was closed must not become one of ours. */
 static void occupy_standard_streams(void)
@@ -85,6 +86,15 @@ static int run(struct options *options, const struct command *command, int count
     return status ? status : command->run(options, operands, words);
 }
 
+/* Before anything but the name of the command is looked at. NULL: the agent. */
+static int give_up_privileges(const struct command *command)
+{
+    bool executes = command == &command_execute || command == &command_run || command == &command_block;
+    bool follows = !command || command == &command_execute || command == &command_run || command == &command_attach ||
+                   command == &command_doctor;
+    return privilege_drop(follows, executes);
+}
+
 int main(int count, char **words)
 {
     struct options options = {0};
@@ -95,10 +105,16 @@ int main(int count, char **words)
         return EXIT_USAGE;
     count--;
     words++;
-    if (count && strcmp(words[0], "agent") == 0)
-        return agent_main(count - 1, words + 1);
-    if (count && words[0][0] != '-') {
+    bool is_agent = count && strcmp(words[0], "agent") == 0;
+    bool is_named = count && !is_agent && words[0][0] != '-';
+    if (is_named)
         command = command_find(count, words, &used);
+    int privilege = give_up_privileges(is_agent ? NULL : command);
+    if (privilege)
+        return privilege;
+    if (is_agent)
+        return agent_main(count - 1, words + 1);
+    if (is_named) {
         if (!command && command_is_group(words[0]))
             return incomplete_command(words[0], count > 1 ? words[1] : NULL);
         if (!command)

@@ -14,6 +14,7 @@
 #include "launcher.h"
 #include "message.h"
 #include "output.h"
+#include "privilege.h"
 #include "settings.h"
 #include "watch.h"
 
@@ -161,6 +162,7 @@ static int start(struct track *track, char **words)
         say("cannot start '%s': %s", words[0], strerror(-status));
         return EXIT_TRACKER;
     }
+    privilege_seal();
     track->watch.main = launch.pid;
     track->watch.is_child = true;
     status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);

@@ -6,6 +6,13 @@
 #error "include gpu_tracker.h"
 #endif
 
+/* ---- Programs with privileges of their own -------------------------------------------------------------------------- */
+/* A program that is setuid or has file capabilities calls this first, before there are threads and before it reads anything of its
+ * user's, and then gives up all privileges: it opens the energy counters and, with `events`, the kernel's records about processes.
+ * Trackers, relays and doctors of this process use them from then on. In such a program no library is opened by a path. 1: the program
+ * is one; 0: it is not, and nothing was done. */
+int gt_open_early(int events);
+
 /* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
 /* What a relay reads and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
  * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/early.h"
 #include "collect/energy_relay.h"
+#include "collect/events.h"
 #include "collect/identity.h"
 
 /* Numbers of capabilities(7), in linux/capability.h. */
@@ -41,7 +43,7 @@ static bool is_perf_denied(struct machine *machine)
     char text[16] = "2";
     gt_root_read(machine->root, "proc/sys/kernel/perf_event_paranoid", text, sizeof text);
     return exists(machine, "sys/bus/event_source/devices/power/type") && strtol(text, NULL, 10) > 0 &&
-           !has(machine, PERFMON) && !has(machine, SYS_ADMIN);
+           !has(machine, PERFMON) && !has(machine, SYS_ADMIN) && !(machine->root->is_machine && gt_early_has("perf/"));
 }
 
 static bool is_powercap_denied(struct machine *machine)
@@ -51,7 +53,7 @@ static bool is_powercap_denied(struct machine *machine)
     bool any = false;
     for (size_t i = 0; i < sizeof zones / sizeof *zones; i++) {
         snprintf(path, sizeof path, "sys/class/powercap/%s/energy_uj", zones[i]);
-        any |= is_denied(machine, path, R_OK);
+        any |= is_denied(machine, path, R_OK) && !(machine->root->is_machine && gt_early_has(path));
     }
     return any;
 }
@@ -68,7 +70,7 @@ static bool is_relay_wanted(struct machine *machine)
 
 static bool are_records_denied(struct machine *machine)
 {
-    return !has(machine, NET_ADMIN);
+    return !has(machine, NET_ADMIN) && !(machine->root->is_machine && gt_events_has_early(GT_EVENTS_RECORDS));
 }
 
 static bool are_others_denied(struct machine *machine)
@@ -167,7 +169,7 @@ static const struct fix {
      "sudo usermod -aG \"$(stat -c %%G " GT_RELAY_SOCKET ")\" \"$USER\"",
      "joules of the whole machine, ten times a second, in steps of 0.1 J, to this user", "as above", NO_CAPABILITY},
     {is_perf_denied, "CPU energy by perf events", NULL,
-     "hardware counters of all processes and of the whole machine, to gpu-tracker, whoever executes it", SIDE_CHANNEL,
+     "joules of the whole machine, exactly and as often as wanted, to whoever executes gpu-tracker", SIDE_CHANNEL,
      PERFMON},
     {is_powercap_denied, "CPU energy by powercap",
      "sudo groupadd --system --force energy\n"
@@ -178,11 +180,18 @@ static const struct fix {
      "the energy counters, to every program of the members of the group energy; in force again after each start",
      SIDE_CHANNEL, NO_CAPABILITY},
     {are_records_denied, "what processes used that ended between two samples (taskstats)", NULL,
-     "exit records of all processes, and all settings of the network, to gpu-tracker, whoever executes it",
-     "the capability is far wider than its use here; a fault in gpu-tracker could change the network", NET_ADMIN},
-    {are_others_denied, "memory and bytes of other users' processes (for attach and serve --all)", NULL,
-     "every other process, its memory included, to gpu-tracker, whoever executes it",
-     "a fault in gpu-tracker could read other users' data: let only a group execute such a copy of it", SYS_PTRACE},
+     "what all processes used when they ended, to whoever executes gpu-tracker",
+     "the capability is far wider than its use here: until it is given up, a fault in gpu-tracker could change the network",
+     NET_ADMIN},
+    {are_others_denied, "memory and bytes of other users' processes, for serve --all (for attach: as root)",
+     "sudo mkdir -p /etc/systemd/system/gpu-tracker-serve.service.d\n"
+     "printf '[Service]\\nAmbientCapabilities=CAP_SYS_PTRACE\\nCapabilityBoundingSet=CAP_SYS_PTRACE\\n' | "
+     "sudo tee /etc/systemd/system/gpu-tracker-serve.service.d/others.conf\n"
+     "sudo systemctl daemon-reload\n"
+     "sudo systemctl enable --now gpu-tracker-serve.service",
+     "every other process, its memory included, to the service, which shows sums of it to whoever may ask it",
+     "a fault in the service could read other users' data; a file capability would be given up before it is of use",
+     NO_CAPABILITY},
     {is_proc_hidden_from_all, "other users' processes, which /proc hides (hidepid; for serve --all)",
      "sudo groupadd --system --force proc\n"
      "sudo usermod -aG proc \"$USER\"\n"
@@ -203,7 +212,7 @@ enum { FIXES = sizeof fixes / sizeof *fixes };
 
 static const char *capability_name(int capability)
 {
-    return capability == PERFMON ? "cap_perfmon" : capability == NET_ADMIN ? "cap_net_admin" : "cap_sys_ptrace";
+    return capability == PERFMON ? "cap_perfmon" : "cap_net_admin";
 }
 
 static void write_fix(struct gt_buffer *out, const struct fix *fix, const struct machine *machine)
@@ -223,10 +232,12 @@ static void write_capabilities(struct gt_buffer *out, const bool denied[FIXES])
     for (int i = 0; i < FIXES; i++) {
         if (!denied[i] || fixes[i].capability == NO_CAPABILITY)
             continue;
-        gt_buffer_text(out,
-                       any ? ","
-                           : "# Leave out what is not wanted. Commands that gpu-tracker starts get nothing of it.\n"
-                             "sudo setcap ");
+        gt_buffer_text(
+            out,
+            any ? ","
+                : "# Leave out what is not wanted. It is given up once the counters are open, and commands that gpu-tracker starts get "
+                  "nothing of it.\n"
+                  "sudo setcap ");
         gt_buffer_text(out, capability_name(fixes[i].capability));
         any = true;
     }

@@ -16,8 +16,6 @@ static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;
 static const long MOVES_NS = 30000000;
 enum { FIRST_LOOKS = 20 };
 
-extern const struct gt_collector_type gt_collector_relay;
-
 struct source {
     const struct gt_collector_type *type;
     void *state;
@@ -40,14 +38,6 @@ const char *gt_energy_relay_socket(void)
     return GT_RELAY_SOCKET;
 }
 
-static bool is_of_energy(const struct gt_collector_type *type)
-{
-    for (size_t i = 0; i < type->metric_count; i++)
-        if (gt_metrics[type->metrics[i]].unit != GT_JOULES)
-            return false;
-    return type->metric_count && type != &gt_collector_relay;
-}
-
 static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
 {
     struct gt_collect_options options = {.root = &relay->root, .clock = &relay->clock, .period = PERIOD_S};
@@ -58,7 +48,7 @@ static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
     for (size_t i = 0; i < gt_collector_type_count; i++) {
         struct source source = {.type = gt_collector_types[i]};
         struct gt_availability availability;
-        if (!is_of_energy(source.type))
+        if (!gt_collector_is_of_energy(source.type))
             continue;
         int status = source.type->open(&source.state, &options, &relay->frame, &availability, error);
         if (status < 0)

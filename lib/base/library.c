@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 static int bind_symbols(struct gt_library *library, const struct gt_symbol *symbols, size_t count, void *functions,
                         struct gt_error *error)
@@ -20,6 +21,8 @@ static int bind_symbols(struct gt_library *library, const struct gt_symbol *symb
 int gt_library_open(struct gt_library *library, const char *path, const char *const names[],
                     const struct gt_symbol *symbols, size_t count, void *functions, struct gt_error *error)
 {
+    if (path && getauxval(AT_SECURE)) /* its constructors would run with our privileges, or beside what they opened */
+        return gt_error_set(error, EPERM, "%s: a program with privileges of its own loads no library by path", path);
     const char *only[] = {path, NULL};
     const char *opened = NULL;
     library->handle = NULL;

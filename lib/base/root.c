@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/early.h"
+
 int gt_root_open(struct gt_root *root, const char *path, struct gt_error *error)
 {
     bool machine = !path || !*path || !strcmp(path, "/");
@@ -39,7 +41,12 @@ static const char *relative(const char *path)
 
 int gt_root_open_file(const struct gt_root *root, const char *path)
 {
-    int fd = openat(root->fd, relative(path), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = root->is_machine ? gt_early_open(relative(path)) : -ENOENT;
+    if (fd >= 0)
+        return fd;
+    fd = openat(root->fd, relative(path), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0 && root->is_machine)
+        gt_early_keep(relative(path), fd);
     return fd < 0 ? -errno : fd;
 }
 

@@ -6,6 +6,8 @@
 
 /* The remedy for everything that takes CAP_NET_ADMIN. */
 extern const char gt_remedy_net_admin[];
+/* The remedy for energy counters that may not be read: the least first. */
+extern const char gt_remedy_energy[];
 /* The remedy for everything that takes a control group of the tracker's own. */
 extern const char gt_remedy_delegate[];
 

@@ -16,6 +16,14 @@ const struct gt_collector_type *const gt_collector_types[] = {
 };
 const size_t gt_collector_type_count = sizeof gt_collector_types / sizeof *gt_collector_types - 1;
 
+bool gt_collector_is_of_energy(const struct gt_collector_type *type)
+{
+    for (size_t i = 0; i < type->metric_count; i++)
+        if (gt_metrics[type->metrics[i]].unit != GT_JOULES)
+            return false;
+    return type->metric_count && type != &gt_collector_relay;
+}
+
 struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid)
 {
     for (size_t i = 0; i < frame->share_count; i++)

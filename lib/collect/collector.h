@@ -178,6 +178,9 @@ struct gt_collector_type {
     bool lags;        /* its counters are read less often than samples: it is asked once more at the end */
 };
 
+/* Whether it reads energy counters of this machine and nothing else. */
+bool gt_collector_is_of_energy(const struct gt_collector_type *type);
+
 extern const struct gt_collector_type *const gt_collector_types[];
 extern const size_t gt_collector_type_count;
 

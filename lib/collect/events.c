@@ -1,7 +1,9 @@
 #include "collect/events.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collect/availability.h"
 #include "collect/connector.h"
@@ -34,6 +36,23 @@ static int open_sources(struct gt_events *events, const struct gt_root *root, un
     return result;
 }
 
+/* What was opened early, and whether somebody uses it. */
+static struct {
+    struct gt_events *events;
+    struct gt_availability availability[GT_EVENTS_SOURCES];
+    atomic_flag is_taken;
+} early = {.is_taken = ATOMIC_FLAG_INIT};
+
+void gt_events_open_early(const struct gt_root *root)
+{
+    gt_events_open(&early.events, root, 1u << GT_EVENTS_FORKS | 1u << GT_EVENTS_RECORDS, early.availability, NULL);
+}
+
+bool gt_events_has_early(enum gt_event_source source)
+{
+    return early.events && early.availability[source].state == GT_READY;
+}
+
 int gt_events_open(struct gt_events **ret, const struct gt_root *root, unsigned wanted,
                    struct gt_availability availability[GT_EVENTS_SOURCES], struct gt_error *error)
 {
@@ -45,6 +64,11 @@ int gt_events_open(struct gt_events **ret, const struct gt_root *root, unsigned 
     }
     if (!root->is_machine)
         return 0;
+    if (early.events && !atomic_flag_test_and_set(&early.is_taken)) {
+        memcpy(availability, early.availability, sizeof early.availability);
+        *ret = early.events;
+        return 0;
+    }
     struct gt_events *events = calloc(1, sizeof *events);
     if (!events)
         return gt_error_system(error, ENOMEM, "process events");
@@ -116,6 +140,10 @@ void gt_events_close(struct gt_events *events)
 {
     if (!events)
         return;
+    if (events == early.events) {
+        atomic_flag_clear(&early.is_taken);
+        return;
+    }
     if (events->has_forks)
         gt_connector_close(&events->connector);
     if (events->has_records)

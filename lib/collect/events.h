@@ -58,6 +58,10 @@ struct gt_events;
  * them is ready, which is not an error. Negative only for ENOMEM and the like. */
 int gt_events_open(struct gt_events **ret, const struct gt_root *root, unsigned wanted,
                    struct gt_availability availability[GT_EVENTS_SOURCES], struct gt_error *error);
+/* For a program that gives up its privileges: listen now. The first gt_events_open of this machine gets it, and once that is closed
+ * the next. */
+void gt_events_open_early(const struct gt_root *root);
+bool gt_events_has_early(enum gt_event_source source);
 /* A descriptor that becomes readable when events wait; negative when that source is not open. */
 int gt_events_fd(const struct gt_events *events, enum gt_event_source source);
 /* About how many events the kernel keeps before it loses some: some 100,000 with CAP_NET_ADMIN, a few hundred without.

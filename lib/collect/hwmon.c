@@ -222,8 +222,7 @@ static bool claim(struct state *state, struct gt_frame *frame)
 static int explain_none(const struct state *state, struct gt_availability *availability)
 {
     if (state->is_denied)
-        return gt_unavailable(availability, GT_DENIED,
-                              "sudo setcap cap_dac_read_search+ep \"$(command -v gpu-tracker)\"",
+        return gt_unavailable(availability, GT_DENIED, gt_remedy_energy,
                               "there are sensors of energy, and this user may not read them");
     if (state->has_several)
         return gt_unavailable(availability, GT_BROKEN, NULL,

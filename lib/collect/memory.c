@@ -77,8 +77,9 @@ int gt_memory_open(struct gt_memory **ret, const struct gt_root *root, const cha
     snprintf(availability->source, sizeof availability->source, "%s (%s)", methods[memory->method].source,
              methods[memory->method].label);
     if (best != GT_MEMORY_UNIQUE && root->is_machine && memory->method >= best)
-        snprintf(availability->remedy, sizeof availability->remedy,
-                 "sudo setcap cap_sys_admin,cap_sys_ptrace+ep gpu-tracker");
+        snprintf(
+            availability->remedy, sizeof availability->remedy,
+            "gpu-tracker run by root (opens which page frames processes have; no file capability is advised for that)");
     if (memory->method > best && root->is_machine) {
         int result = refuse(availability, error, memory->method);
         free(memory);

@@ -99,10 +99,9 @@ static bool claim(struct state *state, struct gt_frame *frame, struct gt_availab
 
 static int explain_none(const struct gt_rapl_zones *zones, struct gt_availability *availability)
 {
-    static const char remedy[] = "sudo setcap cap_perfmon,cap_dac_read_search+ep \"$(command -v gpu-tracker)\"";
     for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
         if (gt_rapl_is_denied(zones, interface))
-            return gt_unavailable(availability, GT_DENIED, remedy,
+            return gt_unavailable(availability, GT_DENIED, gt_remedy_energy,
                                   "the energy counters are there, and this user may not read them");
     if (zones->count)
         return gt_unavailable(availability, GT_BROKEN, NULL, "the energy counter \"%s\" %s", zones->zone[0].name,

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/early.h"
 #include "base/number.h"
 #include "collect/rapl.h"
 
@@ -42,8 +43,15 @@ static int open_event(const struct gt_root *root, unsigned long long type, unsig
 {
     if (!root->is_machine)
         return open_stored_event(root, type, config, cpu);
+    char name[64];
+    snprintf(name, sizeof name, "perf/%llu/%llu/%d", type, config, cpu);
+    int early = gt_early_open(name);
+    if (early >= 0)
+        return early;
     struct perf_event_attr attributes = {.type = (unsigned)type, .size = sizeof attributes, .config = config};
     int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd >= 0)
+        gt_early_keep(name, fd);
     return fd < 0 ? -errno : fd;
 }
 
@@ -140,7 +148,9 @@ static int read_count(const struct gt_rapl_zone *zone, uint64_t *ret)
 const struct gt_rapl_source gt_rapl_perf = {
     .name = "perf events",
     .absent = "the kernel has no energy events for this processor",
-    .remedy = "sudo setcap cap_perfmon+ep \"$(command -v gpu-tracker)\"",
+    .remedy =
+        "the energy relay; else sudo setcap cap_perfmon+ep \"$(command -v gpu-tracker)\" (opens energy of the machine, exactly, to "
+        "whoever runs it; see gpu-tracker doctor --fix)",
     .find = find,
     .read = read_count,
 };

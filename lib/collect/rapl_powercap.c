@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/availability.h"
 #include "collect/rapl.h"
 
 static const char directory[] = "sys/class/powercap";
@@ -130,7 +131,7 @@ static int read_text(const struct gt_rapl_zone *zone, uint64_t *ret)
 const struct gt_rapl_source gt_rapl_powercap = {
     .name = "powercap",
     .absent = "there are no RAPL zones below /sys/class/powercap; containers hide them",
-    .remedy = "sudo setcap cap_dac_read_search+ep \"$(command -v gpu-tracker)\"",
+    .remedy = gt_remedy_energy,
     .find = find,
     .read = read_text,
 };

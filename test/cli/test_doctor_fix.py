@@ -60,7 +60,7 @@ def test_capabilities_come_in_one_line(machine):
     machine.put("sys/bus/event_source/devices/power/type", "9\n")
     machine.put("proc/sys/kernel/perf_event_paranoid", "2\n", 0o644)
     [line] = [line for line in commands(machine.fix()) if "setcap" in line]
-    assert line == 'sudo setcap cap_perfmon,cap_net_admin,cap_sys_ptrace+ep "$(command -v gpu-tracker)"'
+    assert line == 'sudo setcap cap_perfmon,cap_net_admin+ep "$(command -v gpu-tracker)"'
     machine.capabilities(PERFMON | SYS_PTRACE)
     assert [line for line in commands(machine.fix())] == ['sudo setcap cap_net_admin+ep "$(command -v gpu-tracker)"']
     machine.capabilities(NET_ADMIN | SYS_PTRACE)
@@ -137,3 +137,18 @@ def test_on_this_machine_and_into_a_file(cli, refused, tmp_path):
     assert (tmp_path / "fixes.sh").read_text() == done.stdout
     refused(2, "--format", "doctor", "--fix", "--format", "json")
     refused(125, "no-such-root", "doctor", "--fix", "--root", "no-such-root")
+
+
+def test_no_capability_is_advised_that_opens_more_than_it_is_needed_for(machine):
+    """Other users' processes by a service with one ambient capability; nobody is told to let everybody read every file."""
+    machine.put("sys/bus/event_source/devices/power/type", "9\n")
+    machine.put("proc/sys/kernel/perf_event_paranoid", "2\n", 0o644)
+    machine.put("sys/class/powercap/intel-rapl:0/energy_uj", "5\n", 0o400)
+    text = machine.fix()
+    assert not re.search("dac_read_search|cap_sys_admin|setcap.*ptrace", text)
+    assert text.index("energy-relay.service") < text.index("by: cap_perfmon")
+    [drop_in] = [line for line in commands(text) if "AmbientCapabilities" in line]
+    shown = subprocess.run(["bash", "-c", drop_in.split("|")[0]], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert shown == "[Service]\nAmbientCapabilities=CAP_SYS_PTRACE\nCapabilityBoundingSet=CAP_SYS_PTRACE\n"
+    wholes = re.split(r"\n\n", text)
+    assert all("opens:" in part and "risk:" in part for part in wholes if "sudo" in part and "setcap" not in part)

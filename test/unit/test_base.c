@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/early.h"
 #include "base/error.h"
 #include "base/json_write.h"
 #include "base/library.h"
@@ -174,9 +175,46 @@ static void a_missing_symbol_matters_only_when_required(void **state)
     assert_int_equal(gt_library_open(&library, "/nowhere/libm.so", names, symbols, 2, &functions, NULL), -ENOENT);
 }
 
+static char *read_file(const struct gt_root *root, const char *path)
+{
+    static char text[32];
+    return gt_root_read(root, path, text, sizeof text) < 0 ? NULL : text;
+}
+
+static void what_was_opened_early_is_read_when_it_cannot_be_opened_any_more(void **state)
+{
+    (void)state;
+    struct gt_root root;
+    char path[] = "/tmp/gt-early-XXXXXX", open[] = "/tmp/gt-early-XXXXXX";
+    int secret = mkstemp(path), public = mkstemp(open);
+    assert_int_equal(fchmod(public, 0644), 0);
+    assert_int_equal(write(secret, "1", 1), 1);
+    assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
+    assert_string_equal(read_file(&root, path), "1");
+    assert_false(gt_early_has("tmp/"));
+    gt_early_begin();
+    assert_string_equal(read_file(&root, path), "1");
+    assert_string_equal(read_file(&root, open), "");
+    gt_early_end();
+    assert_true(gt_early_has(path + 1));
+    assert_false(gt_early_has(open + 1)); /* everybody may open it */
+    assert_int_equal(unlink(path) | unlink(open), 0);
+    assert_int_equal(pwrite(secret, "22", 2, 0), 2);
+    assert_string_equal(read_file(&root, path), "22");
+    assert_string_equal(read_file(&root, path), "22");
+    assert_null(read_file(&root, open));
+    assert_int_equal(gt_early_open("perf/1/2/3"), -ENOENT);
+    gt_early_close();
+    assert_null(read_file(&root, path));
+    gt_root_close(&root);
+    close(secret);
+    close(public);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_opened_early_is_read_when_it_cannot_be_opened_any_more),
         cmocka_unit_test(the_first_error_stays),
         cmocka_unit_test(an_error_knows_the_path_it_begins_with),
         cmocka_unit_test(a_buffer_keeps_its_first_failure),
