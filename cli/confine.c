@@ -21,7 +21,7 @@ static const unsigned ARCHITECTURE = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 static const unsigned ARCHITECTURE = AUDIT_ARCH_AARCH64;
 #else
-static const unsigned ARCHITECTURE = 0; /* no filter for it here */
+static const unsigned ARCHITECTURE = 0; /* not known */
 #endif
 
 int confine_find(struct confine *confine, const char *user)
@@ -95,8 +95,10 @@ static int filter_calls(void)
 {
     struct sock_filter code[ALLOWED + 6];
     unsigned short length = 0;
-    if (!ARCHITECTURE)
-        return 0;
+    if (!ARCHITECTURE) {
+        say("system calls cannot be filtered on this processor, and the relay does not run without");
+        return EXIT_TRACKER;
+    }
     code[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
     code[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
     code[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
@@ -107,9 +109,10 @@ static int filter_calls(void)
     code[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
     code[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {.len = length, .filter = code};
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0 && errno != EINVAL)
-        return fail("filtering system calls");
-    return 0; /* EINVAL: a kernel without filters */
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0)
+        return fail(
+            "system calls cannot be filtered, and the relay does not run without"); /* EINVAL: a kernel that cannot */
+    return 0;
 }
 
 int confine_for_good(const struct confine *confine)

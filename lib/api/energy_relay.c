@@ -9,6 +9,7 @@
 
 #include "collect/collector.h"
 #include "collect/energy_relay.h"
+#include "collect/package.h"
 
 /* No finer than this, in time and in energy: docs/energy-relay.md says why. */
 static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;
@@ -121,6 +122,7 @@ void gt_energy_relay_close(struct gt_energy_relay *relay)
         relay->source[i].type->close(relay->source[i].state);
     free(relay->source);
     free(relay->frame.device);
+    gt_packages_release(&relay->frame);
     gt_root_close(&relay->root);
     free(relay);
 }

@@ -4,17 +4,20 @@ import grp
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root")
+PRCTL = {"x86_64": 157, "aarch64": 167}
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
@@ -129,6 +132,32 @@ def test_it_keeps_no_privilege(relay):
     assert all(int(status[name], 16) == 0 for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"))
     assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
     assert path.stat().st_mode & 0o777 == 0o660 and grp.getgrgid(path.stat().st_gid).gr_name == "nogroup"
+
+
+# As a kernel without filters: prctl(PR_SET_SECCOMP) is EINVAL from here on.
+UNFILTERED = r"""
+import ctypes, os, struct, sys
+number = int(sys.argv[1])
+def word(code, yes, no, k): return struct.pack("HBBI", code, yes, no, k)
+code = [word(0x20, 0, 0, 0), word(0x15, 0, 3, number), word(0x20, 0, 0, 16), word(0x15, 0, 1, 22), word(6, 0, 0, 0x00050016),
+        word(6, 0, 0, 0x7fff0000)]
+filters = ctypes.create_string_buffer(b"".join(code))
+program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(filters))
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(22, 2, ctypes.c_char_p(program), 0, 0): sys.exit(77)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+@as_root
+@pytest.mark.skipif(platform.machine() not in PRCTL, reason="the number of prctl here is not known")
+def test_without_a_filter_it_does_not_run(gpu_tracker, place, counter):
+    done = subprocess.run([sys.executable, "-c", UNFILTERED, str(PRCTL[platform.machine()]), gpu_tracker, "energy-relay", "--root",
+                           counter.root, "--socket", place / "energy.sock"], capture_output=True, text=True, check=False, timeout=10)
+    if done.returncode == 77:
+        pytest.skip("this user may not filter system calls")
+    assert done.returncode == 125 and done.stdout == ""
+    assert "the relay does not run without: Invalid argument" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 @as_root

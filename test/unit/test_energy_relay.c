@@ -1,5 +1,6 @@
 /* What relay and client say to each other: written and read back, and everything else refused. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,6 +144,26 @@ static void the_relay_is_coarse_in_time_and_energy(void **state)
     gpu_machine_end(&machine);
 }
 
+/* What it makes of several packages goes with it: the sanitizers see that. */
+static void a_relay_of_two_packages_is_closed_whole(void **state)
+{
+    (void)state;
+    static struct gpu_machine machine;
+    struct gt_energy_relay *relay;
+    gpu_machine_begin(&machine);
+    put_counter(&machine, "1000000");
+    gpu_machine_file(&machine, "sys/class/powercap/intel-rapl:1/name", "package-1\n");
+    gpu_machine_file(&machine, "sys/class/powercap/intel-rapl:1/max_energy_range_uj", "262143328850\n");
+    gpu_machine_file(&machine, "sys/class/powercap/intel-rapl:1/energy_uj", "1000000\n");
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(gt_energy_relay_open(&relay, machine.path, NULL), 0);
+        gt_energy_relay_close(relay);
+    }
+    assert_in_range(mallinfo2().uordblks, 0, before + 1000);
+    gpu_machine_end(&machine);
+}
+
 static void put_sensor(const struct gpu_machine *machine, const char *microjoules)
 {
     char path[128];
@@ -206,6 +227,7 @@ int main(void)
         cmocka_unit_test(the_longest_answer_fits),
         cmocka_unit_test(other_messages_are_refused),
         cmocka_unit_test(the_relay_is_coarse_in_time_and_energy),
+        cmocka_unit_test(a_relay_of_two_packages_is_closed_whole),
         cmocka_unit_test(the_relay_waits_for_slow_counters),
         cmocka_unit_test(without_counters_there_is_no_relay),
     };
