@@ -264,8 +264,8 @@ static int read_secrets(struct http *http, const struct http_settings *settings)
         return say_usage("--tls-cert and --tls-key belong together");
     if (http->mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return say_usage("--tls-cert: this machine's libmicrohttpd was built without TLS");
-    http->certificate = http_read_file(settings->tls_cert, "--tls-cert");
-    http->key = http->certificate ? http_read_file(settings->tls_key, "--tls-key") : NULL;
+    http->certificate = http_read_file(settings->tls_cert, "--tls-cert", false);
+    http->key = http->certificate ? http_read_file(settings->tls_key, "--tls-key", true) : NULL;
     return http->key ? 0 : EXIT_USAGE;
 }
 

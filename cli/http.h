@@ -60,7 +60,7 @@ struct http_token {
 int http_token_read(struct http_token *token, const char *path);
 /* Whether an Authorization header (NULL: none) has it; takes the same time wherever the two differ. */
 int http_token_is(const struct http_token *token, const char *header);
-/* A whole file of at most 1 MiB, or NULL after saying what is wrong. */
-char *http_read_file(const char *path, const char *what);
+/* A whole file of at most 1 MiB, or what comes through a pipe in time; NULL after saying what is wrong. A secret may not be everybody's. */
+char *http_read_file(const char *path, const char *what, bool is_secret);
 
 #endif

@@ -13,6 +13,8 @@ static const struct gt_pid_namespace_fault
     not_mounted = {ENOENT, "/proc is not mounted", "mount -t proc proc /proc"},
     is_foreign = {ENOTSUP, "/proc is that of another PID namespace, and shows other processes than this one has",
                   "mount its own: unshare -pf --mount-proc, or mount -t proc proc /proc"},
+    is_partial = {ENOTSUP, "/proc shows processes alone (subset=pid), and nothing of the machine they run on",
+                  "mount a whole one: mount -t proc proc /proc"},
     starts_no_threads = {ENOTSUP, "this process may start no threads, since its children go to another PID namespace",
                          "fork into that: unshare -pf --mount-proc"};
 
@@ -72,6 +74,8 @@ const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root
         return &not_mounted;
     if (!is_named || strtol(self, NULL, 10) != getpid() || (is_told && has_second_number(status)))
         return &is_foreign;
+    if (gt_root_access(root, "proc/stat", F_OK) == -ENOENT && gt_root_access(root, "proc/meminfo", F_OK) == -ENOENT)
+        return &is_partial;
     return leaves_children_elsewhere(root) ? &starts_no_threads : NULL;
 }
 

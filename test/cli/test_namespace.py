@@ -44,6 +44,19 @@ def test_with_its_own_proc_it_works(inside, gpu_tracker, tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["processes"]["max"] >= 1
 
 
+@pytest.mark.parametrize("words", [
+    ["run", "--tf", "t.csv", "--", "touch", "started"], ["attach", "1"], ["serve", "--all", "--listen", "127.0.0.1:0"]])
+def test_a_proc_without_the_machine_is_refused(gpu_tracker, tmp_path, words):
+    mount = 'mount -t proc -o subset=pid proc /proc || exit 77; test ! -e /proc/stat || exit 77; exec "$@"'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", mount, "sh", gpu_tracker, *words], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=60, check=False)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("this user may not mount, or this kernel has no such /proc")
+    assert done.returncode == 125 and done.stdout == "" and not list(tmp_path.iterdir())
+    [line] = done.stderr.splitlines()
+    assert line.startswith("gpu-tracker: /proc shows processes alone (subset=pid)")
+
+
 def test_nested_namespaces(inside, gpu_tracker, tmp_path):
     """The innermost /proc counts, and not how many namespaces are around it."""
     run = [gpu_tracker, "run", "--disable-logs", "-o", "out.json", "--", "sh", "-c", "exit 3"]

@@ -338,7 +338,36 @@ def test_tls_by_files(serve, certificate, refused):
     with pytest.raises((http.client.HTTPException, OSError)):
         server.ask()
     refused(2, "belong together", "serve", "--listen", "127.0.0.1:0", "--disable-logs", "--tls-cert", cert)
+    cert.chmod(0o600)
     refused(2, "PEM", "serve", "--listen", "127.0.0.1:0", "--disable-logs", "--tls-cert", key, "--tls-key", cert)
+
+
+def test_a_key_that_everybody_may_read_is_refused(refused, certificate):
+    cert, key = certificate
+    key.chmod(0o644)
+    try:
+        refused(2, "--tls-key", "serve", "--listen", "127.0.0.1:0", "--disable-logs", "--tls-cert", cert, "--tls-key", key)
+    finally:
+        key.chmod(0o600)
+
+
+@pytest.mark.parametrize("option", ["--token-file", "--tls-cert"])
+def test_a_pipe_that_nobody_writes_to_is_refused(refused, tmp_path, option):
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    options = [option, tmp_path / "pipe", *(["--tls-key", "none"] if option == "--tls-cert" else [])]
+    begin = time.monotonic()
+    refused(2, "nothing more was written to this pipe", "serve", "--listen", "127.0.0.1:0", "--disable-logs", *options)
+    assert 4 < time.monotonic() - begin < 20
+    refused(2, "neither a file nor a pipe", "serve", "--listen", "127.0.0.1:0", "--disable-logs", "--token-file", "/dev/zero")
+
+
+def test_a_token_through_a_pipe(serve, tmp_path):
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(TOKEN + "\n"))
+    writer.start()
+    server = serve("--token-file", tmp_path / "pipe")
+    writer.join()
+    assert server.ask(Authorization="Bearer " + TOKEN)[0] == 200 and server.ask()[0] == 401
 
 
 # ---- Clients that are rude, slow, many

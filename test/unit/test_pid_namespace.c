@@ -24,6 +24,7 @@ static struct gt_root made_up(const char *number, const char *status)
     snprintf(root.path, sizeof root.path, "proc/%s/status", number);
     folder_put(test_folder, root.path, status);
     root.path[0] = '\0';
+    folder_put(test_folder, "proc/stat", "cpu 1 1 1 1\n");
     unlink(self);
     assert_int_equal(symlink(number, self), 0);
     return root;
