@@ -80,6 +80,16 @@ void gt_slurm_close(struct gt_slurm *slurm)
 
 /* ---- the tasks ---- */
 
+/* Marks are words between blanks. */
+static bool has_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        if ((at == text || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+            return true;
+    return false;
+}
+
 static bool has_mark(const struct gt_slurm *slurm, pid_t pid)
 {
     char path[64];
@@ -88,7 +98,7 @@ static bool has_mark(const struct gt_slurm *slurm, pid_t pid)
     const size_t name = sizeof GT_RUN_ENVIRONMENT; /* with "=" in place of the NUL */
     for (const char *at = slurm->environment; at < slurm->environment + length; at += strlen(at) + 1)
         if (strncmp(at, GT_RUN_ENVIRONMENT "=", name) == 0)
-            return strstr(at + name, slurm->mark);
+            return has_word(at + name, slurm->mark);
     return false;
 }
 

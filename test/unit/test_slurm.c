@@ -59,13 +59,14 @@ static void process(const struct machine *machine, pid_t pid, pid_t parent, cons
 static void begin(struct machine *machine)
 {
     fake_proc_create(machine->folder, &machine->root);
-    process(machine, 100, 1, NULL);            /* the batch script */
-    process(machine, 200, 1, NULL);            /* slurmstepd */
-    process(machine, 201, 200, "m.1");         /* our task */
-    process(machine, 202, 201, "m.1");         /* and its child */
-    process(machine, 203, 200, "m.2");         /* another's */
-    process(machine, 204, 200, NULL);          /* started without a tracker */
-    process(machine, 205, 200, "m.0 m.1 m.3"); /* of a tracker inside ours */
+    process(machine, 100, 1, NULL);                /* the batch script */
+    process(machine, 200, 1, NULL);                /* slurmstepd */
+    process(machine, 201, 200, "m.1");             /* our task */
+    process(machine, 202, 201, "m.1");             /* and its child */
+    process(machine, 203, 200, "m.2");             /* another's */
+    process(machine, 204, 200, NULL);              /* started without a tracker */
+    process(machine, 205, 200, "m.0 m.1 m.3");     /* of a tracker inside ours */
+    process(machine, 207, 200, "m.11 xm.1 m.1.2"); /* of others, whose marks only contain ours */
 }
 
 static void end(struct machine *machine)
@@ -106,7 +107,7 @@ static void test_version_1(void **state)
     list(&machine, VERSION_1, "100\n");
     list(&machine, VERSION_1 "/step_batch", "100\n");
     list(&machine, VERSION_1 "/step_0", "200\n201\n202\n");
-    list(&machine, VERSION_1 "/step_1", "203\n204\n205\n206\n");
+    list(&machine, VERSION_1 "/step_1", "203\n204\n205\n206\n207\n");
     expect_tasks(&machine, "m.1", 2, 201 + 205);
     expect_tasks(&machine, "m.2", 1, 203);
     expect_tasks(&machine, "m.9", 0, 0);
