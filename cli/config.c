@@ -9,8 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text_file.h"
 #include "message.h"
 #include "privilege.h"
+
+enum { LONGEST = 4 << 20 };
 
 struct config {
     struct options *options;
@@ -150,7 +153,7 @@ static int apply_file(struct options *options, const struct command *command, co
     if (!file)
         return say_usage("%s: cannot read this configuration file: %s", path, strerror(errno));
     json_error_t error;
-    json_t *document = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    json_t *document = gt_text_json(file, LONGEST, JSON_REJECT_DUPLICATES, &error);
     fclose(file);
     if (!document)
         return say_usage("%s:%d: not valid JSON: %s", path, error.line, error.text);

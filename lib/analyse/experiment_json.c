@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "analyse/experiment.h"
+#include "base/text_file.h"
 
-enum { LONGEST_LINE = 64 << 20 };
+enum { LONGEST = 64 << 20 }; /* a line, or a value */
 
 static const char segment_end[] = "END OF RECORDING SEGMENT";
 
@@ -182,21 +183,19 @@ static int take_line(struct gt_experiment *experiment, const char *line, size_t 
 int gt_experiment_read_power(struct gt_experiment *experiment, const char *path, struct gt_error *error)
 {
     FILE *file = fopen(path, "re");
-    char *line = NULL;
-    size_t capacity = 0, lines = 0, records = 0;
-    ssize_t length;
-    int status = 0;
+    struct gt_buffer line = {0};
+    size_t lines = 0, records = 0;
+    int status = 0, got = 0;
     if (!file)
         return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
-    while (status == 0 && (length = getline(&line, &capacity, file)) > 0) {
-        status = length > LONGEST_LINE ? -EFBIG : take_line(experiment, line, (size_t)length);
+    while (status == 0 && (got = gt_text_line(file, &line, LONGEST)) > 0) {
+        status = take_line(experiment, line.data, line.length);
         lines++;
     }
     records = lines - (size_t)experiment->bad_rows;
-    if (status == 0 && ferror(file))
-        status = -EIO;
+    status = status < 0 ? status : got;
     fclose(file);
-    free(line);
+    gt_buffer_release(&line);
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     return lines && !records ? gt_error_set(error, EBADMSG, "%s: not one line is a record of AIPowerMeter", path) : 0;
@@ -254,14 +253,14 @@ static bool has_more(FILE *file)
 int gt_experiment_read_results(struct gt_experiment *experiment, const char *path, struct gt_error *error)
 {
     FILE *file = fopen(path, "re");
-    json_error_t trouble;
+    json_error_t trouble = {0};
     int status = 0, values = 0;
     if (!file)
         return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
     uint32_t segment = experiment->segment;
     experiment->segment = 0; /* the program knows of no segments */
     while (status == 0 && has_more(file)) {
-        json_t *value = json_loadf(file, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &trouble);
+        json_t *value = gt_text_json(file, LONGEST, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &trouble);
         if (!value)
             status = gt_error_set(error, EBADMSG, "%s: value %d is not JSON: %s", path, values + 1, trouble.text);
         else if (take_results(experiment, value) < 0)

@@ -104,11 +104,12 @@ static void add_meter(struct gt_node *root, const struct gt_experiment *experime
 
 int gt_experiment_set_model(struct gt_experiment *experiment, const char *json, struct gt_error *error)
 {
-    json_error_t trouble;
+    json_error_t trouble = {0};
     json_t *model = json_loads(json, JSON_ALLOW_NUL, &trouble);
     if (!json_is_object(model)) {
         json_decref(model);
-        return gt_error_set(error, EINVAL, "the model's summary is no JSON object: %s", trouble.text);
+        return gt_error_set(error, EINVAL, "the model's summary is no JSON object%s%s", *trouble.text ? ": " : "",
+                            trouble.text);
     }
     char *text = json_dumps(model, JSON_COMPACT);
     json_decref(model);

@@ -178,7 +178,7 @@ static const struct kind *find_kind(const char *name)
 /* The values as one line, which must be JSON. */
 static int compose(struct gt_buffer *line, const struct kind *kind, const char *json, struct gt_error *error)
 {
-    json_error_t trouble;
+    json_error_t trouble = {0};
     json_t *value = json ? json_loads(json, JSON_DECODE_ANY | JSON_ALLOW_NUL, &trouble) : NULL;
     char date[64], *compact = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     json_decref(value);

@@ -130,3 +130,8 @@ def test_files_of_the_original_serve(cli, tmp_path):
     assert done.returncode == 0 and done.stdout.startswith("hi\n") and '"unit": "bytes"' in done.stdout
     assert [line.split("'")[1] for line in done.stderr.splitlines() if "has no meaning" in line] == [
         "n_join_attempts", "join_timeout", "resource_usage_file"]
+
+
+def test_an_endless_file_is_refused(refused, tmp_path):
+    (tmp_path / "settings.json").write_text('{"ram_unit": "' + "x" * (5 << 20))
+    refused(2, "longer than", "-e", "touch started", "--tconfig=settings.json")
