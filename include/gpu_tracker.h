@@ -227,6 +227,10 @@ int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct g
 /* The metrics and the columns of tracking files. */
 int gt_schema_report(struct gt_report **ret, struct gt_error *error);
 
+/* A text from outside as people may see it: what a terminal would obey, and bytes that are no UTF-8, escaped as above. Free with free();
+ * NULL without memory. */
+char *gt_text_show(const char *text);
+
 /* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
 /* Several reports as one, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and CSV
@@ -237,7 +241,8 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
 void gt_report_width(struct gt_report *report, size_t columns);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
  * characters or other bytes are shown escaped by text, markdown and html; json, csv and pickle keep them, with U+FFFD for what is not
- * UTF-8. Sentences of errors and warnings hold them as they are. */
+ * UTF-8. Sentences of errors and warnings hold them as they are: see gt_text_show. In
+ * csv, for spreadsheets, an apostrophe stands before a text that begins with = + - @ or a control character. */
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
 void gt_report_free(struct gt_report *report);

@@ -11,15 +11,32 @@ static PyObject *os_error_arguments(int status, const char *text, int path_lengt
 {
     const char *cause = text + path_length + strspn(text + path_length, ":, ");
     if (!path_length || !*cause)
-        return Py_BuildValue("is", -status, text);
-    return Py_BuildValue("isN", -status, cause, PyUnicode_DecodeFSDefaultAndSize(text, path_length));
+        return Py_BuildValue("iN", -status, core_shown(text));
+    return Py_BuildValue("iNN", -status, core_shown(cause), PyUnicode_DecodeFSDefaultAndSize(text, path_length));
+}
+
+PyObject *core_shown(const char *text)
+{
+    char *shown = gt_text_show(text);
+    PyObject *ret = shown ? PyUnicode_FromString(shown) : PyErr_NoMemory();
+    free(shown);
+    return ret;
+}
+
+static PyObject *raise_value(const char *text)
+{
+    PyObject *shown = core_shown(text);
+    if (shown)
+        PyErr_SetObject(PyExc_ValueError, shown);
+    Py_XDECREF(shown);
+    return NULL;
 }
 
 PyObject *core_raise(int status, const struct gt_error *error)
 {
     const char *text = error && error->text[0] ? error->text : strerror(-status);
     if (status == -EINVAL || status == -ERANGE || status == -ENODEV || status == -E2BIG || status == -EBADMSG)
-        return PyErr_Format(PyExc_ValueError, "%s", text);
+        return raise_value(text);
     if (status == -ENOMEM)
         return PyErr_NoMemory();
     PyObject *arguments = os_error_arguments(status, text, error ? error->path_length : 0);

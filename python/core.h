@@ -11,6 +11,8 @@
 /* Raise what a failed call of the library means: ValueError for wrong arguments and damaged files, else OSError or its subclass for the
  * errno (FileExistsError, ProcessLookupError, ...). Returns NULL. */
 PyObject *core_raise(int status, const struct gt_error *error);
+/* A sentence as a text that does nothing to a terminal. */
+PyObject *core_shown(const char *text);
 
 /* Options of gt_tracker_open from a dict of keywords; the strings live in *keep, which the caller drops afterwards. */
 int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyObject **keep);

@@ -28,7 +28,7 @@ static PyObject *take_warnings(struct warnings *warnings)
 {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; i < warnings->count; i++) {
-        PyObject *text = PyUnicode_DecodeUTF8(warnings->text[i], (Py_ssize_t)strlen(warnings->text[i]), "replace");
+        PyObject *text = core_shown(warnings->text[i]);
         if (list && (!text || PyList_Append(list, text) < 0))
             Py_CLEAR(list);
         Py_XDECREF(text);

@@ -183,6 +183,14 @@ static PyObject *error_of(const char *data, size_t length)
     return core_raise(-error.code, &error);
 }
 
+static PyObject *sentence_of(const char *data, size_t length)
+{
+    char *text = strndup(data, length);
+    PyObject *ret = text ? core_shown(text) : PyErr_NoMemory();
+    free(text);
+    return ret;
+}
+
 static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *data, size_t length)
 {
     const char *name = kind == AGENT_WARNING ? "warning" : kind == AGENT_JSON ? "json" : "text";
@@ -195,7 +203,8 @@ static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *d
     case AGENT_TEXT: break;
     default: return PyErr_Format(PyExc_RuntimeError, "the sampler sent a message of the unknown kind %u", kind);
     }
-    PyObject *text = PyUnicode_DecodeUTF8(data, (Py_ssize_t)length, "surrogateescape");
+    PyObject *text = kind == AGENT_WARNING ? sentence_of(data, length)
+                                           : PyUnicode_DecodeUTF8(data, (Py_ssize_t)length, "surrogateescape");
     return text ? Py_BuildValue("(sN)", name, text) : NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/new_file.h"
+#include "base/utf8.h"
 
 enum { BLOCK = 1 << 20 };
 
@@ -101,8 +102,21 @@ static int pack(struct gt_merged_file *file, int mode, struct gt_error *error)
     return 0;
 }
 
+/* Arguments of events are copied as they are in the traces. */
+static void make_valid(struct gt_buffer *text)
+{
+    struct gt_buffer valid = {0};
+    if (text->failed || !text->length || gt_utf8_are_valid(text->data, text->length))
+        return;
+    int status = gt_utf8_valid_bytes(&valid, text->data, text->length);
+    gt_buffer_release(text);
+    *text = valid;
+    text->failed = status;
+}
+
 static int write_text(struct gt_merged_file *file, int mode, struct gt_error *error)
 {
+    make_valid(&file->text);
     if (file->text.failed)
         return gt_error_system(error, -file->text.failed, "%s", file->path);
     int status = file->is_gzip ? pack(file, mode, error) : write_all(file, file->text.data, file->text.length, error);

@@ -1,6 +1,18 @@
 #include <errno.h>
 
+#include "base/utf8.h"
 #include "report/format.h"
+
+char *gt_text_show(const char *text)
+{
+    struct gt_buffer out = {0};
+    gt_buffer_text(&out, "");
+    if (gt_utf8_show(&out, text) < 0) {
+        gt_buffer_release(&out);
+        return NULL;
+    }
+    return out.data;
+}
 
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help)
 {

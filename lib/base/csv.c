@@ -287,3 +287,17 @@ void gt_csv_field(struct gt_buffer *out, const char *text)
     put_field(out, valid.data ? valid.data : "");
     gt_buffer_release(&valid);
 }
+
+void gt_csv_field_for_people(struct gt_buffer *out, const char *text)
+{
+    struct gt_buffer marked = {0};
+    if (!*text || !strchr("=+-@\t\r\n", *text)) {
+        gt_csv_field(out, text);
+        return;
+    }
+    gt_buffer_char(&marked, '\'');
+    if (gt_buffer_text(&marked, text) < 0)
+        out->failed = marked.failed;
+    gt_csv_field(out, marked.data ? marked.data : "");
+    gt_buffer_release(&marked);
+}

@@ -23,5 +23,8 @@ void gt_csv_close(struct gt_csv_reader *reader);
 
 /* Append one field, quoted only when it must be; the caller writes the commas. */
 void gt_csv_field(struct gt_buffer *out, const char *text);
+/* The same for spreadsheets: they would compute a field that begins with = + - @ or a control character, so it gets an apostrophe in
+ * front, which they take for "this is text". Not for files that programs read. */
+void gt_csv_field_for_people(struct gt_buffer *out, const char *text);
 
 #endif

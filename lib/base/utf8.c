@@ -21,24 +21,54 @@ int gt_utf8_length(const char *text)
     return overlong || surrogate || beyond ? 0 : length;
 }
 
+/* Where the bytes that are ASCII from `at` on end. */
+static size_t skip_ascii(const char *bytes, size_t at, size_t length)
+{
+    uint64_t word;
+    for (; at + sizeof word <= length; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        if (word & UINT64_C(0x8080808080808080))
+            break;
+    }
+    while (at < length && !(bytes[at] & 0x80))
+        at++;
+    return at;
+}
+
+bool gt_utf8_are_valid(const char *bytes, size_t length)
+{
+    for (size_t at = skip_ascii(bytes, 0, length); at < length; at = skip_ascii(bytes, at, length)) {
+        int step = gt_utf8_length(bytes + at);
+        if (!step)
+            return false;
+        at += (size_t)step;
+    }
+    return true;
+}
+
+int gt_utf8_valid_bytes(struct gt_buffer *out, const char *bytes, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        size_t end = skip_ascii(bytes, at, length);
+        gt_buffer_append(out, bytes + at, end - at);
+        int step = end < length ? gt_utf8_length(bytes + end) : 0;
+        if (end < length && step)
+            gt_buffer_append(out, bytes + end, (size_t)step);
+        else if (end < length)
+            gt_buffer_text(out, "\xef\xbf\xbd");
+        at = end + (size_t)(step ? step : 1);
+    }
+    return out->failed;
+}
+
 bool gt_utf8_is_valid(const char *text)
 {
-    for (int length = 1; *text && length; text += length)
-        length = gt_utf8_length(text);
-    return !*text;
+    return gt_utf8_are_valid(text, strlen(text));
 }
 
 int gt_utf8_valid(struct gt_buffer *out, const char *text)
 {
-    while (*text) {
-        int length = gt_utf8_length(text);
-        if (length)
-            gt_buffer_append(out, text, (size_t)length);
-        else
-            gt_buffer_text(out, "\xef\xbf\xbd");
-        text += length ? length : 1;
-    }
-    return out->failed;
+    return gt_utf8_valid_bytes(out, text, strlen(text));
 }
 
 static uint32_t code_point(const unsigned char *s, int length)

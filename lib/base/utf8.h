@@ -17,6 +17,10 @@ bool gt_utf8_is_valid(const char *text);
 /* The text, with U+FFFD for each byte that is not part of a valid sequence. */
 int gt_utf8_valid(struct gt_buffer *out, const char *text);
 
+/* The same of so many bytes, which may hold NUL and are followed by one. Fast where they are ASCII. */
+bool gt_utf8_are_valid(const char *bytes, size_t length);
+int gt_utf8_valid_bytes(struct gt_buffer *out, const char *bytes, size_t length);
+
 enum { GT_UTF8_SHOWN = 8 };
 /* One character of *text, which is not empty, as people see it, NUL-terminated; *text goes behind it. Returns its bytes. Line breaks
  * and tabs are \n, \r and \t, other control characters and bytes that are no UTF-8 \xNN, and characters that only change how others

@@ -1,6 +1,6 @@
 /* CSV: a report that is one table is that table; any other is one line per figure, "key,value,unit", with the keys of
  * the JSON format joined by points. Missing values are empty. Joined reports that are one table each, with the same columns, are
- * one table with the column "recording" in front. */
+ * one table with the column "recording" in front. Texts do not run as formulas in spreadsheets: see base/csv.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void put_cell(struct gt_buffer *out, const struct gt_node *table, size_t 
     switch (gt_table_column_kind(table, column)) {
     case GT_CELL_NUMBER: put_number(out, gt_table_cell_number(table, row, column)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
-    case GT_CELL_TEXT: gt_csv_field(out, gt_table_cell_text(table, row, column)); break;
+    case GT_CELL_TEXT: gt_csv_field_for_people(out, gt_table_cell_text(table, row, column)); break;
     }
 }
 
@@ -33,7 +33,7 @@ static void put_header(struct gt_buffer *out, const struct gt_node *table)
 {
     for (size_t column = 0; column < gt_table_columns(table); column++) {
         gt_buffer_text(out, column ? "," : "");
-        gt_csv_field(out, gt_table_column_key(table, column));
+        gt_csv_field_for_people(out, gt_table_column_key(table, column));
     }
     gt_buffer_char(out, '\n');
 }
@@ -43,7 +43,7 @@ static void put_rows(struct gt_buffer *out, const struct gt_node *table, const c
 {
     for (size_t row = 0; row < gt_table_rows(table); row++) {
         if (recording)
-            gt_csv_field(out, recording);
+            gt_csv_field_for_people(out, recording);
         for (size_t column = 0; column < gt_table_columns(table); column++) {
             gt_buffer_text(out, column || recording ? "," : "");
             put_cell(out, table, row, column);
@@ -81,14 +81,14 @@ static void begin_line(struct gt_buffer *out, const struct gt_buffer *key)
 {
     if (key->failed)
         out->failed = key->failed;
-    gt_csv_field(out, key->data ? key->data : "");
+    gt_csv_field_for_people(out, key->data ? key->data : "");
     gt_buffer_char(out, ',');
 }
 
 static void end_line(struct gt_buffer *out, const char *unit)
 {
     gt_buffer_char(out, ',');
-    gt_csv_field(out, unit);
+    gt_csv_field_for_people(out, unit);
     gt_buffer_char(out, '\n');
 }
 
@@ -145,7 +145,7 @@ static void put_fact(struct gt_buffer *out, const struct gt_node *fact, struct g
     switch (gt_node_kind(fact)) {
     case GT_NODE_NUMBER: put_number(out, gt_node_number(fact)); break;
     case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
-    case GT_NODE_TEXT: gt_csv_field(out, gt_node_text(fact) ? gt_node_text(fact) : ""); break;
+    case GT_NODE_TEXT: gt_csv_field_for_people(out, gt_node_text(fact) ? gt_node_text(fact) : ""); break;
     case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "true" : "false"); break;
     default: break;
     }

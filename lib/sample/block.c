@@ -11,6 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
+#include "base/utf8.h"
+
 const char *const gt_border_columns[GT_BORDER_COLUMNS] = {
     "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "monotonic", "cpu_time",
 };
@@ -150,11 +153,25 @@ const char *gt_block_name(const char *name, char *cut)
     return cut;
 }
 
-static int write_row(struct gt_block_file *file, struct gt_border_row *row)
+/* Files are valid UTF-8, or their readers fail. */
+static int write_valid(struct gt_block_file *file, struct gt_border_row *row)
 {
     char cut[GT_BLOCK_NAME_MAX + 1];
-    row->name = gt_block_name(row->name, cut);
-    int status = file->failed ? file->failed : file->writer->write(file, row);
+    struct gt_buffer valid = {0};
+    const char *name = row->name;
+    int status = gt_utf8_is_valid(name) ? 0 : gt_utf8_valid(&valid, name);
+    if (status == 0) {
+        row->name = gt_block_name(valid.data ? valid.data : name, cut);
+        status = file->writer->write(file, row);
+        row->name = name;
+    }
+    gt_buffer_release(&valid);
+    return status;
+}
+
+static int write_row(struct gt_block_file *file, struct gt_border_row *row)
+{
+    int status = file->failed ? file->failed : write_valid(file, row);
     if (status < 0 && !file->failed) {
         pthread_mutex_lock(&process->mutex);
         file->failed = status;

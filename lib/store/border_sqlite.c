@@ -194,7 +194,7 @@ static int insert_rows(sqlite3 *database, const struct gt_border_list *list, con
     for (size_t i = 0; i < list->count && status == SQLITE_OK; i++) {
         const struct gt_border *border = &list->border[i];
         sqlite3_bind_int64(insert, 1 + GT_BORDER_PROCESS, border->process);
-        sqlite3_bind_text(insert, 1 + GT_BORDER_NAME, list->names.text[border->name], -1, SQLITE_STATIC);
+        gt_sqlite_bind_text(insert, 1 + GT_BORDER_NAME, list->names.text[border->name]);
         sqlite3_bind_int(insert, 1 + GT_BORDER_POSITION, border->position);
         sqlite3_bind_double(insert, 1 + GT_BORDER_TIMESTAMP, border->timestamp);
         bind_optional(insert, GT_BORDER_THREAD, border->thread);

@@ -116,3 +116,73 @@ def test_a_pickle_can_be_read(cli, gpu_tracker, tmp_path):
     assert cli("sub-track", "analyze", "--tf=a.sqlite", "-o", "a.pkl").returncode == 0
     results = pickle.loads((tmp_path / "a.pkl").read_bytes())
     assert results.code_block_results[0].name == "bad \ufffd"
+
+
+BAD = b"=bad \xff\x1b[2J"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_blocks_are_valid_text_wherever_they_lie(cli, gpu_tracker, tmp_path, suffix):
+    """In the file of a process, in the recording, in a combined file; and recordings keep the name as it is."""
+    expected = "=bad \ufffd\x1b[2J"
+    (tmp_path / "own").mkdir()
+    block = [gpu_tracker, "block", BAD, "--", "sleep", "0.2"]
+    subprocess.run(block, cwd=tmp_path, check=True, timeout=30, env={**os.environ, "GPU_TRACKER_BLOCKS": str(tmp_path / "own")})
+    run = [gpu_tracker, "run", QUIET, "-o", "out", "--blocks", "--st=0.05", f"--tf=run.{suffix}", "--"]
+    subprocess.run([*run, *block], cwd=tmp_path, check=True, timeout=30)
+    own = next((tmp_path / "own").iterdir())
+    assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", own).returncode == 0
+    tables = {own: None}
+    tables[tmp_path / ("run.blocks.csv" if suffix == "csv" else "run.sqlite")] = "blocks"
+    tables[tmp_path / f"all.{suffix}"] = "data"
+    for path, table in tables.items():
+        if path.suffix == ".csv":
+            with open(path, newline="", encoding="utf-8") as file:
+                names = {row["code_block_name"] for row in csv.DictReader(file)}
+        else:
+            with sqlite3.connect(path) as database:
+                names = {name for name, in database.execute(f"SELECT code_block_name FROM {table}")}
+        assert names == {expected}, path
+    results = json.loads(cli("sub-track", "analyze", f"--tf=run.{suffix}", "-f", "json").stdout)
+    assert [block["name"] for block in results["code_block_results"]] == [expected]
+
+
+def test_spreadsheets_compute_no_name(cli, gpu_tracker, tmp_path):
+    """A cell of a report that begins as a formula is marked as text; numbers are not, and the recording is as it was."""
+    assert cli("run", QUIET, "--blocks", "--st=0.05", "--tf=a.csv", "--", gpu_tracker, "block", "@SUM(1)", "--", "sleep",
+               "0.2").returncode == 0
+    for words in (["sub-track", "analyze", "--tf=a.csv", "--calls"], ["report", "a.csv"],
+                  ["sub-track", "compare", "-m", "=1+1=a.csv", "-m", "-b=a.csv"]):
+        text = cli(*words, "-f", "csv").stdout
+        for row in csv.reader(io.StringIO(text, newline="")):
+            for cell in row:
+                assert cell[:1] not in "=+-@\t" or not cell or re.fullmatch(r"-[\d.e+-]+", cell), row
+    assert "'@SUM(1)" in cli("sub-track", "analyze", "--tf=a.csv", "-f", "csv").stdout
+    assert ",@SUM(1)," in (tmp_path / "a.blocks.csv").read_text()
+
+
+def test_merged_traces_are_valid_text(cli, tmp_path):
+    (tmp_path / "t.json").write_bytes(b'[{"ph":"X","name":"\xff","pid":1,"tid":1,"ts":1,"dur":2,"args":{"k\xfe":"v\xfd \xc3\xa9"}}]')
+    assert cli("timeline", "merge", "t.json", "-o", "m.json").returncode == 0
+    events = json.loads((tmp_path / "m.json").read_bytes().decode())
+    [event] = [event for event in events if event["ph"] == "X"]
+    assert event["args"]["k\ufffd"] == "v\ufffd \u00e9"
+
+
+PYTHON = """
+import sys
+import gpu_tracker
+try:
+    gpu_tracker.SubTrackingAnalyzer("a.csv", "b.csv").sub_tracking_results()
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_sentences_of_python_do_nothing_to_a_terminal(cli, tmp_path):
+    """Those of the library repeat what stands in a file."""
+    pytest.importorskip("gpu_tracker")
+    assert cli("run", QUIET, "--tf=a.csv", "--", "true").returncode == 0
+    (tmp_path / "b.csv").write_text("process_id,code_block_name,position,timestamp\n1,a,0,la\x1b[2Jte\n")
+    done = subprocess.run([sys.executable, "-c", PYTHON], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    assert r'la\x1b[2Jte' in done.stdout and not ACTS.search(done.stdout)

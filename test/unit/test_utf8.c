@@ -71,6 +71,46 @@ static void programs_get_valid_text(void **state)
     gt_buffer_release(&out);
 }
 
+static void bytes_are_valid_text(void **state)
+{
+    (void)state;
+    struct gt_buffer out = {0};
+    static const char bytes[] = "1234567890\0abcdefgh\xc3\xa9ijklmnopqrst\xe2\x82";
+    assert_true(gt_utf8_are_valid(bytes, sizeof bytes - 3));
+    assert_false(gt_utf8_are_valid(bytes, sizeof bytes - 1));
+    assert_int_equal(gt_utf8_valid_bytes(&out, bytes, sizeof bytes - 1), 0);
+    assert_int_equal(out.length, sizeof bytes - 3 + 6);
+    assert_memory_equal(out.data, bytes, sizeof bytes - 3);
+    assert_string_equal(out.data + sizeof bytes - 3, "\xef\xbf\xbd\xef\xbf\xbd");
+    gt_buffer_release(&out);
+}
+
+static void spreadsheets_compute_no_text(void **state)
+{
+    (void)state;
+    static const char *const cells[][2] = {{"=1+1", "'=1+1"},
+                                           {"+1", "'+1"},
+                                           {"-1", "'-1"},
+                                           {"@a", "'@a"},
+                                           {"\t=1", "'\t=1"},
+                                           {"a=1", "a=1"},
+                                           {"", ""},
+                                           {"'=1", "'=1"},
+                                           {"=a,\"b\"", "\"'=a,\"\"b\"\"\""},
+                                           {"\n=1", "\"'\n=1\""}};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        struct gt_buffer out = {0};
+        gt_csv_field_for_people(&out, cells[i][0]);
+        assert_string_equal(out.data ? out.data : "", cells[i][1]);
+        gt_buffer_release(&out);
+    }
+    struct gt_report *report = report_of("sample");
+    gt_report_text(gt_report_root(report), "name", "Name", "=cmd|' /C calc'!A0");
+    gt_report_number(gt_report_root(report), "less", "Less", -1, "");
+    assert_writes(report, "csv", "key,value,unit\nname,'=cmd|' /C calc'!A0,\nless,-1.0,\n");
+    gt_report_free(report);
+}
+
 /* A fact, a section, a cell, and a column, all of a name from outside. */
 static struct gt_report *evil_report(void)
 {
@@ -141,6 +181,8 @@ int main(void)
         cmocka_unit_test(what_acts_on_a_terminal_is_escaped),
         cmocka_unit_test(nothing_that_acts_is_left),
         cmocka_unit_test(programs_get_valid_text),
+        cmocka_unit_test(bytes_are_valid_text),
+        cmocka_unit_test(spreadsheets_compute_no_text),
         cmocka_unit_test(every_format_for_people_shows_it),
         cmocka_unit_test(every_format_for_programs_keeps_it),
     };
