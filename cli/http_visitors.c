@@ -25,7 +25,10 @@ static int64_t now(void)
 static bool is_too_high(int fd)
 {
     struct rlimit limit;
-    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + LEFT_FREE >= limit.rlim_cur;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return false;
+    rlim_t left_free = limit.rlim_cur / 4 < LEFT_FREE ? limit.rlim_cur / 4 : LEFT_FREE;
+    return (rlim_t)fd + left_free >= limit.rlim_cur;
 }
 
 static void refill(struct visitors *visitors)

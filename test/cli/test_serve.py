@@ -517,6 +517,15 @@ def test_short_descriptors_keep_nobody_out(serve):
     assert_answers_soon(server)
 
 
+def test_few_descriptors_from_the_start(serve):
+    server = serve("--sleep-time", "0.1", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+    clients = connect_many(server, 60)
+    for _ in range(3):
+        assert_answers_soon(server, 10)
+    for client in clients:
+        client.close()
+
+
 def test_without_any_descriptor_it_recovers(serve):
     server = serve("--sleep-time", "0.1")
     limit_descriptors(server, 3)

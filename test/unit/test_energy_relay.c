@@ -1,6 +1,5 @@
 /* What relay and client say to each other: written and read back, and everything else refused. */
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,7 +143,7 @@ static void the_relay_is_coarse_in_time_and_energy(void **state)
     gpu_machine_end(&machine);
 }
 
-/* What it makes of several packages goes with it: the sanitizers see that. */
+/* What it makes of several packages goes with it: the leak sanitizer fails else. */
 static void a_relay_of_two_packages_is_closed_whole(void **state)
 {
     (void)state;
@@ -155,12 +154,8 @@ static void a_relay_of_two_packages_is_closed_whole(void **state)
     gpu_machine_file(&machine, "sys/class/powercap/intel-rapl:1/name", "package-1\n");
     gpu_machine_file(&machine, "sys/class/powercap/intel-rapl:1/max_energy_range_uj", "262143328850\n");
     gpu_machine_file(&machine, "sys/class/powercap/intel-rapl:1/energy_uj", "1000000\n");
-    size_t before = mallinfo2().uordblks;
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(gt_energy_relay_open(&relay, machine.path, NULL), 0);
-        gt_energy_relay_close(relay);
-    }
-    assert_in_range(mallinfo2().uordblks, 0, before + 1000);
+    assert_int_equal(gt_energy_relay_open(&relay, machine.path, NULL), 0);
+    gt_energy_relay_close(relay);
     gpu_machine_end(&machine);
 }
 

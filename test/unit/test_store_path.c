@@ -170,10 +170,15 @@ static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
 
 static atomic_bool is_over;
 
-static void *put_links(void *victim)
+struct link {
+    char victim[200], path[200];
+};
+
+static void *put_links(void *context)
 {
+    const struct link *link = context;
     while (!is_over)
-        if (symlink(victim, folder_path("a.sqlite")) < 0)
+        if (symlink(link->victim, link->path) < 0)
             sched_yield();
     return NULL;
 }
@@ -181,20 +186,21 @@ static void *put_links(void *victim)
 static void a_link_put_in_the_way_is_not_followed(void **state)
 {
     (void)state;
-    struct gt_store_options options = {.path = folder_path("a.sqlite"), .overwrite = true};
-    char victim[200];
-    snprintf(victim, sizeof victim, "%s", folder_path("victim"));
-    recorder_put(victim, "", 0);
+    struct link link;
+    struct gt_store_options options = {.path = link.path, .overwrite = true};
+    snprintf(link.victim, sizeof link.victim, "%s", folder_path("victim"));
+    snprintf(link.path, sizeof link.path, "%s", folder_path("a.sqlite"));
+    recorder_put(link.victim, "", 0);
     pthread_t other;
     is_over = false;
-    assert_int_equal(pthread_create(&other, NULL, put_links, victim), 0);
+    assert_int_equal(pthread_create(&other, NULL, put_links, &link), 0);
     struct stat facts = {0};
     for (int i = 0; i < 200 && !facts.st_size; i++) {
         struct gt_store *store = NULL;
         if (gt_store_open(&store, &options, recorder_machine(true), NULL) == 0)
             gt_store_close(store, NULL, NULL);
         unlink(options.path);
-        assert_int_equal(stat(victim, &facts), 0);
+        assert_int_equal(stat(link.victim, &facts), 0);
     }
     is_over = true;
     pthread_join(other, NULL);
