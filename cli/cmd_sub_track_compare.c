@@ -149,6 +149,7 @@ static int run(const struct options *options, int count, char **operands)
     settings.statistic = options->statistic ? options->statistic : settings.statistic;
     settings.strict = options->strict;
     settings.rules = options->fail_if.value;
+    settings.allow_partial = options->allow_partial;
     settings.warn = warn;
     if (!status)
         status = compare(&output, &settings);
@@ -173,7 +174,8 @@ const struct command command_sub_track_compare = {
         "are listed as added or removed.\n\n"
         "--fail-if takes FIGURE>LIMIT or FIGURE<LIMIT. A figure is COLUMN.STATISTIC, counters.COLUMN, a peak "
         "(combined_ram_peak, which short spikes reach, too), duration, energy.DEVICE (cpu, dram, gpu or total: joules of the job) or, behind block:NAME., also compute_time, self_time or cpu_time with .STATISTIC or .total. A limit is absolute (5GB, 30s, "
-        "200), or with a sign relative to the baseline (+5%, +100MB). A session that lacks the figure breaks the rule. "
+        "200), or with a sign relative to the baseline (+5%, +100MB). A session that lacks the figure breaks the rule, and so does one whose "
+        "energy was measured for a part of the time only, but for --allow-partial. "
         "The exit status is 3 when a rule is broken, and each broken rule is named.",
     .operand = OPERAND_NONE,
     .least = 0,

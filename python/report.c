@@ -132,7 +132,8 @@ static PyObject *compare(PyObject *module, PyObject *arguments)
     struct gt_report *report = NULL;
     struct gt_compare_options options = GT_INIT(struct gt_compare_options);
     int status;
-    if (!PyArg_ParseTuple(arguments, "O!sp:compare", &PyList_Type, &list, &options.statistic, &options.strict))
+    if (!PyArg_ParseTuple(arguments, "O!spp:compare", &PyList_Type, &list, &options.statistic, &options.strict,
+                          &options.allow_partial))
         return NULL;
     char **sessions = texts_of(list);
     if (!sessions)

@@ -37,9 +37,18 @@ double gt_energy_share_seconds(enum gt_energy_device device)
 void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy, int core_count, int64_t now_ns)
 {
     *attribution = (struct gt_attribution){.policy = policy, .core_count = core_count, .start_ns = now_ns};
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        gt_coverage_init(&attribution->coverage[i], now_ns, 0);
+    attribution->now_ns = now_ns;
     gt_cpu_share_init(&attribution->cpu, now_ns);
     attribution->memory_ratio = NAN;
     attribution->placement_error = NAN;
+}
+
+void gt_attribution_refresh(struct gt_attribution *attribution, const double refresh[GT_ENERGY_DEVICES])
+{
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        gt_coverage_init(&attribution->coverage[i], attribution->start_ns, refresh[i]);
 }
 
 void gt_attribution_release(struct gt_attribution *attribution)
@@ -92,6 +101,54 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
     attribution->memory_ratio = isnan(now) ? before : now;
 }
 
+/* ---- Coverage ---------------------------------------------------------------------------------------------------- */
+
+void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_frame *frame)
+{
+    if (frame->monotonic_ns <= attribution->now_ns)
+        return;
+    attribution->now_ns = frame->monotonic_ns;
+    for (int i = 0; i < GT_ENERGY_GPU; i++)
+        gt_coverage_add(&attribution->coverage[i], frame->monotonic_ns, frame->system[gt_energy_metrics[i]],
+                        frame->doubt[gt_energy_metrics[i]], false);
+}
+
+const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *attribution,
+                                                  enum gt_energy_device device)
+{
+    const struct gt_coverage *worst = &attribution->coverage[device];
+    for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
+        const struct gt_coverage *one = gt_attribution_gpu_coverage(attribution, i);
+        if (gt_attribution_gpu(attribution, i)->is_measured &&
+            (worst == &attribution->coverage[device] ||
+             gt_coverage_missing(one, attribution->now_ns) > gt_coverage_missing(worst, attribution->now_ns)))
+            worst = one;
+    }
+    return worst;
+}
+
+double gt_attribution_missing(const struct gt_attribution *attribution, enum gt_energy_device device)
+{
+    if (!attribution->energy[device].is_measured)
+        return NAN;
+    return gt_coverage_missing(gt_attribution_coverage(attribution, device), attribution->now_ns);
+}
+
+void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
+                                 struct gt_counter_facts *ret)
+{
+    const struct gt_coverage *worst = gt_attribution_coverage(attribution, device);
+    *ret = (struct gt_counter_facts){worst->most_watts, worst->doubt, NAN, GT_GAP_NONE};
+    if (!attribution->energy[device].is_measured)
+        return;
+    for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
+        const struct gt_coverage *one = gt_attribution_gpu_coverage(attribution, i);
+        ret->most_watts += one == worst ? 0 : one->most_watts;
+        ret->doubt += one == worst ? 0 : one->doubt;
+    }
+    ret->gap_cause = gt_coverage_gap(worst, attribution->now_ns, &ret->gap_began);
+}
+
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
 /* The total is in the machine's row, the job's part under the same name in the job's. */
@@ -123,6 +180,7 @@ void gt_attribution_show(const struct gt_attribution *attribution, double *syste
         system[metric[GT_ENERGY_TOTAL]] = energy->total;
         job[metric[GT_ENERGY_JOB]] = energy->job;
         system[metric[GT_ENERGY_OTHER]] = energy->other;
+        system[gt_missing_metrics[i]] = gt_attribution_missing(attribution, i);
         if (metric[GT_ENERGY_IDLE] != GT_METRIC_COUNT)
             system[metric[GT_ENERGY_IDLE]] = energy->idle;
         system[metric[GT_ENERGY_UNATTRIBUTED]] = energy->unattributed;

@@ -14,6 +14,7 @@
 #ifndef GT_AGGREGATE_ATTRIBUTE_H
 #define GT_AGGREGATE_ATTRIBUTE_H
 
+#include "aggregate/coverage.h"
 #include "sample/sample.h"
 #include "sample/tree.h"
 
@@ -85,7 +86,8 @@ struct gt_attribution {
     enum gt_idle policy;
     int core_count;
     struct gt_energy energy[GT_ENERGY_DEVICES];
-    int64_t start_ns;
+    struct gt_coverage coverage[GT_ENERGY_DEVICES]; /* of GPUs: how it begins, for each of them */
+    int64_t start_ns, now_ns;
     struct gt_cpu_share cpu;          /* of the machine; not used where there are packages */
     struct gt_package_share *package; /* none: the processors count as one */
     size_t package_count;
@@ -106,6 +108,8 @@ struct gt_attribution {
 };
 
 void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy, int core_count, int64_t now_ns);
+/* How often the devices' counters have new values, seconds; 0: not known. Before the first reading. */
+void gt_attribution_refresh(struct gt_attribution *attribution, const double refresh[GT_ENERGY_DEVICES]);
 void gt_attribution_release(struct gt_attribution *attribution);
 
 /* One reading each. A counter that is NaN has no reading: the next covers the gap. */
@@ -117,8 +121,21 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
 /* -ENOMEM. */
 int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree);
 
+/* What counters of the frame tell of the time since the last: before the devices' own. */
+void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_frame *frame);
+/* Seconds up to the last reading of which it is not known what was drawn: of GPUs, the one with the most. */
+double gt_attribution_missing(const struct gt_attribution *attribution, enum gt_energy_device device);
+/* The coverage that tells most of what is missing. */
+const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *attribution,
+                                                  enum gt_energy_device device);
+void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
+                                 struct gt_counter_facts *ret);
+
 /* Of one GPU of the frame; NULL before its first reading. */
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);
+
+/* Whether it counts, and how; NULL before its first reading. */
+const struct gt_coverage *gt_attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device);
 
 /* Of one package, with what the frame has of it. */
 void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,

@@ -4,8 +4,10 @@
 #include "aggregate/attribute.h"
 
 struct gt_gpu_use {
-    int64_t at_ns;
+    int64_t read_ns; /* of the latest reading, */
+    int64_t at_ns;   /* and of the latest that had a figure */
     struct gt_energy energy;
+    struct gt_coverage coverage;
     double ratio;      /* the job's part when it was last in use, NaN: never, or not known */
     uint64_t users;    /* which processes were on it at the last reading; 0: none */
     double idle_watts; /* NaN: not seen yet */
@@ -26,8 +28,10 @@ static int make_room(struct gt_attribution *attribution, const struct gt_frame *
             return -ENOMEM;
         attribution->gpu = gpu;
         for (; attribution->gpu_count < frame->device_count; attribution->gpu_count++)
-            gpu[attribution->gpu_count] = (struct gt_gpu_use){
-                .at_ns = attribution->start_ns, .ratio = NAN, .idle_watts = NAN};
+            gpu[attribution->gpu_count] = (struct gt_gpu_use){.at_ns = attribution->start_ns,
+                                                              .coverage = attribution->coverage[GT_ENERGY_GPU],
+                                                              .ratio = NAN,
+                                                              .idle_watts = NAN};
     }
     if (attribution->share_capacity < frame->share_count) {
         double *joules = realloc(attribution->share_joules, frame->share_count * sizeof *joules);
@@ -127,6 +131,9 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
     const struct gt_device *device = &frame->device[board];
     struct gt_gpu_use *gpu = &attribution->gpu[board];
     double joules = device->value[GT_GPU_ENERGY];
+    bool is_resting = device->is_resting || device->value[GT_GPU_POWER] == 0;
+    if (frame->monotonic_ns > gpu->read_ns && !device->is_old)
+        gt_coverage_add(&gpu->coverage, gpu->read_ns = frame->monotonic_ns, joules, device->doubt, is_resting);
     if (isnan(joules) || frame->monotonic_ns <= gpu->at_ns)
         return;
     struct users users = find_users(frame, tree, board);
@@ -141,6 +148,11 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device)
 {
     return device < attribution->gpu_count ? &attribution->gpu[device].energy : NULL;
+}
+
+const struct gt_coverage *gt_attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device)
+{
+    return device < attribution->gpu_count ? &attribution->gpu[device].coverage : NULL;
 }
 
 int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree)

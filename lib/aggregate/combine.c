@@ -22,6 +22,7 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
         .detail = options->detail, .core_count = options->core_count, .system_utilization = NAN};
     combine->shortest_ns = (int64_t)(options->period * 0.1e9);
     gt_attribution_init(&combine->attribution, options->idle, options->core_count, options->start_ns);
+    gt_attribution_refresh(&combine->attribution, options->refresh);
     gt_values_clear(combine->job);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         gt_values_clear(combine->peak[scope]);
@@ -161,6 +162,7 @@ static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sam
     struct gt_cpu_use use = {frame->monotonic_ns, frame->system[GT_CPU_TIME], combine->job[GT_CPU_TIME], 0};
     double memory = living(sampler) ? sampler->memory.scope[GT_SCOPE_COMBINED].ram : NAN;
     int status = 0;
+    gt_attribution_cover(&combine->attribution, frame);
     if (frame->package_count)
         status = gt_attribute_packages(&combine->attribution, frame, &sampler->tree, combine->job[GT_CPU_TIME]);
     else

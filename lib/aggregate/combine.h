@@ -30,7 +30,8 @@ struct gt_combine_options {
     int core_count;
     double period; /* seconds between samples asked for */
     enum gt_idle idle;
-    int64_t start_ns; /* CLOCK_MONOTONIC: since when counters count */
+    int64_t start_ns;                  /* CLOCK_MONOTONIC: since when counters count */
+    double refresh[GT_ENERGY_DEVICES]; /* seconds between new values at their sources; 0: not known */
 };
 
 void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_options *options);

@@ -5,8 +5,6 @@
 
 #include "aggregate/attribute.h"
 
-enum { JOULES, CPU_SECONDS, PLACEMENT_ERROR, QUANTITIES };
-
 bool gt_energy_is_estimated(const struct gt_energy_source *source)
 {
     return !strncmp(source->name, "estimated", strlen("estimated"));
@@ -23,10 +21,11 @@ void gt_spent_add(struct gt_spent *sum, struct gt_spent part)
     if (isnan(part.joules))
         return;
     if (isnan(sum->joules))
-        *sum = (struct gt_spent){0, 0, false};
+        *sum = (struct gt_spent){.joules = 0};
     sum->joules += part.joules;
     sum->error += part.error;
     sum->is_estimated |= part.is_estimated;
+    sum->missing = fmax(sum->missing, part.missing);
 }
 
 static int by_start(const void *a, const void *b)
@@ -52,7 +51,7 @@ void gt_energy_course_init(struct gt_energy_course *course, const struct gt_mach
     *course = (struct gt_energy_course){0};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         struct gt_device_course *device = &course->device[i];
-        gt_curve_init(&device->curve, QUANTITIES);
+        gt_curve_init(&device->curve, GT_COURSE_QUANTITIES);
         device->refresh = machine->energy_source[i].refresh > 0 ? machine->energy_source[i].refresh : 0;
         device->has_packages = i == GT_ENERGY_CPU;
         device->share_seconds = gt_energy_share_seconds(i);
@@ -73,18 +72,21 @@ static double known(double value, double last)
 
 /* A counter that stands still was not read, or asked more often than it is renewed: what it has at its next move was drawn
  * in all the time since its last. */
-static int add(struct gt_device_course *device, double time, double total, double job, const double *job_values)
+static int add(struct gt_device_course *device, double time, double total, double job, double missing,
+               const double *job_values)
 {
-    bool is_first = !device->is_measured;
+    bool is_first = !device->is_measured, is_gap = missing > device->last[GT_COURSE_MISSING];
     if (isnan(total) || isnan(job))
         return 0;
     device->is_measured = true;
     device->time = time;
-    device->last[JOULES] = known(job, device->last[JOULES]);
-    device->last[CPU_SECONDS] = known(job_values[GT_CPU_TIME], device->last[CPU_SECONDS]);
+    device->last[GT_COURSE_JOULES] = known(job, device->last[GT_COURSE_JOULES]);
+    device->last[GT_COURSE_CPU_SECONDS] = known(job_values[GT_CPU_TIME], device->last[GT_COURSE_CPU_SECONDS]);
     if (device->has_packages)
-        device->last[PLACEMENT_ERROR] = known(job_values[GT_CPU_ENERGY_PLACEMENT_ERROR], device->last[PLACEMENT_ERROR]);
-    if (!is_first && !(total > device->total))
+        device->last[GT_COURSE_PLACEMENT_ERROR] = known(job_values[GT_CPU_ENERGY_PLACEMENT_ERROR],
+                                                        device->last[GT_COURSE_PLACEMENT_ERROR]);
+    device->last[GT_COURSE_MISSING] = known(missing, device->last[GT_COURSE_MISSING]);
+    if (!is_first && !is_gap && !(total > device->total))
         return 0;
     device->total = total;
     return gt_curve_add(&device->curve, time, device->last);
@@ -95,7 +97,7 @@ int gt_energy_course_add(struct gt_energy_course *course, double time, const dou
     int status = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
         enum gt_metric_id metric = gt_energy_metrics[i];
-        status = add(&course->device[i], time, system[metric], job[metric], job);
+        status = add(&course->device[i], time, system[metric], job[metric], system[gt_missing_metrics[i]], job);
     }
     return status;
 }
@@ -103,8 +105,10 @@ int gt_energy_course_add(struct gt_energy_course *course, double time, const dou
 static double power_before(const struct gt_curve *curve, size_t point)
 {
     double seconds = point ? gt_curve_time(curve, point) - gt_curve_time(curve, point - 1) : 0;
-    return seconds > 0 ? (gt_curve_value(curve, point, JOULES) - gt_curve_value(curve, point - 1, JOULES)) / seconds
-                       : 0;
+    return seconds > 0
+               ? (gt_curve_value(curve, point, GT_COURSE_JOULES) - gt_curve_value(curve, point - 1, GT_COURSE_JOULES)) /
+                     seconds
+               : 0;
 }
 
 /* Within one refresh a counter that stands still may be late: power is as before. Beyond that it stands still in truth. */
@@ -115,7 +119,7 @@ static int add_end(struct gt_device_course *device)
     if (!(seconds > 0))
         return 0;
     if (seconds <= device->refresh)
-        device->last[JOULES] += seconds * power_before(&device->curve, last);
+        device->last[GT_COURSE_JOULES] += seconds * power_before(&device->curve, last);
     return gt_curve_add(&device->curve, device->time, device->last);
 }
 
@@ -139,12 +143,15 @@ bool gt_energy_course_is_measured(const struct gt_energy_course *course)
     return any;
 }
 
-bool gt_energy_course_is_estimated(const struct gt_energy_course *course)
+unsigned gt_energy_course_marks(const struct gt_energy_course *course)
 {
-    bool any = false;
-    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        any |= course->device[i].is_measured && course->device[i].is_estimated;
-    return any;
+    unsigned marks = 0;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        const struct gt_device_course *device = &course->device[i];
+        marks |= device->is_measured && device->is_estimated ? GT_ENERGY_IS_ESTIMATED : 0u;
+        marks |= device->is_measured && device->last[GT_COURSE_MISSING] > 0 ? GT_ENERGY_IS_PARTIAL : 0u;
+    }
+    return marks;
 }
 
 /* ---- gaps ---- */
@@ -157,7 +164,8 @@ static struct gap gap_before(const struct gt_curve *curve, size_t point)
 {
     double start = gt_curve_time(curve, point - 1);
     return (struct gap){start, gt_curve_time(curve, point) - start,
-                        gt_curve_value(curve, point, JOULES) - gt_curve_value(curve, point - 1, JOULES)};
+                        gt_curve_value(curve, point, GT_COURSE_JOULES) -
+                            gt_curve_value(curve, point - 1, GT_COURSE_JOULES)};
 }
 
 static double covered(const struct gap *gap, struct gt_time_stretch stretch)
@@ -168,6 +176,9 @@ static double covered(const struct gap *gap, struct gt_time_stretch stretch)
 
 /* The part of a gap that is covered may be the sum of rounded ones. */
 static const double WHOLE = 1 - 1e-9;
+
+/* A part that may be due to rounding. */
+static const double LEAST_MISSING = 1e-6, LEAST_COVERED = 1e-3;
 
 /* Of some stretches, and what of their error is due to what. */
 struct figure {
@@ -282,14 +293,34 @@ static double placement_error(const struct gt_device_course *device, const struc
 {
     double sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum += is_inside(&device->curve, stretch[i]) ? between(&device->curve, stretch[i], PLACEMENT_ERROR) : 0;
+        sum += is_inside(&device->curve, stretch[i]) ? between(&device->curve, stretch[i], GT_COURSE_PLACEMENT_ERROR)
+                                                     : 0;
     return sum;
 }
 
-static struct gt_spent spent_of(const struct gt_device_course *device, struct figure figure)
+/* The part of the stretches of which it is not known what the device drew. */
+static double missing_part(const struct gt_device_course *device, const struct gt_time_stretch *stretch, size_t count)
 {
-    double error = device->is_estimated ? NAN : figure.interpolation + figure.lag + figure.placement;
-    return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules)};
+    const struct gt_curve *curve = &device->curve;
+    double missing = 0, seconds = 0;
+    double first = curve->count ? gt_curve_time(curve, 0) : 0;
+    double last = curve->count ? gt_curve_time(curve, curve->count - 1) : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_inside(curve, stretch[i]))
+            continue;
+        missing += between(curve, stretch[i], GT_COURSE_MISSING);
+        seconds += clamp(stretch[i].stop, first, last) - clamp(stretch[i].start, first, last);
+    }
+    return seconds > 0 && missing > LEAST_MISSING * seconds ? fmin(1, missing / seconds) : 0;
+}
+
+static struct gt_spent spent_of(const struct gt_device_course *device, struct figure figure, double missing)
+{
+    bool is_known = !device->is_estimated && !missing;
+    double error = is_known ? figure.interpolation + figure.lag + figure.placement : NAN;
+    if (missing > 1 - LEAST_COVERED)
+        return (struct gt_spent){.joules = NAN, .error = NAN};
+    return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules), missing};
 }
 
 struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enum gt_energy_device device,
@@ -298,7 +329,7 @@ struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enu
     const struct gt_device_course *of = &course->device[device];
     struct figure figure = over(of, stretch, count);
     figure.placement = placement_error(of, stretch, count);
-    return spent_of(of, figure);
+    return spent_of(of, figure, missing_part(of, stretch, count));
 }
 
 /* ---- CPU energy by CPU time ---- */
@@ -310,15 +341,18 @@ struct gt_spent gt_energy_course_of_cpu(const struct gt_energy_course *course, s
     const struct gt_curve *curve = &device->curve;
     struct figure by_time = over(device, &stretch, 1);
     by_time.placement = placement_error(device, &stretch, 1);
+    double missing = missing_part(device, &stretch, 1);
     if (isnan(by_time.joules) || isnan(cpu_seconds))
-        return spent_of(device, by_time);
-    double job_seconds = between(curve, stretch, CPU_SECONDS);
+        return spent_of(device, by_time, missing);
+    double job_seconds = between(curve, stretch, GT_COURSE_CPU_SECONDS);
     if (!(job_seconds > 0))
-        return spent_of(device, by_time);
+        return spent_of(device, by_time, missing);
     size_t before = first_gap(curve, stretch.start) - 1, after = last_gap(curve, stretch.stop);
-    double most = gt_curve_value(curve, after, JOULES) - gt_curve_value(curve, before, JOULES);
+    double most = gt_curve_value(curve, after, GT_COURSE_JOULES) - gt_curve_value(curve, before, GT_COURSE_JOULES);
     double joules = fmin(by_time.joules * cpu_seconds / job_seconds, most);
     double interpolation = fmin(by_time.interpolation, fmin(joules, most - joules));
-    return spent_of(device, (struct figure){joules, interpolation, by_time.lag,
-                                            by_time.placement * fmin(1, cpu_seconds / job_seconds)});
+    return spent_of(
+        device,
+        (struct figure){joules, interpolation, by_time.lag, by_time.placement * fmin(1, cpu_seconds / job_seconds)},
+        missing);
 }

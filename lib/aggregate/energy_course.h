@@ -20,15 +20,24 @@
 #include "aggregate/curve.h"
 #include "sample/sample.h"
 
+/* Of the job: joules, CPU seconds, and how far off its share may be; of the device: time of which nothing is known. */
+enum gt_course_quantity {
+    GT_COURSE_JOULES,
+    GT_COURSE_CPU_SECONDS,
+    GT_COURSE_PLACEMENT_ERROR,
+    GT_COURSE_MISSING,
+    GT_COURSE_QUANTITIES
+};
+
 /* Of one device: a point for each sample in which its counter had moved. */
 struct gt_device_course {
-    struct gt_curve curve; /* joules, CPU seconds and placement error of the job */
-    double refresh;        /* seconds, 0: not known */
-    double share_seconds;  /* of which the job's share is a mean at least */
-    bool is_estimated;     /* by a model of the user's */
-    double total;          /* of the device, at the last point */
-    double time, last[3];  /* the latest sample */
-    bool has_packages;     /* the job's share may rest on where its CPU time was used */
+    struct gt_curve curve;                   /* quantities */
+    double refresh;                          /* seconds, 0: not known */
+    double share_seconds;                    /* of which the job's share is a mean at least */
+    bool is_estimated;                       /* by a model of the user's */
+    double total;                            /* of the device, at the last point */
+    double time, last[GT_COURSE_QUANTITIES]; /* the latest sample */
+    bool has_packages;                       /* the job's share may rest on where its CPU time was used */
     bool is_measured;
 };
 
@@ -44,6 +53,8 @@ struct gt_time_stretch {
 struct gt_spent {
     double joules, error;
     bool is_estimated; /* by a model of the user's, as a whole or in part */
+    double
+        missing; /* the part of the time of which it is not known what was drawn; then the error is not known either */
 };
 
 void gt_energy_course_init(struct gt_energy_course *course, const struct gt_machine *machine);
@@ -53,8 +64,9 @@ int gt_energy_course_add(struct gt_energy_course *course, double time, const dou
 int gt_energy_course_finish(struct gt_energy_course *course);
 /* Did anything count energy? */
 bool gt_energy_course_is_measured(const struct gt_energy_course *course);
-/* Is any of it estimated? */
-bool gt_energy_course_is_estimated(const struct gt_energy_course *course);
+/* What is to be said of some of it: bits. */
+enum gt_energy_mark { GT_ENERGY_IS_ESTIMATED = 1, GT_ENERGY_IS_PARTIAL = 2 };
+unsigned gt_energy_course_marks(const struct gt_energy_course *course);
 /* What a device drew for the job in stretches that are in order and do not overlap. */
 struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enum gt_energy_device device,
                                       const struct gt_time_stretch *stretch, size_t count);

@@ -19,6 +19,7 @@ void gt_energy_window_add(struct gt_energy_window *window, double time, const do
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         struct gt_window_device *device = &window->device[i];
         struct gt_energy_reading reading;
+        device->missing = fmax(device->missing, system[gt_missing_metrics[i]]);
         if (!read_device(&reading, i, time, system, job))
             continue;
         if (!device->is_measured) {
@@ -65,19 +66,21 @@ static struct gt_spent figure(const struct gt_energy_window *window, const struc
                               double refresh, double share_seconds, enum gt_energy_part part)
 {
     double seconds = window->end - window->begin;
+    bool is_known = refresh > 0 && !(device->missing > device->missing_at_begin);
     double at_end = late(&device->previous, &device->last, window->end - device->last.time, refresh, part);
     double lag = refresh + fmax(0, share_seconds - seconds);
     double end_power = power(&device->previous, &device->last, part);
     if (!device->has_moved) {
         double at_begin = late(&device->previous, &device->last, window->begin - device->last.time, refresh, part);
-        return (struct gt_spent){at_end - at_begin, refresh > 0 ? lag * end_power : NAN, false};
+        return (struct gt_spent){.joules = at_end - at_begin, .error = is_known ? lag * end_power : NAN};
     }
     double gap = device->after.time - device->before.time, first = rise(&device->before, &device->after, part);
     double covered = fmin(1, (device->after.time - window->begin) / gap);
     double interpolation = covered < 1 ? fmax(covered, 1 - covered) * first : 0;
     double joules = covered * first + rise(&device->after, &device->last, part) + at_end;
     lag *= fmax(first / gap, end_power);
-    return (struct gt_spent){joules, refresh > 0 ? interpolation + lag + placement(device, covered, part) : NAN, false};
+    double error = interpolation + lag + placement(device, covered, part);
+    return (struct gt_spent){.joules = joules, .error = is_known ? error : NAN};
 }
 
 static void begin_next(struct gt_energy_window *window)
@@ -86,6 +89,7 @@ static void begin_next(struct gt_energy_window *window)
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         struct gt_window_device *device = &window->device[i];
         device->before = device->last;
+        device->missing_at_begin = device->missing;
         device->has_moved = false;
     }
 }
@@ -96,7 +100,7 @@ struct gt_window_energy gt_energy_window_end(struct gt_energy_window *window,
     struct gt_spent sum[GT_ENERGY_PARTS];
     struct gt_window_energy ret = {0};
     for (int part = 0; part < GT_ENERGY_PARTS; part++) {
-        sum[part] = (struct gt_spent){NAN, NAN, false};
+        sum[part] = (struct gt_spent){.joules = NAN, .error = NAN};
         for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
             if (!window->device[i].is_measured)
                 continue;

@@ -23,6 +23,7 @@ struct gt_energy_window {
         struct gt_energy_reading after;          /* the first one behind it */
         struct gt_energy_reading previous, last; /* the latest moves */
         bool has_moved;                          /* since the begin */
+        double missing, missing_at_begin;        /* seconds of which it is not known what was drawn */
     } device[GT_ENERGY_DEVICES];
 };
 

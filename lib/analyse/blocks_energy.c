@@ -51,7 +51,7 @@ static void count_block(const struct gt_energy_course *course, const struct call
                         struct gt_time_stretch *stretch, struct gt_block_energy *ret)
 {
     size_t count = 0;
-    struct gt_spent cpu = {NAN, NAN, false};
+    struct gt_spent cpu = {.joules = NAN, .error = NAN};
     bool by_cpu_time = true;
     for (size_t i = first; i < end; count++) {
         struct call joined;
@@ -89,7 +89,7 @@ static struct call *sorted_calls(const struct gt_block_analysis *analysis, size_
 
 int gt_blocks_count_energy(struct gt_block_analysis *analysis)
 {
-    static const struct gt_spent unknown = {NAN, NAN, false};
+    static const struct gt_spent unknown = {.joules = NAN, .error = NAN};
     size_t blocks = analysis->borders.names.count, calls;
     analysis->energy = calloc(blocks + 1, sizeof *analysis->energy);
     if (!analysis->energy || gt_energy_course_finish(&analysis->course) < 0)

@@ -217,9 +217,9 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
     const struct gt_machine *machine = &analysis->machine;
     bool has_energy = gt_energy_course_is_measured(&analysis->course);
-    bool estimated = gt_energy_course_is_estimated(&analysis->course);
+    unsigned marks = gt_energy_course_marks(&analysis->course);
     if (has_energy)
-        gt_energy_columns(table, machine, estimated);
+        gt_energy_columns(table, machine, marks);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
         gt_table_text(table, analysis->borders.names.text[call->name]);
@@ -234,7 +234,7 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_table_integer(table, (int64_t)call->timepoints);
         gt_table_integer(table, call->unfinished);
         if (has_energy)
-            gt_energy_cells(table, machine, estimated, gt_blocks_energy_of_call(analysis, call));
+            gt_energy_cells(table, machine, marks, gt_blocks_energy_of_call(analysis, call));
     }
 }
 

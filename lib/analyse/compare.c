@@ -34,11 +34,50 @@ static bool has_no_gpu(const struct gt_comparison *comparison, const struct gt_f
     return is_of_gpus && gt_results_number(comparison->run[run], count) == 0;
 }
 
+/* What tells how much of the time a figure of energy covers. */
+static struct gt_figure coverage_of(const struct gt_figure *figure)
+{
+    bool is_of_device = figure->keys[1] && figure->keys[2];
+    if (figure->slot)
+        return (struct gt_figure){.slot = figure->slot, .keys = {"energy", figure->keys[1], "energy_covered"}};
+    if (!strcmp(figure->keys[0], "energy") && is_of_device)
+        return (struct gt_figure){.keys = {"energy", figure->keys[1], "covered"}};
+    return (struct gt_figure){.keys = {"energy", "covered"}};
+}
+
+static bool is_of_energy(const struct gt_figure *figure)
+{
+    bool is_of_job = !figure->slot && figure->keys[1] && strstr(figure->keys[1], "energy");
+    return !strcmp(figure->keys[0], "energy") || is_of_job;
+}
+
+double gt_compare_covered(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+{
+    if (!is_of_energy(figure))
+        return 100;
+    struct gt_figure coverage = coverage_of(figure);
+    const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
+    double percent = tree ? gt_results_number(tree, coverage.keys) : NAN;
+    return isnan(percent) ? 100 : percent;
+}
+
+double gt_compare_session_covered(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                  size_t session)
+{
+    double least = 100;
+    for (size_t i = 0; i < comparison->runs; i++)
+        if (comparison->session_of_run[i] == session)
+            least = fmin(least, gt_compare_covered(comparison, figure, i));
+    return least;
+}
+
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
     double value = tree ? gt_results_number(tree, figure->keys) : NAN;
     if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
+        return NAN;
+    if (!comparison->options->allow_partial && gt_compare_covered(comparison, figure, run) < 100)
         return NAN;
     return value * (figure->factor > 0 ? figure->factor : 1);
 }

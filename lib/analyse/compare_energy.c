@@ -106,9 +106,23 @@ static int add_blocks(struct gt_node *root, const struct gt_comparison *comparis
     return status;
 }
 
+/* Joules of a part of the time look like savings. */
+static void tell_partial(const struct gt_comparison *comparison, const struct gt_figure *figure)
+{
+    for (size_t i = 0; i < comparison->sessions; i++) {
+        double percent = gt_compare_session_covered(comparison, figure, i);
+        if (percent < 100)
+            gt_compare_warn(
+                comparison, "session \"%s\": energy was measured for %.3g %% of the time only%s",
+                comparison->session[i].name, percent,
+                comparison->options->allow_partial ? "" : "; it is left out (--allow-partial compares it as it is)");
+    }
+}
+
 int gt_compare_energy(struct gt_node *root, const struct gt_comparison *comparison)
 {
     struct gt_figure all = gt_compare_job_energy(NULL);
+    tell_partial(comparison, &all);
     if (!is_known(comparison, &all))
         return 0;
     int status = add_jobs(root, comparison);

@@ -46,6 +46,11 @@ struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char 
 bool gt_compare_is_estimated(const struct gt_comparison *comparison);
 /* The figure in one run, NaN where that has none. */
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run);
+/* The least part of the time, in percent, for which a figure of energy was measured in a run; 100 for other figures. */
+double gt_compare_covered(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run);
+/* The same of a session's runs. */
+double gt_compare_session_covered(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                  size_t session);
 /* The figure's mean over the runs of a session, and how many had it; NaN and 0 when none had. */
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
                         size_t *ret_runs);

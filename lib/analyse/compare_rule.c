@@ -130,7 +130,8 @@ static bool choose_keys(struct rule *rule, const char *first, const char *second
 static bool is_known(const struct gt_comparison *comparison, const struct rule *rule)
 {
     for (size_t i = 0; i < comparison->sessions; i++)
-        if (!isnan(gt_compare_value(comparison, &rule->figure, i, NULL)))
+        if (!isnan(gt_compare_value(comparison, &rule->figure, i, NULL)) ||
+            gt_compare_session_covered(comparison, &rule->figure, i) < 100)
             return true;
     return false;
 }
@@ -304,7 +305,13 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
     gt_number_rounded(got, value, 8);
     gt_number_rounded(allowed, limit, 8);
     const char *name = comparison->session[session].name, *unit = rule->unit ? rule->unit : "";
-    if (isnan(value) || isnan(limit))
+    double covered = fmin(gt_compare_session_covered(comparison, &rule->figure, session),
+                          gt_compare_session_covered(comparison, &rule->figure, 0));
+    if ((isnan(value) || isnan(limit)) && covered < 100)
+        gt_compare_warn(comparison,
+                        "rule '%s' is broken by session \"%s\": energy was measured for %.3g %% of the time only",
+                        rule->text, name, covered);
+    else if (isnan(value) || isnan(limit))
         gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": it was not measured", rule->text, name);
     else
         gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": %s is %s %s%s%s", rule->text, name, got,

@@ -46,9 +46,21 @@ static bool is_estimated(const struct gt_energy_figures *figures, enum gt_energy
     return gt_energy_is_estimated(&figures->machine->energy_source[device]);
 }
 
+/* The part of the time of which it is known what the device drew. */
+static double covered(const struct gt_energy_figures *figures, enum gt_energy_device device)
+{
+    double missing = figures->system[gt_missing_metrics[device]];
+    return missing > 0 ? fmax(0, 1 - missing / figures->seconds) : 1;
+}
+
 static double error_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum gt_energy_part part)
 {
-    return gt_energy_lag(&figures->machine->energy_source[device], value_of(figures, device, part), figures->seconds);
+    const struct gt_counter_facts *counter = figures->outcome ? &figures->outcome->counter[device] : NULL;
+    double doubt = counter && counter->doubt > 0 ? counter->doubt : 0;
+    if (covered(figures, device) < 1)
+        return NAN;
+    return doubt +
+           gt_energy_lag(&figures->machine->energy_source[device], value_of(figures, device, part), figures->seconds);
 }
 
 /* What is not known of where CPU time was used; NaN: nothing depends on it. */
@@ -67,6 +79,26 @@ static void add_errors(const struct gt_energy_figures *figures, struct gt_node *
     gt_report_number(line, "job_error", "Uncertainty of this tree (+-)", is_known ? job : NAN, "joules");
     if (!isnan(placement))
         gt_report_number(line, "placement_error", "Of it, for packages that are not known (+-)", placement, "joules");
+}
+
+static void describe_gap(const struct gt_energy_figures *figures, enum gt_energy_device device, char *text, size_t size)
+{
+    const struct gt_counter_facts *counter = figures->outcome ? &figures->outcome->counter[device] : NULL;
+    gt_gap_describe(counter ? counter->gap_began : NAN, counter ? counter->gap_cause : NAN, text, size);
+}
+
+/* "for 51 % of the time: from 12.3 s on: its counter could not be read" */
+static void add_coverage(const struct gt_energy_figures *figures, struct gt_node *line, enum gt_energy_device device)
+{
+    double part = covered(figures, device);
+    char text[160], gap[80];
+    describe_gap(figures, device, gap, sizeof gap);
+    gt_node_flags(gt_report_number(line, "covered", "Measured for", 100 * part, "percent"), GT_ONLY_DATA);
+    if (part < 1)
+        gt_node_flags(gt_report_text(line, "gap", "Not known", *gap ? gap : NULL), GT_ONLY_DATA);
+    snprintf(text, sizeof text, "for %.3g %% of the time%s%s", 100 * part, *gap ? "; not known " : "", gap);
+    if (part < 1)
+        gt_node_flags(gt_report_text(line, "partial", "Measured", text), GT_ONLY_PEOPLE);
 }
 
 static void add_method(const struct gt_machine *machine, struct gt_node *line, enum gt_energy_device device)
@@ -88,6 +120,8 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
         gt_report_number(line, parts[part].key, parts[part].title, value, "joules");
     }
     add_errors(figures, line, device, is_known);
+    if (is_measured)
+        add_coverage(figures, line, device);
     gt_report_text(line, "source", "Source", is_measured && *source->name ? source->name : NULL);
     gt_node_flags(gt_report_text(line, "certainty", "Certainty",
                                  !is_measured                    ? NULL
@@ -171,6 +205,17 @@ static void add_cost(const struct gt_machine *machine, struct gt_node *section, 
                       GT_BRIEF);
 }
 
+/* Of all devices together, the one that is known the least. */
+static void add_partial(struct gt_node *section, double part)
+{
+    char text[80];
+    gt_node_flags(gt_report_number(section, "covered", "Measured for", 100 * part, "percent"), GT_ONLY_DATA);
+    if (!(part < 1))
+        return;
+    snprintf(text, sizeof text, "%.3g %% of the time", 100 * part);
+    gt_node_flags(gt_report_text(section, "partial", "This tree in all is for", text), GT_ONLY_PEOPLE);
+}
+
 /* "CPU packages: 120.0 J = 80.0 J this tree + 30.0 J other processes + 10.0 J idle + 0.0 J unattributed" */
 static void add_conservation(const struct gt_energy_figures *figures, struct gt_node *section)
 {
@@ -186,10 +231,11 @@ static void add_conservation(const struct gt_energy_figures *figures, struct gt_
         double apart = v[GT_ENERGY_TOTAL] - v[GT_ENERGY_JOB] - v[GT_ENERGY_OTHER] - v[GT_ENERGY_IDLE] -
                        v[GT_ENERGY_UNATTRIBUTED];
         snprintf(text, sizeof text,
-                 "%.3f J = %.3f J this tree + %.3f J other processes + %.3f J idle + %.3f J unattributed%s%s",
+                 "%.3f J = %.3f J this tree + %.3f J other processes + %.3f J idle + %.3f J unattributed%s%s%s",
                  v[GT_ENERGY_TOTAL], v[GT_ENERGY_JOB], v[GT_ENERGY_OTHER], v[GT_ENERGY_IDLE], v[GT_ENERGY_UNATTRIBUTED],
                  fabs(apart) > 1e-6 * v[GT_ENERGY_TOTAL] + 1e-6 ? " (does not add up)" : "",
-                 is_estimated(figures, device) ? " (estimated)" : "");
+                 is_estimated(figures, device) ? " (estimated)" : "",
+                 covered(figures, device) < 1 ? " (of a part of the time)" : "");
         gt_report_text(lines, devices[device].key, devices[device].title, text);
         any = true;
     }
@@ -210,12 +256,13 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 {
     struct gt_node *section = gt_report_section(root, "energy", "Energy");
     const char *policy = figures->machine->idle_policy;
-    double job = NAN, platform = figures->system[GT_PLATFORM_ENERGY];
+    double job = NAN, least = 1, platform = figures->system[GT_PLATFORM_ENERGY];
     double wall = figures->system[GT_WALL_ENERGY];
     bool any = !isnan(platform) || !isnan(wall), estimates = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         double joules = add_device(figures, section, device);
         any |= !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+        least = fmin(least, any ? covered(figures, device) : 1);
         estimates |= is_estimated(figures, device) && !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
         job = isnan(job) ? joules : isnan(joules) ? job : job + joules;
     }
@@ -226,6 +273,7 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     gt_node_flags(whole, isnan(wall) ? GT_ONLY_DATA : 0);
     if (estimates)
         gt_report_text(section, "estimated", "This tree in all rests on", "estimates, not measurements");
+    add_partial(section, least);
     add_cost(figures->machine, section, job);
     gt_report_text(section, "idle_policy", "Idle energy", *policy ? policy : NULL);
     if (figures->parts)
@@ -239,25 +287,29 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 
 /* ---- parts of a run ---- */
 
-void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, bool estimated)
+void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, unsigned marks)
 {
     gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "energy_error", "Energy +-", GT_CELL_NUMBER, "joules");
-    if (estimated)
+    if (marks & GT_ENERGY_IS_ESTIMATED)
         gt_table_column(table, "energy_certainty", "Energy is", GT_CELL_TEXT, NULL);
+    if (marks & GT_ENERGY_IS_PARTIAL)
+        gt_table_column(table, "energy_covered", "Of the time", GT_CELL_NUMBER, "percent");
     if (machine->carbon_intensity > 0)
         gt_table_column(table, "carbon", "CO2 equivalent", GT_CELL_NUMBER, "grams");
     if (machine->price > 0)
         gt_table_column(table, "price", "Price", GT_CELL_NUMBER, currency_of(machine));
 }
 
-void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, bool estimated, struct gt_spent spent)
+void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent)
 {
     double kwh = spent.joules / JOULES_PER_KWH;
     gt_table_number(table, spent.joules);
     gt_table_number(table, spent.error);
-    if (estimated)
+    if (marks & GT_ENERGY_IS_ESTIMATED)
         gt_table_text(table, isnan(spent.joules) ? NULL : spent.is_estimated ? "estimated" : "measured");
+    if (marks & GT_ENERGY_IS_PARTIAL)
+        gt_table_number(table, isnan(spent.joules) ? NAN : 100 * (1 - spent.missing));
     if (machine->carbon_intensity > 0)
         gt_table_number(table, kwh * machine->carbon_intensity);
     if (machine->price > 0)
@@ -266,7 +318,7 @@ void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, bo
 
 struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES])
 {
-    struct gt_spent sum = {NAN, NAN, false};
+    struct gt_spent sum = {.joules = NAN, .error = NAN};
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         gt_spent_add(&sum, spent[device]);
     return sum;
@@ -276,22 +328,23 @@ struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine 
                                 const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time)
 {
     struct gt_spent sum = gt_energy_sum(spent);
+    unsigned marks = (sum.is_estimated ? GT_ENERGY_IS_ESTIMATED : 0u) | (sum.missing > 0 ? GT_ENERGY_IS_PARTIAL : 0u);
     if (isnan(sum.joules))
         return NULL;
     struct gt_node *table = gt_report_table(parent, "energy", "Energy");
     gt_node_flags(table, GT_KEYED);
     gt_table_column(table, "device", "", GT_CELL_TEXT, NULL);
-    gt_energy_columns(table, machine, sum.is_estimated);
+    gt_energy_columns(table, machine, marks);
     gt_table_column(table, "method", "Method", GT_CELL_TEXT, NULL);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         if (isnan(spent[device].joules))
             continue;
         gt_table_text(table, devices[device].key);
-        gt_energy_cells(table, machine, sum.is_estimated, spent[device]);
+        gt_energy_cells(table, machine, marks, spent[device]);
         gt_table_text(table, device == GT_ENERGY_CPU && by_cpu_time ? GT_ENERGY_BY_CPU_TIME : GT_ENERGY_BY_TIME);
     }
     gt_table_text(table, "total");
-    gt_energy_cells(table, machine, sum.is_estimated, sum);
+    gt_energy_cells(table, machine, marks, sum);
     gt_table_text(table, NULL);
     return table;
 }

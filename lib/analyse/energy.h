@@ -28,10 +28,10 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
                                 const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time);
 
-/* Columns and cells for tables of many such parts: energy, its error, whether it is `estimated` where some of the table is, and
- * carbon and price where the machine tells them. */
-void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, bool estimated);
-void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, bool estimated, struct gt_spent spent);
+/* Columns and cells for tables of many such parts: energy, its error, whether it is estimated and how much of the time it covers where
+ * that is to be said of some (`marks`, of gt_energy_course_marks), and carbon and price where the machine tells them. */
+void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, unsigned marks);
+void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent);
 struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES]);
 
 #endif

@@ -71,7 +71,9 @@ static struct meaning meaning_of(const struct gt_trace *trace, const struct gt_t
     int metric = dimension && type ? gt_metric_find(dimension) : -1;
     bool is_job = metric >= 0 && strcmp(type, gt_scope_name(GT_SCOPE_COMBINED)) == 0;
     bool is_system = metric >= 0 && strcmp(type, gt_scope_name(GT_SCOPE_SYSTEM)) == 0;
-    bool matters = metric == GT_CPU_TIME || (metric >= 0 && gt_metrics[metric].unit == GT_JOULES);
+    bool is_gap = metric == GT_CPU_ENERGY_MISSING || metric == GT_DRAM_ENERGY_MISSING ||
+                  metric == GT_GPU_ENERGY_MISSING;
+    bool matters = metric == GT_CPU_TIME || is_gap || (metric >= 0 && gt_metrics[metric].unit == GT_JOULES);
     return (struct meaning){matters && (is_job || is_system) ? metric : GT_METRIC_COUNT, is_job};
 }
 
@@ -176,18 +178,18 @@ void gt_trace_energy_close(struct gt_trace_energy *energy)
 
 /* ---- figures ---- */
 
-static bool any_estimated(const struct gt_trace_energy *energy)
+static unsigned marks_of(const struct gt_trace_energy *energy)
 {
-    bool any = false;
+    unsigned marks = 0;
     for (size_t i = 0; i < energy->count; i++)
-        any |= gt_energy_course_is_estimated(&energy->node[i].course);
-    return any;
+        marks |= gt_energy_course_marks(&energy->node[i].course);
+    return marks;
 }
 
 void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_node *table)
 {
     if (energy->count)
-        gt_energy_columns(table, &energy->machine, any_estimated(energy));
+        gt_energy_columns(table, &energy->machine, marks_of(energy));
 }
 
 static int spend(const struct gt_trace_energy *energy, const struct gt_node_energy *node,
@@ -208,7 +210,8 @@ static int spend(const struct gt_trace_energy *energy, const struct gt_node_ener
 int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_node *table, uint32_t place,
                           const struct gt_keyed_span *span, size_t count)
 {
-    struct gt_spent spent[GT_ENERGY_DEVICES] = {{NAN, NAN, false}, {NAN, NAN, false}, {NAN, NAN, false}};
+    struct gt_spent spent[GT_ENERGY_DEVICES] = {
+        {.joules = NAN, .error = NAN}, {.joules = NAN, .error = NAN}, {.joules = NAN, .error = NAN}};
     const struct gt_node_energy *node = find_node(energy, place);
     int status = 0;
     if (!energy->count)
@@ -217,7 +220,7 @@ int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_node *
         node = energy->node;
     if (node)
         status = spend(energy, node, span, count, spent);
-    gt_energy_cells(table, &energy->machine, any_estimated(energy), gt_energy_sum(spent));
+    gt_energy_cells(table, &energy->machine, marks_of(energy), gt_energy_sum(spent));
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* The figures that an energy relay gives: read by the collectors that read energy and nothing else. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ static void read_all(struct gt_energy_relay *relay)
     relay->frame.real_ns = gt_clock_real(&relay->clock);
     gt_values_clear(relay->frame.system);
     gt_values_clear(relay->frame.job);
+    memset(relay->frame.doubt, 0, sizeof relay->frame.doubt);
     for (size_t i = 0; i < relay->count; i++)
         relay->source[i].type->collect(relay->source[i].state, &relay->frame, NULL);
 }
@@ -135,6 +137,7 @@ static void refresh(struct gt_energy_relay *relay)
     relay->read_ns = now;
     read_all(relay);
     for (int k = 0; k < GT_RELAY_FIGURES; k++) {
+        relay->answer.instance += isinf(relay->frame.doubt[gt_relay_metrics[k]]) != 0; /* clients count anew */
         double joules = relay->frame.system[gt_relay_metrics[k]];
         relay->answer.has[k] = joules >= 0;
         relay->answer.count[k] = joules >= 0 ? (uint64_t)(joules / QUANTUM_J) : 0;

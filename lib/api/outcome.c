@@ -39,6 +39,8 @@ static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcom
     outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
     gt_attribution_show(&tracker->combiner.attribution, outcome->value[GT_SCOPE_SYSTEM],
                         outcome->value[GT_SCOPE_COMBINED]);
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        gt_attribution_show_counter(&tracker->combiner.attribution, i, &outcome->counter[i]);
     static const enum gt_metric_id whole[] = {GT_CPU_TIME, GT_PLATFORM_ENERGY, GT_WALL_ENERGY};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (!isnan(tracker->sampler.frame.system[whole[i]]))

@@ -192,7 +192,7 @@ static int device_of(const struct base *base, const char *name)
 
 static double error_at(const struct base *base, int device, double time)
 {
-    struct gt_spent sum = {NAN, NAN, false};
+    struct gt_spent sum = {.joules = NAN, .error = NAN};
     struct gt_time_stretch stretch = {base->first, time};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         if (device == GT_ENERGY_DEVICES || device == i)
@@ -289,7 +289,7 @@ static enum gt_cell_kind kind_of(const struct points *points, size_t column)
 static bool is_estimated(const struct base *base, const struct figure *figure)
 {
     if (figure->device == GT_ENERGY_DEVICES)
-        return gt_energy_course_is_estimated(&base->course);
+        return gt_energy_course_marks(&base->course) & GT_ENERGY_IS_ESTIMATED;
     return figure->device >= 0 && base->course.device[figure->device].is_estimated;
 }
 

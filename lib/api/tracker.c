@@ -171,7 +171,10 @@ static void begin(struct gt_tracker *tracker)
     gt_roster_begin(tracker->sampler.roster, tracker->start_ns);
     tracker->machine.start_real_ns = gt_clock_real(&tracker->sampler.clock);
     gt_summary_init(&tracker->summary);
+    const struct gt_energy_source *source = tracker->machine.energy_source;
     gt_combine_init(&tracker->combiner, &(struct gt_combine_options){
+                                            .refresh = {source[GT_ENERGY_CPU].refresh, source[GT_ENERGY_DRAM].refresh,
+                                                        source[GT_ENERGY_GPU].refresh},
                                             .detail = tracker->options.detail,
                                             .core_count = tracker->machine.core_count,
                                             .period = tracker->options.sleep_time,
@@ -279,6 +282,27 @@ static int store_sample(struct gt_tracker *tracker, struct gt_error *error)
     return status;
 }
 
+/* Once for each device: its figures will be partial, or at the end are. */
+static void warn_of_gaps(struct gt_tracker *tracker, bool is_end)
+{
+    static const char *const names[GT_ENERGY_DEVICES] = {"CPU packages", "DRAM", "GPUs"};
+    const struct gt_attribution *attribution = &tracker->combiner.attribution;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        const struct gt_coverage *coverage = gt_attribution_coverage(attribution, i);
+        char gap[80], sentence[200];
+        double began;
+        bool is_broken = gt_coverage_is_broken(coverage, attribution->now_ns) ||
+                         (is_end && gt_coverage_missing(coverage, attribution->now_ns) > 0);
+        if (tracker->gap_warned[i] || !attribution->energy[i].is_measured || !is_broken)
+            continue;
+        tracker->gap_warned[i] = true;
+        enum gt_gap_cause cause = gt_coverage_gap(coverage, attribution->now_ns, &began);
+        gt_gap_describe(began, cause, gap, sizeof gap);
+        snprintf(sentence, sizeof sentence, "Energy of the %s is known for a part of the run only: %s", names[i], gap);
+        warn(tracker, sentence);
+    }
+}
+
 static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *error)
 {
     int64_t period = tracker->schedule.period_ns, patience = period / 4 < 50000000 ? period / 4 : 50000000;
@@ -293,6 +317,7 @@ static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *e
     bool lives = any_lives(&tracker->sampler.tree);
     if (!record || !lives) {
         status = gt_combine_keep(&tracker->combiner, &tracker->sampler);
+        warn_of_gaps(tracker, false);
         return status < 0 ? gt_error_system(error, -status, "sample") : lives;
     }
     status = gt_combine(&tracker->combiner, &tracker->sampler, &tracker->sample);
@@ -300,6 +325,7 @@ static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *e
         status = gt_roster_changes(tracker->sampler.roster, &tracker->sample.life, &tracker->sample.life_count);
     if (status < 0)
         return gt_error_system(error, -status, "sample");
+    warn_of_gaps(tracker, false);
     gt_summary_add(&tracker->summary, &tracker->sample);
     gt_energy_window_add(&tracker->window, (double)(tracker->sample.monotonic_ns - tracker->start_ns) / 1e9,
                          tracker->sample.row[GT_SCOPE_SYSTEM].value, tracker->sample.row[GT_SCOPE_COMBINED].value);
@@ -514,6 +540,7 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
             note_main_peak(tracker, peak);
     }
     gt_combine_keep(&tracker->combiner, &tracker->sampler);
+    warn_of_gaps(tracker, true);
     gt_sampler_read_last(&tracker->sampler);
     int described = gt_tracker_outcome(tracker, &tracker->outcome, error);
     if (described < 0)

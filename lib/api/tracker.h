@@ -27,6 +27,7 @@ struct gt_tracker {
     char store_trouble[700];       /* what the caller was told last */
     char **complaint;              /* sentences for the caller that wait until the lock is free */
     size_t complaint_count, complaint_capacity;
+    bool gap_warned[GT_ENERGY_DEVICES];
     int pidfd;
     int own_window; /* of collect/own_peak.h, when the process tracks itself; else 0 */
 

@@ -229,11 +229,11 @@ static void see_who_sleeps(struct amd *amd, const struct gt_frame *frame)
     }
 }
 
-static void read_values(struct amd *amd)
+static bool read_values(struct amd *amd)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
     if (!gt_pace_due(&amd->values, begin_ns))
-        return;
+        return false;
     for (size_t i = 0; i < amd->card_count; i++) {
         if (amd->card[i].is_asleep)
             continue;
@@ -243,6 +243,7 @@ static void read_values(struct amd *amd)
         keep(&amd->card[i], &reading, now_ns);
     }
     gt_pace_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
+    return true;
 }
 
 static const struct amd_row *find_row(const struct amd_rows *rows, unsigned driver_pid)
@@ -306,10 +307,14 @@ static int read_lists(struct amd *amd, const struct gt_frame *frame)
     return status;
 }
 
-static int publish_card(const struct amd_card *card, struct gt_frame *frame)
+static int publish_card(struct amd_card *card, struct gt_frame *frame, bool is_new)
 {
+    struct gt_device *device = &frame->device[card->device];
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        frame->device[card->device].value[metrics[i]] = card->value[metrics[i]];
+        device->value[metrics[i]] = card->value[metrics[i]];
+    device->is_resting = card->is_asleep;
+    device->is_old = !is_new;
+    device->doubt = card->check.is_wrong ? 0 : gt_energy_counter_doubt(&card->energy);
     for (size_t i = 0; i < card->rows.count; i++) {
         const struct amd_row *row = &card->rows.row[i];
         struct gt_share *share = row->id.pid ? gt_frame_share(frame, card->device, row->id.pid) : NULL;
@@ -329,11 +334,11 @@ static int amd_collect(void *state, struct gt_frame *frame, struct gt_error *err
     struct amd *amd = state;
     int warning = 0;
     see_who_sleeps(amd, frame);
-    read_values(amd);
+    bool is_new = read_values(amd);
     int status = read_lists(amd, frame);
     for (size_t i = 0; i < amd->card_count && status == 0; i++) {
         struct amd_card *card = &amd->card[i];
-        status = publish_card(card, frame);
+        status = publish_card(card, frame, is_new);
         if (card->check.is_wrong && !card->is_reported) {
             const struct gt_device *device = &frame->device[card->device];
             card->is_reported = true;

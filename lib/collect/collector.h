@@ -72,6 +72,9 @@ struct gt_device {
     int gpu_instance, compute_instance; /* of a MIG slice, else -1 */
     double memory;                      /* bytes, NaN when it has none of its own */
     bool selected;                      /* counts towards utilisation (--guuids) */
+    bool is_resting;                    /* it sleeps: it draws nothing, and is not asked */
+    bool is_old;                        /* its driver is slow: values are those of an earlier reading */
+    double doubt;                       /* of its energy counter, as that of a frame */
     double value[GT_METRIC_COUNT];
 };
 
@@ -97,6 +100,9 @@ struct gt_frame {
     int64_t real_ns; /* the moment of the readings */
     int64_t monotonic_ns;
     double system[GT_METRIC_COUNT];
+    /* Of the energy counters in `system`: joules that one may have missed since its last reading (it may have gone round), INFINITY
+     * where that is not known (it was set back, a part of it stands still). */
+    double doubt[GT_METRIC_COUNT];
     double job[GT_METRIC_COUNT]; /* figures that exist only for the whole job: control group */
     struct gt_process **process; /* the live tree, the main process first while it lives */
     size_t process_count;

@@ -161,11 +161,17 @@ static void add_share(double *sum, double value, double most)
         *sum = fmin(isnan(*sum) ? value : *sum + value, most);
 }
 
-static int publish(const struct drm *drm, struct gt_frame *frame)
+static int publish(struct drm *drm, struct gt_frame *frame, bool is_new)
 {
-    for (size_t i = 0; i < drm->card_count; i++)
+    for (size_t i = 0; i < drm->card_count; i++) {
+        struct drm_card *card = &drm->card[i];
+        struct gt_device *device = &frame->device[card->device];
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            frame->device[drm->card[i].device].value[metrics[m]] = drm->card[i].value[metrics[m]];
+            device->value[metrics[m]] = card->value[metrics[m]];
+        device->is_resting = card->is_asleep;
+        device->is_old = !is_new;
+        device->doubt = gt_energy_counter_doubt(&card->energy);
+    }
     for (size_t i = 0; i < drm->clients.count; i++) {
         const struct drm_client *client = &drm->clients.client[i];
         struct gt_share *share = gt_frame_share(frame, drm->card[client->card].device, client->pid);
@@ -183,14 +189,15 @@ static int drm_collect(void *state, struct gt_frame *frame, struct gt_error *err
 {
     struct drm *drm = state;
     int64_t start = gt_clock_monotonic(drm->clock);
-    if (gt_pace_due(&drm->values, start)) {
+    bool is_due = gt_pace_due(&drm->values, start);
+    if (is_due) {
         for (size_t i = 0; i < drm->card_count; i++)
             gt_drm_read_card(drm, &drm->card[i]);
         gt_pace_spent(&drm->values, start, gt_clock_monotonic(drm->clock));
     }
     int status = read_clients(drm, frame);
     if (status == 0)
-        status = publish(drm, frame);
+        status = publish(drm, frame, is_due);
     return status < 0 ? gt_error_set(error, ENOMEM, "DRM: no memory") : 0;
 }
 

@@ -3,6 +3,7 @@
  *
  * A relay that died leaves its figures missing; one that is started again goes on from what was counted before. */
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct state {
     struct gt_relay_answer last;
     double joules[GT_RELAY_FIGURES];
     unsigned failures;
+    bool is_anew; /* its counters, by the latest answer */
 };
 
 static int connect_to(const struct sockaddr_un *address)
@@ -175,6 +177,7 @@ static void advance(struct state *state, const struct gt_relay_answer *answer)
             state->last.count[k] = answer->count[k];
         }
     }
+    state->is_anew = answer->instance != state->last.instance;
     state->last.instance = answer->instance;
 }
 
@@ -195,8 +198,10 @@ static int relay_collect(void *opaque, struct gt_frame *frame, struct gt_error *
     }
     advance(state, &answer);
     for (int k = 0; k < GT_RELAY_FIGURES; k++)
-        if (state->is_wanted[k] && answer.has[k])
+        if (state->is_wanted[k] && answer.has[k]) {
             frame->system[gt_relay_metrics[k]] = state->joules[k];
+            frame->doubt[gt_relay_metrics[k]] = state->is_anew ? INFINITY : 0;
+        }
     return 0;
 }
 

@@ -34,6 +34,13 @@ double gt_energy_counter_read(struct gt_energy_counter *counter, double joules)
     return counter->total;
 }
 
+double gt_energy_counter_doubt(struct gt_energy_counter *counter)
+{
+    bool is_new = counter->resets > counter->told;
+    counter->told = counter->resets;
+    return is_new ? INFINITY : 0;
+}
+
 static void judge_window(struct gt_energy_check *check)
 {
     static const double shortest_window = 2, least_joules = 50, tolerance = 4;

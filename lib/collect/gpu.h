@@ -19,10 +19,14 @@ struct gt_energy_counter {
     double last; /* NaN before the first reading: set it so */
     double total;
     uint32_t resets;
+    uint32_t told; /* of them, to those who asked for the doubt */
 };
 
 /* Joules since the first reading. NaN in, NaN out, and the counter goes on at the next reading. */
 double gt_energy_counter_read(struct gt_energy_counter *counter, double joules);
+
+/* As a frame has it: INFINITY where the counter was set back since this was last asked, else 0. */
+double gt_energy_counter_doubt(struct gt_energy_counter *counter);
 
 /* An energy counter held against the power of the same device. Some counters stand still, some count in a wrong unit. */
 struct gt_energy_check {

@@ -75,12 +75,14 @@ static double read_sensor(struct sensor *sensor, int64_t now_ns)
     return joules > 0 ? joules : NAN; /* a counter that stands still measures nothing */
 }
 
-static double total(struct state *state, enum gt_metric_id metric, int64_t now_ns)
+static double total(struct state *state, enum gt_metric_id metric, int64_t now_ns, double *ret_doubt)
 {
     double sum = NAN;
+    *ret_doubt = 0;
     for (int i = 0; i < state->count; i++)
         if (state->sensor[i].metric == metric) {
             double joules = read_sensor(&state->sensor[i], now_ns);
+            *ret_doubt += gt_energy_counter_doubt(&state->sensor[i].counter);
             sum = isnan(sum) ? joules : sum + joules;
             if (isnan(joules))
                 sum = INFINITY; /* a part is missing: so is the sum, and the others are read all the same */
@@ -266,8 +268,9 @@ static int hwmon_open(void **ret, const struct gt_collect_options *options, stru
         return 0;
     }
     availability->refresh = state->interval;
+    double doubt;
     for (int i = 0; i < METRICS; i++)
-        total(state, metrics[i], gt_clock_monotonic(state->clock));
+        total(state, metrics[i], gt_clock_monotonic(state->clock), &doubt);
     *ret = state;
     return 0;
 }
@@ -279,7 +282,7 @@ static int hwmon_collect(void *opaque, struct gt_frame *frame, struct gt_error *
     int64_t now_ns = gt_clock_monotonic(state->clock);
     for (int i = 0; i < METRICS; i++)
         if (frame->owner[metrics[i]] == &gt_collector_hwmon)
-            frame->system[metrics[i]] = total(state, metrics[i], now_ns);
+            frame->system[metrics[i]] = total(state, metrics[i], now_ns, &frame->doubt[metrics[i]]);
     return 0;
 }
 

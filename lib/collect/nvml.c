@@ -118,15 +118,16 @@ static void see_who_sleeps(struct nvml *nvml, const struct gt_frame *frame)
     }
 }
 
-static void read_values(struct nvml *nvml)
+static bool read_values(struct nvml *nvml)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
     if (!gt_pace_due(&nvml->values, start))
-        return;
+        return false;
     for (size_t i = 0; i < nvml->gpu_count; i++)
         if (!nvml->gpu[i].is_asleep)
             gt_nvml_read(nvml, &nvml->gpu[i]);
     gt_pace_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
+    return true;
 }
 
 static void read_samples(struct nvml *nvml)
@@ -143,14 +144,18 @@ static void read_samples(struct nvml *nvml)
         gt_pace_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
 }
 
-static int publish(const struct nvml *nvml, struct gt_frame *frame)
+static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
 {
     int status = 0;
     for (size_t i = 0; i < nvml->gpu_count && status == 0; i++) {
-        const struct nvml_gpu *gpu = &nvml->gpu[i];
-        double *value = frame->device[gpu->device].value;
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        struct gt_device *device = &frame->device[gpu->device];
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            value[metrics[m]] = gpu->is_lost ? NAN : gpu->value[metrics[m]];
+            device->value[metrics[m]] = gpu->is_lost ? NAN : gpu->value[metrics[m]];
+        device->is_resting = gpu->is_asleep && !gpu->is_lost;
+        device->is_old = !is_new && !gpu->is_lost;
+        device->doubt = gpu->doubt;
+        gpu->doubt = 0;
         if (!gpu->is_lost)
             status = gt_nvml_publish_processes(nvml, gpu, frame);
     }
@@ -196,7 +201,7 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
 {
     struct nvml *nvml = state;
     see_who_sleeps(nvml, frame);
-    read_values(nvml);
+    bool is_new = read_values(nvml);
     int64_t start = gt_clock_monotonic(nvml->clock);
     int status = 0;
     if (gt_pace_due(&nvml->lists, start)) {
@@ -208,7 +213,7 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
     if (warning == 0)
         warning = report_wrong(nvml, frame, error);
     if (status == 0)
-        status = publish(nvml, frame);
+        status = publish(nvml, frame, is_new);
     return status < 0 ? gt_error_set(error, -status, "NVML: no memory") : warning;
 }
 

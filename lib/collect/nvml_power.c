@@ -100,8 +100,11 @@ static void probe_energy(struct nvml *nvml, struct nvml_gpu *gpu)
 /* A counter that was set back lost what was drawn between two readings; power has it. */
 static double bridge(struct nvml_gpu *gpu, double summed)
 {
-    if (gpu->energy.resets > gpu->resets && summed > gpu->summed)
+    bool was_set_back = gpu->energy.resets > gpu->resets;
+    if (was_set_back && summed > gpu->summed)
         gpu->energy.total += summed - gpu->summed;
+    else if (was_set_back)
+        gpu->doubt = INFINITY;
     gpu->resets = gpu->energy.resets;
     gpu->summed = summed;
     return isnan(gpu->value[GT_GPU_ENERGY]) ? NAN : gpu->energy.total;

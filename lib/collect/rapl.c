@@ -35,7 +35,7 @@ struct state {
     int package_count, package[GT_PACKAGES]; /* as found; the frame may have given them up */
     const struct gt_clock *clock;
     int64_t open_ns;
-    bool is_judged, is_compared, is_platform_wrong;
+    bool is_compared, is_platform_wrong;
     char comparison[200];
 };
 
@@ -140,7 +140,7 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
     if (must_know_now(options) && state->zones.count) {
         wait_a_little();
         gt_rapl_read(&state->zones, gt_clock_monotonic(options->clock));
-        gt_rapl_drop_dead(&state->zones);
+        gt_rapl_drop_dead(&state->zones, 0);
     }
     if (!claim(state, frame, availability)) {
         availability->reason[0] = '\0';
@@ -224,13 +224,13 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
         if (frame->owner[gt_rapl_metrics[domain]] == &gt_collector_rapl) {
             frame->system[gt_rapl_metrics[domain]] = figure(state, domain);
-            if (!isnan(frame->system[gt_rapl_metrics[domain]]))
+            if (!isnan(frame->system[gt_rapl_metrics[domain]])) {
                 show_packages(state, domain, frame);
+                frame->doubt[gt_rapl_metrics[domain]] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
+            }
         }
-    if (!state->is_judged && age >= DEAD_NS) {
-        gt_rapl_drop_dead(&state->zones);
-        state->is_judged = true;
-    }
+    if (!state->is_compared)
+        gt_rapl_drop_dead(&state->zones, DEAD_NS);
     if (!state->is_compared && age >= COMPARE_NS) {
         judge_platform(state);
         compare(state, (double)age / 1e9);
@@ -310,8 +310,8 @@ void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root
         gt_unavailable(availability, GT_DENIED, source->is_last ? NULL : source->remedy,
                        "the counters are there, and this user may not read them");
     else if (root->is_machine && isnan(gt_rapl_total(zones, interface, GT_RAPL_PACKAGE)))
-        gt_unavailable(availability, GT_BROKEN, NULL, "the counter \"%s\" stands still, as in virtual machines",
-                       zones->zone[0].name);
+        gt_unavailable(availability, GT_BROKEN, NULL, "the counter \"%s\" %s", zones->zone[0].name,
+                       zones->zone[0].is_unread ? "cannot be read" : "stands still, as in virtual machines");
     gt_rapl_close(zones);
     free(zones);
 }

@@ -27,13 +27,17 @@ struct gt_rapl_zone {
     uint64_t range;   /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
     uint64_t last;    /* counts at the last reading */
     int64_t last_ns;
-    bool is_begun;  /* there was a reading */
-    double joules;  /* since the first reading */
-    int package;    /* physical_package_id, -1: of none, or not known */
-    int mirror;     /* zone of which this one is a copy as far as was seen, else -1 */
-    bool is_unread; /* the last reading failed */
+    int64_t begun_ns, moved_ns; /* of the first reading, and of that of its last move */
+    bool is_begun;              /* there was a reading */
+    double joules;              /* since the first reading */
+    int package;                /* physical_package_id, -1: of none, or not known */
+    int mirror;                 /* zone of which this one is a copy as far as was seen, else -1 */
+    bool is_unread;             /* the last reading failed */
     uint32_t wraps, resets;
-    uint32_t blind; /* readings so far apart that the counter may have gone round unseen */
+    uint32_t blind;    /* readings so far apart that the counter may have gone round unseen */
+    double most_watts; /* seen so far */
+    double
+        doubt; /* joules of such rounds at most, since it was last asked for; INFINITY: it was set back, or began late */
 };
 
 enum { GT_RAPL_ZONES = 128 };
@@ -41,6 +45,7 @@ enum { GT_RAPL_ZONES = 128 };
 struct gt_rapl_zones {
     struct gt_rapl_zone zone[GT_RAPL_ZONES];
     int count;
+    bool is_read; /* they were, or it was tried */
 };
 
 /* The next zone, cleared; NULL when there are too many. */
@@ -111,7 +116,11 @@ bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface inter
 bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface);
 /* Close the counters that have not moved since the first reading: virtual machines show such. Real ones move at each of their
  * refreshes of 1 ms, but for that of a graphics unit that sleeps. */
-void gt_rapl_drop_dead(struct gt_rapl_zones *zones);
+/* Those first read less than `least_ns` ago are left, and those that could not be read: nothing is known of them yet. */
+void gt_rapl_drop_dead(struct gt_rapl_zones *zones, int64_t least_ns);
+/* What a domain may have missed since this was last asked, as a frame has it. One that stands still while others move misses
+ * something as well. */
+double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 /* Close the counters of each domain that are not of its source; -1: it has none yet. */
 void gt_rapl_drop_others(struct gt_rapl_zones *zones, const int source[GT_RAPL_DOMAINS]);
 void gt_rapl_close(struct gt_rapl_zones *zones);

@@ -14,6 +14,11 @@ static const double LOADED_WATTS = 500;
 /* Two counters that are one differ by what was drawn between reading the one and the other. */
 static const double SAME_JOULES = 1;
 
+/* Over less than that a refresh more or less would look like a great power. */
+static const double SHORT_SECONDS = 0.05;
+/* One that stands still for so long, hundreds of refreshes, has stopped. */
+static const int64_t STILL_NS = GT_SECOND / 2;
+
 enum { ANY_PACKAGE = -1 };
 
 struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
@@ -30,6 +35,29 @@ struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_inter
     return zone;
 }
 
+/* Rounds that may have been missed at the greatest power that such a counter is known to show. */
+static void doubt_rounds(struct gt_rapl_zone *zone, double joules, double seconds)
+{
+    double round = (double)zone->range * zone->unit, most = fmax(LOADED_WATTS, zone->most_watts) * seconds;
+    double rounds = round > 0 && most > joules ? floor((most - joules) / round) : 0;
+    zone->blind += rounds > 0;
+    zone->doubt += rounds * round;
+}
+
+static void note(struct gt_rapl_zone *zone, uint64_t growth, int64_t now_ns)
+{
+    double seconds = (double)(now_ns - zone->last_ns) / 1e9, joules = (double)growth * zone->unit;
+    if (zone->is_begun && seconds >= SHORT_SECONDS)
+        zone->most_watts = fmax(zone->most_watts, joules / seconds);
+    zone->joules += joules;
+    if (!zone->is_begun)
+        zone->begun_ns = now_ns;
+    if (!zone->is_begun || growth)
+        zone->moved_ns = now_ns;
+    zone->last_ns = now_ns;
+    zone->is_begun = true;
+}
+
 void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
 {
     double seconds = (double)(now_ns - zone->last_ns) / 1e9;
@@ -42,13 +70,12 @@ void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
         growth = is_wrap ? around : counts;
         zone->wraps += is_wrap;
         zone->resets += !is_wrap;
+        zone->doubt = is_wrap ? zone->doubt : INFINITY;
     }
     if (zone->is_begun && zone->range && zone->range != UINT64_MAX)
-        zone->blind += (double)zone->range * zone->unit < LOADED_WATTS * seconds;
-    zone->joules += (double)growth * zone->unit;
+        doubt_rounds(zone, (double)growth * zone->unit, seconds);
+    note(zone, growth, now_ns);
     zone->last = counts;
-    zone->last_ns = now_ns;
-    zone->is_begun = true;
 }
 
 /* A die that parts from the one it seemed to be a copy of is a counter of its own, and was from the first. */
@@ -69,9 +96,12 @@ void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns)
         struct gt_rapl_zone *zone = &zones->zone[i];
         uint64_t counts;
         zone->is_unread = zone->fd < 0 || gt_rapl_sources[zone->interface]->read(zone, &counts) < 0;
-        if (!zone->is_unread)
-            gt_rapl_advance(zone, counts, now_ns);
+        if (zone->is_unread)
+            continue;
+        zone->doubt = !zone->is_begun && zones->is_read ? INFINITY : zone->doubt;
+        gt_rapl_advance(zone, counts, now_ns);
     }
+    zones->is_read = true;
     part(zones);
 }
 
@@ -124,11 +154,30 @@ bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface
     return false;
 }
 
-void gt_rapl_drop_dead(struct gt_rapl_zones *zones)
+static bool has_stopped(const struct gt_rapl_zone *zone)
+{
+    return zone->domain != GT_RAPL_UNCORE && zone->last_ns - zone->moved_ns > STILL_NS;
+}
+
+double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
+{
+    double doubt = 0;
+    for (int i = 0; i < zones->count; i++) {
+        struct gt_rapl_zone *zone = &zones->zone[i];
+        if (zone->interface != interface || zone->domain != domain || zone->mirror >= 0 || zone->is_unread)
+            continue;
+        doubt += has_stopped(zone) ? INFINITY : zone->doubt;
+        zone->doubt = 0;
+    }
+    return doubt;
+}
+
+void gt_rapl_drop_dead(struct gt_rapl_zones *zones, int64_t least_ns)
 {
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
-        if (zone->fd < 0 || is_moving(zones, zone))
+        bool is_judged = zone->is_begun && zone->last_ns - zone->begun_ns >= least_ns;
+        if (zone->fd < 0 || !is_judged || is_moving(zones, zone))
             continue;
         close(zone->fd);
         zone->fd = -ENODATA;

@@ -43,7 +43,8 @@ struct gt_gpu {
 
 /* The devices whose energy is divided. */
 enum gt_energy_device { GT_ENERGY_CPU, GT_ENERGY_DRAM, GT_ENERGY_GPU, GT_ENERGY_DEVICES };
-extern const enum gt_metric_id gt_energy_metrics[GT_ENERGY_DEVICES]; /* GT_CPU_ENERGY, ... */
+extern const enum gt_metric_id gt_energy_metrics[GT_ENERGY_DEVICES];  /* GT_CPU_ENERGY, ... */
+extern const enum gt_metric_id gt_missing_metrics[GT_ENERGY_DEVICES]; /* GT_CPU_ENERGY_MISSING, ... */
 
 /* What counts a device's energy. */
 struct gt_energy_source {
@@ -117,6 +118,15 @@ struct gt_peak_facts {
     double counted;       /* the part that a walk over the pages saw; the rest follows from resident sets */
 };
 
+/* What is known of a device's counter beside what it counted. */
+struct gt_counter_facts {
+    double most_watts; /* the greatest power between two readings; 0: not known */
+    double doubt;      /* joules that it may have counted unseen */
+    double
+        gap_began; /* seconds after the start from which on it is not known for a time what was drawn; NaN: it always was */
+    double gap_cause; /* enum gt_gap_cause */
+};
+
 /* What is known only at the end. Values are those of the whole run: the final counters and peaks. */
 struct gt_outcome {
     bool complete;   /* the tracker ended in order: false in a recording whose tracker was killed */
@@ -124,12 +134,13 @@ struct gt_outcome {
     int exit_status; /* 0..255, 128 + n for a signal; -1 unknown (attached) */
     double value[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
     struct gt_peak_facts peak[GT_FIXED_ROWS];     /* [scope], of DESCENDANTS and COMBINED */
-    double peak_untold;                           /* processes whose high-water marks are missing in the upper bounds */
-    double own_cpu_time;                          /* the tracker's own cost, seconds */
-    double slowest_sample;                        /* seconds */
-    uint64_t samples, missed;                     /* taken; ticks of the schedule that were missed */
-    uint64_t dropped;                             /* samples that the recording lost because the disk was too slow */
-    size_t package_count; /* of several that have counters of their own; recordings in CSV do not tell */
+    struct gt_counter_facts counter[GT_ENERGY_DEVICES];
+    double peak_untold;       /* processes whose high-water marks are missing in the upper bounds */
+    double own_cpu_time;      /* the tracker's own cost, seconds */
+    double slowest_sample;    /* seconds */
+    uint64_t samples, missed; /* taken; ticks of the schedule that were missed */
+    uint64_t dropped;         /* samples that the recording lost because the disk was too slow */
+    size_t package_count;     /* of several that have counters of their own; recordings in CSV do not tell */
     struct gt_package_figures package[GT_PACKAGES];
     size_t provenance_count;
     struct gt_provenance *provenance;

@@ -243,8 +243,12 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     frame->share_count = 0;
     gt_values_clear(frame->system);
     gt_values_clear(frame->job);
-    for (size_t i = 0; i < frame->device_count; i++)
+    memset(frame->doubt, 0, sizeof frame->doubt);
+    for (size_t i = 0; i < frame->device_count; i++) {
         gt_values_clear(frame->device[i].value);
+        frame->device[i].is_resting = frame->device[i].is_old = false;
+        frame->device[i].doubt = 0;
+    }
     gt_packages_clear(frame);
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     frame->real_ns = gt_clock_real(&sampler->clock);

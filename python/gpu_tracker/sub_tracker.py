@@ -199,11 +199,12 @@ class TrackingComparison:
         _, _, warnings = self._compare("mean")
         _warn(warnings)
 
-    def compare(self, statistic: str = "mean") -> ComparisonResults:
+    def compare(self, statistic: str = "mean", *, allow_partial: bool = False) -> ComparisonResults:
         """The sessions' values of a statistic, overall and for each block.
 
         Args:
             statistic: 'min', 'max', 'mean' or 'std'; also 'p50', 'p95' and 'p99' when all results have them.
+            allow_partial: Compare energy that was measured for a part of the time as it is; else it counts as not measured.
 
         Raises:
             ValueError: There is no such statistic.
@@ -212,11 +213,11 @@ class TrackingComparison:
 
         from . import _results
 
-        tree, text, _ = self._compare(statistic)
+        tree, text, _ = self._compare(statistic, allow_partial)
         results: ComparisonResults = _results.from_tree("comparison_results", json.loads(tree), text)
         return results
 
-    def _compare(self, statistic: str) -> tuple[str, str, list[str]]:
+    def _compare(self, statistic: str, allow_partial: bool = False) -> tuple[str, str, list[str]]:
         import json
         import tempfile
 
@@ -227,7 +228,7 @@ class TrackingComparison:
                 with open(path, "w", encoding="utf-8") as file:
                     json.dump(results.to_json(), file)
                 sessions.append(f"{name}={path}")
-            return _core.compare(sessions, statistic, True)
+            return _core.compare(sessions, statistic, True, allow_partial)
 
 
 def _load(path: str) -> SubTrackingResults:

@@ -127,7 +127,65 @@ static void a_platform_that_each_package_shows_counts_once(void **state)
     assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 45, 1e-9);
 }
 
-/* 262 kJ are gone round in 524 s at 500 W. */
+static double doubt_of(const struct gpu_machine *machine)
+{
+    return machine->frame.doubt[GT_CPU_ENERGY];
+}
+
+static void a_counter_that_was_set_back_says_that_it_lost_something(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 900000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 910000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_float_equal(doubt_of(machine), 0, 0);
+    set(machine, "intel-rapl:0", 3000000);
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
+    assert_true(isinf(doubt_of(machine)));
+    set(machine, "intel-rapl:0", 13000000);
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
+    machine->frame.doubt[GT_CPU_ENERGY] = NAN;
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
+    assert_float_equal(doubt_of(machine), 0, 0);
+}
+
+static void one_of_several_that_stands_still_is_told(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 1000000);
+    zone(machine, "intel-rapl:1", "package-1", 1000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 2000000);
+    set(machine, "intel-rapl:1", 2000000);
+    assert_float_equal(gpu_machine_system(machine, 0.1, GT_CPU_ENERGY), 2, 1e-9);
+    assert_float_equal(doubt_of(machine), 0, 0);
+    for (int i = 0; i < 7; i++) {
+        set(machine, "intel-rapl:1", 3000000ull + (unsigned)i * 1000000);
+        gpu_machine_system(machine, 0.1, GT_CPU_ENERGY);
+    }
+    assert_true(isinf(doubt_of(machine)));
+}
+
+static void a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_one(void **state)
+{
+    struct gpu_machine *machine = *state;
+    char text[200];
+    zone(machine, "intel-rapl:0", "package-0", 1000000);
+    zone_file(machine, "intel-rapl:0", "energy_uj", "");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    for (int i = 0; i < 5; i++)
+        assert_true(isnan(gpu_machine_system(machine, 0.5, GT_CPU_ENERGY)));
+    machine->type->explain(machine->state, GT_CPU_ENERGY, text, sizeof text);
+    assert_string_equal(text, "one of its energy counters cannot be read");
+    set(machine, "intel-rapl:0", 5000000);
+    assert_true(isnan(gpu_machine_system(machine, 0.1, GT_CPU_ENERGY)));
+    set(machine, "intel-rapl:0", 8000000);
+    assert_float_equal(gpu_machine_system(machine, 0.1, GT_CPU_ENERGY), 3, 1e-9);
+    assert_true(isinf(doubt_of(machine)));
+}
+
+/* 262 kJ are gone round in 524 s at 500 W; with what it shows, 600 s are enough for one more round or not. */
 static void readings_too_far_apart_are_told(void **state)
 {
     struct gpu_machine *machine = *state;
@@ -138,8 +196,13 @@ static void readings_too_far_apart_are_told(void **state)
     gpu_machine_system(machine, 500, GT_CPU_ENERGY);
     machine->type->describe(machine->state, text, sizeof text);
     assert_null(strstr(text, "unseen"));
-    set(machine, "intel-rapl:0", 180000000000);
+    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 0, 1e-9);
+    set(machine, "intel-rapl:0", 140000000000);
     gpu_machine_system(machine, 600, GT_CPU_ENERGY);
+    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 0, 1e-9);
+    set(machine, "intel-rapl:0", 170000000000);
+    gpu_machine_system(machine, 600, GT_CPU_ENERGY);
+    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 262143.328, 1e-6);
     machine->type->describe(machine->state, text, sizeof text);
     assert_non_null(strstr(text, "1 readings were so far apart that a counter may have gone round unseen"));
 }
@@ -479,6 +542,9 @@ int main(void)
         TEST(one_package_is_not_told_apart),
         TEST(the_platform_is_not_added_to_the_packages_in_it),
         TEST(a_platform_that_each_package_shows_counts_once),
+        TEST(a_counter_that_was_set_back_says_that_it_lost_something),
+        TEST(one_of_several_that_stands_still_is_told),
+        TEST(a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_one),
         TEST(readings_too_far_apart_are_told),
         TEST(the_copy_in_mmio_counts_once),
         TEST(mmio_is_read_where_it_is_all_there_is),

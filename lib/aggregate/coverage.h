@@ -1,0 +1,47 @@
+/* For how much of the time it is known what an energy counter counted.
+ *
+ * Not known is the time
+ *   before its first reading, and after its last one: it cannot be read. A reading that failed between two that did not is made
+ *   up for by the next;
+ *   in which it stood still for longer than its patience, though it was read. What it has at its next move may or may not
+ *   have been drawn in that time;
+ *   between two readings of which its source says that the counter lost something: it was set back, or counted anew. */
+#ifndef GT_AGGREGATE_COVERAGE_H
+#define GT_AGGREGATE_COVERAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum gt_gap_cause { GT_GAP_NONE, GT_GAP_UNREAD, GT_GAP_STILL, GT_GAP_SET_BACK };
+
+struct gt_coverage {
+    int64_t start_ns;
+    int64_t known_ns; /* up to where it is known */
+    int64_t read_ns;  /* of the last reading */
+    int64_t began_ns; /* of the first gap; 0: there was none */
+    double patience;  /* seconds that it may stand still */
+    double joules;    /* at the last reading; NaN: there was none */
+    double missing;   /* seconds in gaps that have ended */
+    double doubt;     /* joules that it may have counted beyond those seen: rounds between two readings */
+    double most_watts;
+    unsigned failures; /* readings without a figure, in a row */
+    bool is_lost;      /* something was since `known_ns` */
+    enum gt_gap_cause cause;
+};
+
+/* `refresh`: seconds between new values at the source, 0: not known. */
+void gt_coverage_init(struct gt_coverage *coverage, int64_t start_ns, double refresh);
+/* A reading: joules since the start, NaN where there is none; `doubt` as a frame has it. `is_resting`: the device is known to draw
+ * nothing, and its counter may not be asked, or stands still. */
+void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules, double doubt, bool is_resting);
+/* Seconds up to now of which it is not known what was drawn. */
+double gt_coverage_missing(const struct gt_coverage *coverage, int64_t now_ns);
+/* Whether there is a gap that does not look as if the next reading would close it. */
+bool gt_coverage_is_broken(const struct gt_coverage *coverage, int64_t now_ns);
+/* Where the first gap began, seconds after the start, and why; NaN and GT_GAP_NONE: nothing is missing. */
+enum gt_gap_cause gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, double *ret_began);
+/* "from 12.3 s on: its counter could not be read"; "" where there was no gap. */
+void gt_gap_describe(double began, double cause, char *text, size_t size);
+
+#endif

@@ -1,0 +1,147 @@
+"""Energy counters that fail while a job runs: figures say for how much of the time they are, and nobody compares them by mistake."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+WATTS, SECONDS, GOOD = 50, 3.0, 1.5  # the counter fails after `GOOD`
+
+
+class Counter:
+    """The real processes, and one RAPL package that draws 50 W; `fail` says what becomes of it."""
+
+    def __init__(self, root):
+        zone = root / "sys/class/powercap/intel-rapl:0"
+        zone.mkdir(parents=True)
+        (root / "proc").symlink_to("/proc")
+        (zone / "name").write_text("package-0\n")
+        (zone / "max_energy_range_uj").write_text("262143328850\n")
+        self.root, self.fail, self.back = root, None, 0.0
+        self.file = os.open(zone / "energy_uj", os.O_RDWR | os.O_CREAT)
+        self.begin = time.monotonic()
+        self.set(1000)
+
+    def set(self, joules):
+        os.pwrite(self.file, b"%020d\n" % int(joules * 1e6), 0)
+
+    def live(self, stopped):
+        while not stopped.wait(0.005):
+            joules = 1000 + WATTS * (time.monotonic() - self.begin)
+            if self.fail == "unreadable":
+                os.ftruncate(self.file, 0)
+            elif self.fail == "set back":
+                self.back, self.fail = joules - 1, None
+            elif not self.fail:
+                self.set(joules - self.back)
+
+
+@pytest.fixture
+def counter(tmp_path):
+    made, stopped = Counter(tmp_path / "root"), threading.Event()
+    thread = threading.Thread(target=made.live, args=[stopped])
+    thread.start()
+    yield made
+    stopped.set()
+    thread.join()
+    os.close(made.file)
+
+
+def track(gpu_tracker, tmp_path, counter, fail, *options, job=("sleep", str(SECONDS))):
+    """A job with a counter that fails: its recording, report and what was said."""
+    recording = tmp_path / "run.sqlite" if callable(fail) else tmp_path / f"{fail}.sqlite"
+    tracked = subprocess.Popen(job)
+    running = subprocess.Popen([gpu_tracker, "attach", str(tracked.pid), "--root", counter.root, "--sleep-time", "0.1",
+                                "--tracking-file", recording, "-f", "json", "-o", tmp_path / "report.json", *options],
+                               stderr=subprocess.PIPE, text=True)
+    time.sleep(GOOD)
+    if callable(fail):
+        fail()
+    else:
+        counter.fail = fail
+    tracked.wait()
+    said = running.communicate(timeout=30)[1]
+    return recording, json.loads((tmp_path / "report.json").read_text())["energy"], said
+
+
+@pytest.mark.parametrize("fail", ["unreadable", "stands still"])
+def test_a_counter_that_fails_is_known_for_a_part_of_the_time(cli, gpu_tracker, tmp_path, counter, fail):
+    recording, energy, said = track(gpu_tracker, tmp_path, counter, fail)
+    assert energy["cpu"]["covered"] == pytest.approx(100 * GOOD / SECONDS, abs=15)
+    assert energy["covered"] == energy["cpu"]["covered"]
+    assert energy["cpu"]["error"] is None and energy["cpu"]["job_error"] is None
+    assert energy["cpu"]["gap"].startswith("from 1.")
+    assert "Energy of the CPU packages is known for a part of the run only: from 1." in said
+    assert ("could not be read" if fail == "unreadable" else "stood still") in said
+    text = cli("report", recording).stdout
+    assert "% of the time; not known from 1." in text and "(of a part of the time)" in text
+
+
+def test_a_counter_that_was_set_back_misses_a_little(cli, gpu_tracker, tmp_path, counter):
+    _, energy, said = track(gpu_tracker, tmp_path, counter, "set back")
+    assert 80 < energy["cpu"]["covered"] < 99.5
+    assert energy["cpu"]["error"] is None
+    assert "was set back" in said
+
+
+def test_a_whole_run_says_nothing(cli, gpu_tracker, tmp_path, counter):
+    _, energy, said = track(gpu_tracker, tmp_path, counter, None)
+    assert energy["cpu"]["covered"] == 100 and energy["cpu"]["error"] > 0
+    assert "a part of the" not in said
+
+
+def test_comparisons_and_rules_refuse_what_is_partial(cli, gpu_tracker, tmp_path, counter):
+    busy = [sys.executable, "-c", f"import time\nend = time.monotonic() + {SECONDS}\nwhile time.monotonic() < end: pass"]
+    whole = track(gpu_tracker, tmp_path, counter, None, job=busy)[0]
+    part = track(gpu_tracker, tmp_path, counter, "unreadable", job=busy)[0]
+    words = ["sub-track", "compare", "-m", f"a={whole}", "-m", f"b={part}", "--fail-if", "energy.cpu>+5%", "-f", "json"]
+    refused = cli(*words)
+    assert refused.returncode == 3, refused.stderr
+    assert 'session "b": energy was measured for' in refused.stderr and "--allow-partial" in refused.stderr
+    assert "rule 'energy.cpu>+5%' is broken by session \"b\": energy was measured for" in refused.stderr
+    assert json.loads(refused.stdout)["energy"]["cpu"]["b"] is None
+    allowed = cli(*words, "--allow-partial")
+    assert allowed.returncode == 0, allowed.stderr
+    assert json.loads(allowed.stdout)["energy"]["cpu"]["b"] > 0
+
+
+def test_blocks_say_for_which_part_of_their_time_they_know(cli, gpu_tracker, tmp_path, counter):
+    script = tmp_path / "job.sh"
+    blocks = tmp_path / "blocks.csv"
+    folder = tmp_path / "blocks"
+    folder.mkdir()
+    block = f"GPU_TRACKER_BLOCKS={folder} {gpu_tracker} block"
+    script.write_text(f"{block} early -- sleep 0.7\n{block} middle -- sleep {SECONDS - 1.4}\n{block} late -- sleep 0.7\n")
+    recording, _, _ = track(gpu_tracker, tmp_path, counter, "stands still", job=("sh", script))
+    assert cli("sub-track", "combine", "--stf", blocks, "-p", folder).returncode == 0
+    done = cli("sub-track", "analyze", "--tf", recording, "--stf", blocks, "-f", "json")
+    assert done.returncode == 0, done.stderr
+    blocks = {block["name"]: block.get("energy") for block in json.loads(done.stdout)["code_block_results"]}
+    assert "energy_covered" not in blocks["early"]["cpu"] and blocks["early"]["cpu"]["energy_error"] is not None
+    assert blocks["middle"]["cpu"]["energy_covered"] == pytest.approx(50, abs=20)
+    assert blocks["middle"]["cpu"]["energy_error"] is None
+    assert blocks["late"] is None
+
+
+def test_a_relay_that_dies_midway(gpu_tracker, tmp_path, counter):
+    path = tmp_path / "energy.sock"
+    relay = subprocess.Popen([gpu_tracker, "energy-relay", "--root", counter.root, "--socket", path], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert relay.stdout.readline()
+        hidden = tmp_path / "hidden"
+        hidden.mkdir()
+        (hidden / "proc").symlink_to("/proc")
+        visible, counter.root = counter.root, hidden
+        _, energy, said = track(gpu_tracker, tmp_path, counter, lambda: relay.send_signal(signal.SIGKILL), "--library",
+                                f"energy-relay={path}")
+        counter.root = visible
+    finally:
+        relay.kill()
+        relay.wait()
+    assert energy["cpu"]["covered"] == pytest.approx(100 * GOOD / SECONDS, abs=20)
+    assert energy["cpu"]["error"] is None and "could not be read" in said

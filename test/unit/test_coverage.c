@@ -1,0 +1,151 @@
+/* For how much of the time an energy counter is known to have counted. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "aggregate/coverage.h"
+#include "base/clock.h"
+
+static const int64_t START = 100 * GT_SECOND;
+static struct gt_coverage coverage;
+
+static int begin(void **state)
+{
+    (void)state;
+    gt_coverage_init(&coverage, START, 0.001);
+    return 0;
+}
+
+static int64_t at(double seconds)
+{
+    return START + (int64_t)llround(seconds * 1e9);
+}
+
+static void add(double seconds, double joules)
+{
+    gt_coverage_add(&coverage, at(seconds), joules, 0, false);
+}
+
+static void expect(double now, double missing, const char *gap)
+{
+    char text[80];
+    double began;
+    enum gt_gap_cause cause = gt_coverage_gap(&coverage, at(now), &began);
+    gt_gap_describe(began, cause, text, sizeof text);
+    assert_float_equal(gt_coverage_missing(&coverage, at(now)), missing, 1e-6);
+    assert_string_equal(text, gap);
+}
+
+static void a_counter_that_moves_covers_everything(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= 20; i++)
+        add(0.1 * i, 5.0 * i);
+    expect(2, 0, "");
+    assert_false(gt_coverage_is_broken(&coverage, at(2)));
+    assert_float_equal(coverage.most_watts, 50, 1e-6);
+}
+
+static void a_reading_that_failed_is_made_up_for_by_the_next(void **state)
+{
+    (void)state;
+    add(1, 10);
+    add(2, NAN);
+    expect(2, 1, "from 1 s on: its counter could not be read");
+    assert_false(gt_coverage_is_broken(&coverage, at(2)));
+    add(3, 30);
+    expect(3, 0, "");
+}
+
+static void what_cannot_be_read_any_more_is_missing_to_the_end(void **state)
+{
+    (void)state;
+    add(1, 10);
+    for (int i = 2; i <= 10; i++)
+        add(i, NAN);
+    expect(10, 9, "from 1 s on: its counter could not be read");
+    assert_true(gt_coverage_is_broken(&coverage, at(10)));
+}
+
+static void what_could_not_be_read_at_the_start_is_missing(void **state)
+{
+    (void)state;
+    for (int i = 1; i < 5; i++)
+        add(i, NAN);
+    add(5, 0);
+    add(6, 10);
+    expect(6, 5, "from 0 s on: its counter could not be read");
+}
+
+static void a_counter_that_stands_still_is_missing_from_its_last_move_on(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= 10; i++)
+        add(0.1 * i, i);
+    for (int i = 11; i <= 14; i++)
+        add(0.1 * i, 10);
+    expect(1.4, 0, "");
+    for (int i = 15; i <= 30; i++)
+        add(0.1 * i, 10);
+    expect(3, 2, "from 1 s on: its counter stood still");
+    add(3.1, 11);
+    expect(3.1, 2, "from 1 s on: its counter stood still");
+    add(3.2, 12);
+    expect(3.2, 2, "from 1 s on: its counter stood still");
+}
+
+static void a_slow_counter_may_stand_still_for_longer(void **state)
+{
+    (void)state;
+    gt_coverage_init(&coverage, START, 0.1);
+    add(1, 10);
+    for (int i = 1; i <= 15; i++)
+        add(1 + 0.1 * i, 10);
+    expect(2.5, 0, "");
+}
+
+static void a_counter_that_was_set_back_misses_that_time(void **state)
+{
+    (void)state;
+    add(1, 10);
+    gt_coverage_add(&coverage, at(2), 12, INFINITY, false);
+    add(3, 22);
+    expect(3, 1, "from 1 s on: its counter was set back, or one of several stood still");
+}
+
+static void rounds_that_may_have_been_missed_are_counted(void **state)
+{
+    (void)state;
+    gt_coverage_add(&coverage, at(600), 1000, 262144, false);
+    expect(600, 0, "");
+    assert_float_equal(coverage.doubt, 262144, 1e-9);
+}
+
+static void a_device_that_sleeps_is_known_to_draw_nothing(void **state)
+{
+    (void)state;
+    add(1, 10);
+    for (int i = 2; i <= 10; i++)
+        gt_coverage_add(&coverage, at(i), i < 6 ? NAN : 10, 0, true);
+    expect(10, 0, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_counter_that_moves_covers_everything, begin),
+        cmocka_unit_test_setup(a_reading_that_failed_is_made_up_for_by_the_next, begin),
+        cmocka_unit_test_setup(what_cannot_be_read_any_more_is_missing_to_the_end, begin),
+        cmocka_unit_test_setup(what_could_not_be_read_at_the_start_is_missing, begin),
+        cmocka_unit_test_setup(a_counter_that_stands_still_is_missing_from_its_last_move_on, begin),
+        cmocka_unit_test_setup(a_slow_counter_may_stand_still_for_longer, begin),
+        cmocka_unit_test_setup(a_counter_that_was_set_back_misses_that_time, begin),
+        cmocka_unit_test_setup(rounds_that_may_have_been_missed_are_counted, begin),
+        cmocka_unit_test_setup(a_device_that_sleeps_is_known_to_draw_nothing, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
