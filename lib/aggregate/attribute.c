@@ -40,6 +40,8 @@ void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         gt_coverage_init(&attribution->coverage[i], now_ns, 0);
     attribution->now_ns = now_ns;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        attribution->job_power[i].at_ns = now_ns;
     gt_cpu_share_init(&attribution->cpu, now_ns);
     attribution->memory_ratio = NAN;
     attribution->placement_error = NAN;
@@ -101,12 +103,28 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
     attribution->memory_ratio = isnan(now) ? before : now;
 }
 
+/* Shorter times tell more about clocks than about power. */
+static const double LEAST_SECONDS = 0.01;
+
 /* ---- Coverage ---------------------------------------------------------------------------------------------------- */
+
+/* As of the reading before: its joules were not yet there when that was looked at. */
+static void note_job_power(struct gt_job_power *power, double joules, int64_t now_ns)
+{
+    double seconds = (double)(now_ns - power->at_ns) / 1e9;
+    if (!(joules > power->joules) || seconds < LEAST_SECONDS)
+        return;
+    power->most_watts = fmax(power->most_watts, (joules - power->joules) / seconds);
+    power->joules = joules;
+    power->at_ns = now_ns;
+}
 
 void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_frame *frame)
 {
     if (frame->monotonic_ns <= attribution->now_ns)
         return;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        note_job_power(&attribution->job_power[i], attribution->energy[i].job, attribution->now_ns);
     attribution->now_ns = frame->monotonic_ns;
     for (int i = 0; i < GT_ENERGY_GPU; i++)
         gt_coverage_add(&attribution->coverage[i], frame->monotonic_ns, frame->system[gt_energy_metrics[i]],
@@ -138,7 +156,9 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
                                  struct gt_counter_facts *ret)
 {
     const struct gt_coverage *worst = gt_attribution_coverage(attribution, device);
-    *ret = (struct gt_counter_facts){worst->most_watts, worst->doubt, NAN, GT_GAP_NONE};
+    struct gt_job_power job = attribution->job_power[device];
+    note_job_power(&job, attribution->energy[device].job, attribution->now_ns);
+    *ret = (struct gt_counter_facts){worst->most_watts, job.most_watts, worst->doubt, NAN, GT_GAP_NONE};
     if (!attribution->energy[device].is_measured)
         return;
     for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
@@ -147,6 +167,18 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
         ret->doubt += one == worst ? 0 : one->doubt;
     }
     ret->gap_cause = gt_coverage_gap(worst, attribution->now_ns, &ret->gap_began);
+}
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------ */
+
+double gt_attribution_share_error(const struct gt_attribution *attribution)
+{
+    double variance = attribution->cpu.variance, leaning = attribution->cpu.leaning;
+    for (size_t i = 0; i < attribution->package_count; i++) {
+        variance += attribution->package[i].cpu.variance;
+        leaning += attribution->package[i].cpu.leaning;
+    }
+    return leaning + 2 * sqrt(variance);
 }
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
@@ -187,6 +219,8 @@ void gt_attribution_show(const struct gt_attribution *attribution, double *syste
         all = (isnan(all) ? 0 : all) + energy->job;
     }
     job[GT_ENERGY] = all;
+    if (attribution->energy[GT_ENERGY_CPU].is_measured)
+        job[GT_CPU_ENERGY_SHARE_ERROR] = gt_attribution_share_error(attribution);
     if (!isnan(attribution->placement_error))
         job[GT_CPU_ENERGY_PLACEMENT_ERROR] = attribution->placement_error;
 }

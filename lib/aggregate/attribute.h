@@ -57,6 +57,12 @@ struct gt_cpu_use {
     int64_t at_ns;
     double busy, job; /* CPU seconds of the machine, or of a package, and of the job on it */
     double firm;      /* those of the job's that count as known to be on the package */
+    double late;      /* seconds after the counter that all of this was read */
+};
+
+/* One stretch of time: joules for each busy CPU second, and the job's part of these. */
+struct gt_cpu_look {
+    double rate, ratio, busy;
 };
 
 /* CPUs that share a counter: a package, or the machine. */
@@ -67,6 +73,11 @@ struct gt_cpu_share {
     double idle_watts;            /* NaN: not seen yet */
     double joules;                /* the job's, in the last window */
     double joules_per_cpu_second; /* of the job, in the last window */
+    /* How far off the job's joules may be: a variance, for what errs to either side, and what errs to one side. */
+    double variance, leaning;
+    struct gt_cpu_look look[2]; /* of the stretches before, the latest first */
+    struct gt_cpu_use looked;   /* up to where */
+    double looked_joules;
 };
 
 /* One package of several. */
@@ -86,6 +97,10 @@ struct gt_attribution {
     enum gt_idle policy;
     int core_count;
     struct gt_energy energy[GT_ENERGY_DEVICES];
+    struct gt_job_power {
+        int64_t at_ns; /* when the job's joules last grew */
+        double joules, most_watts;
+    } job_power[GT_ENERGY_DEVICES];
     struct gt_coverage coverage[GT_ENERGY_DEVICES]; /* of GPUs: how it begins, for each of them */
     int64_t start_ns, now_ns;
     struct gt_cpu_share cpu;          /* of the machine; not used where there are packages */
@@ -133,6 +148,11 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
 
 /* Of one GPU of the frame; NULL before its first reading. */
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);
+
+/* How far off the job's CPU energy may be because of clock ticks and of when things were read, joules. */
+double gt_attribution_share_error(const struct gt_attribution *attribution);
+/* In which busy time is counted. */
+double gt_tick_seconds(void);
 
 /* Whether it counts, and how; NULL before its first reading. */
 const struct gt_coverage *gt_attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device);

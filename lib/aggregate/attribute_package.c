@@ -154,7 +154,8 @@ static void open_window(struct window *window, const struct gt_attribution *attr
         window->use[i] = (struct gt_cpu_use){.at_ns = frame->monotonic_ns,
                                              .busy = frame->package[i].value[GT_CPU_TIME],
                                              .job = is_job_known ? package->job : NAN,
-                                             .firm = package->firm};
+                                             .firm = package->firm,
+                                             .late = frame->read_seconds};
         window->stretch[i] = gt_cpu_share_stretch(&package->cpu, &window->use[i]);
     }
 }

@@ -159,7 +159,10 @@ void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampl
 static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     const struct gt_frame *frame = &sampler->frame;
-    struct gt_cpu_use use = {frame->monotonic_ns, frame->system[GT_CPU_TIME], combine->job[GT_CPU_TIME], 0};
+    struct gt_cpu_use use = {.at_ns = frame->monotonic_ns,
+                             .busy = frame->system[GT_CPU_TIME],
+                             .job = combine->job[GT_CPU_TIME],
+                             .late = frame->read_seconds};
     double memory = living(sampler) ? sampler->memory.scope[GT_SCOPE_COMBINED].ram : NAN;
     int status = 0;
     gt_attribution_cover(&combine->attribution, frame);

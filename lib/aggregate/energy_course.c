@@ -16,6 +16,30 @@ double gt_energy_lag(const struct gt_energy_source *source, double joules, doubl
     return is_known ? source->refresh * joules / seconds : NAN;
 }
 
+static double or_nothing(double error)
+{
+    return isnan(error) ? 0 : error;
+}
+
+double gt_energy_run_error(const struct gt_energy_run *run, bool of_job)
+{
+    const struct gt_counter_facts *counter = run->counter;
+    double joules = (of_job ? run->job : run->system)[gt_energy_metrics[run->device]], mean = joules / run->seconds;
+    double lag = gt_energy_lag(run->source, joules, run->seconds);
+    double most = counter && (of_job ? counter->job_most_watts : counter->most_watts) > mean
+                      ? (of_job ? counter->job_most_watts : counter->most_watts)
+                      : mean;
+    if (isnan(lag) || run->system[gt_missing_metrics[run->device]] > 0)
+        return NAN;
+    /* The greatest power of long gaps is a mean: within one it may be twice that. */
+    most *= run->period <= 2 * run->source->refresh && run->period > 0 ? 1 : 2;
+    double error = run->source->refresh * most + (counter && counter->doubt > 0 ? counter->doubt : 0);
+    if (of_job && run->device == GT_ENERGY_CPU)
+        error += gt_tick_seconds() * most + or_nothing(run->job[GT_CPU_ENERGY_SHARE_ERROR]) +
+                 or_nothing(run->job[GT_CPU_ENERGY_PLACEMENT_ERROR]);
+    return error;
+}
+
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part)
 {
     if (isnan(part.joules))
@@ -85,6 +109,9 @@ static int add(struct gt_device_course *device, double time, double total, doubl
     if (device->has_packages)
         device->last[GT_COURSE_PLACEMENT_ERROR] = known(job_values[GT_CPU_ENERGY_PLACEMENT_ERROR],
                                                         device->last[GT_COURSE_PLACEMENT_ERROR]);
+    if (device->share_seconds > 0)
+        device->last[GT_COURSE_SHARE_ERROR] = known(job_values[GT_CPU_ENERGY_SHARE_ERROR],
+                                                    device->last[GT_COURSE_SHARE_ERROR]);
     device->last[GT_COURSE_MISSING] = known(missing, device->last[GT_COURSE_MISSING]);
     if (!is_first && !is_gap && !(total > device->total))
         return 0;
@@ -177,12 +204,17 @@ static double covered(const struct gap *gap, struct gt_time_stretch stretch)
 /* The part of a gap that is covered may be the sum of rounded ones. */
 static const double WHOLE = 1 - 1e-9;
 
+/* CPU time and energy are compared over so many of the times that a share is a mean of. */
+static const double SHARES = 3, PARTS = 2;
+/* CPU seconds each second, of the job: with less it has no rate. */
+static const double LEAST_USE = 0.05;
+
 /* A part that may be due to rounding. */
 static const double LEAST_MISSING = 1e-6, LEAST_COVERED = 1e-3;
 
 /* Of some stretches, and what of their error is due to what. */
 struct figure {
-    double joules, interpolation, lag, placement;
+    double joules, interpolation, lag, placement, share;
 };
 
 static void close_gap(const struct gt_device_course *device, size_t point, double part, struct figure *figure)
@@ -272,7 +304,7 @@ static struct figure over(const struct gt_device_course *device, const struct gt
     if (point)
         close_gap(device, point, part, &figure);
     end_chain(device, &chain, &figure);
-    return chain.first ? figure : (struct figure){NAN, NAN, NAN, NAN};
+    return chain.first ? figure : (struct figure){NAN, NAN, NAN, NAN, NAN};
 }
 
 static double clamp(double value, double least, double most)
@@ -280,11 +312,20 @@ static double clamp(double value, double least, double most)
     return fmin(fmax(value, least), most);
 }
 
-static double between(const struct gt_curve *curve, struct gt_time_stretch stretch, size_t quantity)
+static void ends(const struct gt_device_course *device, struct gt_time_stretch stretch, size_t quantity,
+                 double *ret_first, double *ret_last)
 {
+    const struct gt_curve *curve = &device->curve;
     double first = gt_curve_time(curve, 0), last = gt_curve_time(curve, curve->count - 1);
-    return gt_curve_at(curve, clamp(stretch.stop, first, last), quantity) -
-           gt_curve_at(curve, clamp(stretch.start, first, last), quantity);
+    *ret_first = gt_curve_at(curve, clamp(stretch.start, first, last), quantity);
+    *ret_last = gt_curve_at(curve, clamp(stretch.stop, first, last), quantity);
+}
+
+static double between(const struct gt_device_course *device, struct gt_time_stretch stretch, size_t quantity)
+{
+    double first, last;
+    ends(device, stretch, quantity, &first, &last);
+    return last - first;
 }
 
 /* How far off the job's share is because it is not known on which package CPU time was used. */
@@ -293,8 +334,7 @@ static double placement_error(const struct gt_device_course *device, const struc
 {
     double sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum += is_inside(&device->curve, stretch[i]) ? between(&device->curve, stretch[i], GT_COURSE_PLACEMENT_ERROR)
-                                                     : 0;
+        sum += is_inside(&device->curve, stretch[i]) ? between(device, stretch[i], GT_COURSE_PLACEMENT_ERROR) : 0;
     return sum;
 }
 
@@ -308,7 +348,7 @@ static double missing_part(const struct gt_device_course *device, const struct g
     for (size_t i = 0; i < count; i++) {
         if (!is_inside(curve, stretch[i]))
             continue;
-        missing += between(curve, stretch[i], GT_COURSE_MISSING);
+        missing += between(device, stretch[i], GT_COURSE_MISSING);
         seconds += clamp(stretch[i].stop, first, last) - clamp(stretch[i].start, first, last);
     }
     return seconds > 0 && missing > LEAST_MISSING * seconds ? fmin(1, missing / seconds) : 0;
@@ -317,10 +357,23 @@ static double missing_part(const struct gt_device_course *device, const struct g
 static struct gt_spent spent_of(const struct gt_device_course *device, struct figure figure, double missing)
 {
     bool is_known = !device->is_estimated && !missing;
-    double error = is_known ? figure.interpolation + figure.lag + figure.placement : NAN;
+    double error = is_known ? figure.interpolation + figure.lag + figure.placement + figure.share : NAN;
     if (missing > 1 - LEAST_COVERED)
         return (struct gt_spent){.joules = NAN, .error = NAN};
     return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules), missing};
+}
+
+/* How far off the job's share is in stretches that do not overlap. */
+static double share_error(const struct gt_device_course *device, const struct gt_time_stretch *stretch, size_t count)
+{
+    double sum = 0, first, last;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_inside(&device->curve, stretch[i]))
+            continue;
+        ends(device, stretch[i], GT_COURSE_SHARE_ERROR, &first, &last);
+        sum += last * last - first * first;
+    }
+    return sqrt(fmax(0, sum));
 }
 
 struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enum gt_energy_device device,
@@ -329,30 +382,68 @@ struct gt_spent gt_energy_course_over(const struct gt_energy_course *course, enu
     const struct gt_device_course *of = &course->device[device];
     struct figure figure = over(of, stretch, count);
     figure.placement = placement_error(of, stretch, count);
+    figure.share = share_error(of, stretch, count);
     return spent_of(of, figure, missing_part(of, stretch, count));
 }
 
 /* ---- CPU energy by CPU time ---- */
 
+/* A stretch around a shorter one in which CPU time and energy tell enough of each other: the one is counted in ticks, the other a mean. */
+static struct gt_time_stretch around(const struct gt_device_course *device, struct gt_time_stretch stretch)
+{
+    double more = fmax(0, SHARES * device->share_seconds - (stretch.stop - stretch.start)) / 2;
+    return (struct gt_time_stretch){stretch.start - more, stretch.stop + more};
+}
+
+/* What a CPU second of the job draws differs within the stretch: from mean to the farthest of its parts, of which each is longer
+ * than a share is a mean of, and holds a whole gap; but it draws between nothing and twice the mean. */
+static double spread(const struct gt_device_course *device, struct gt_time_stretch stretch, double mean)
+{
+    const struct gt_curve *curve = &device->curve;
+    double most = 0;
+    size_t last = last_gap(curve, stretch.stop) + 1, from = first_gap(curve, stretch.start) - 1;
+    for (size_t to = from + 1; to < curve->count && to <= last; to++) {
+        double used = gt_curve_value(curve, to, GT_COURSE_CPU_SECONDS) -
+                      gt_curve_value(curve, from, GT_COURSE_CPU_SECONDS);
+        double seconds = gt_curve_time(curve, to) - gt_curve_time(curve, from);
+        if (seconds < PARTS * device->share_seconds || !(used > LEAST_USE * seconds))
+            continue;
+        double rise = gt_curve_value(curve, to, GT_COURSE_JOULES) - gt_curve_value(curve, from, GT_COURSE_JOULES);
+        most = fmax(most, fabs(rise / used - mean));
+        from = to;
+    }
+    return fmin(most, mean);
+}
+
+/* What the job drew in all gaps that the stretch touches: no part of it drew more. */
+static double whole_gaps(const struct gt_device_course *device, struct gt_time_stretch stretch)
+{
+    const struct gt_curve *curve = &device->curve;
+    return gt_curve_value(curve, last_gap(curve, stretch.stop), GT_COURSE_JOULES) -
+           gt_curve_value(curve, first_gap(curve, stretch.start) - 1, GT_COURSE_JOULES);
+}
+
 struct gt_spent gt_energy_course_of_cpu(const struct gt_energy_course *course, struct gt_time_stretch stretch,
                                         double cpu_seconds)
 {
     const struct gt_device_course *device = &course->device[GT_ENERGY_CPU];
-    const struct gt_curve *curve = &device->curve;
+    struct gt_time_stretch wide = around(device, stretch);
     struct figure by_time = over(device, &stretch, 1);
-    by_time.placement = placement_error(device, &stretch, 1);
     double missing = missing_part(device, &stretch, 1);
+    by_time.placement = placement_error(device, &wide, 1);
+    by_time.share = share_error(device, &wide, 1);
     if (isnan(by_time.joules) || isnan(cpu_seconds))
         return spent_of(device, by_time, missing);
-    double job_seconds = between(curve, stretch, GT_COURSE_CPU_SECONDS);
-    if (!(job_seconds > 0))
+    double used = between(device, wide, GT_COURSE_CPU_SECONDS);
+    if (!(used > 0))
         return spent_of(device, by_time, missing);
-    size_t before = first_gap(curve, stretch.start) - 1, after = last_gap(curve, stretch.stop);
-    double most = gt_curve_value(curve, after, GT_COURSE_JOULES) - gt_curve_value(curve, before, GT_COURSE_JOULES);
-    double joules = fmin(by_time.joules * cpu_seconds / job_seconds, most);
-    double interpolation = fmin(by_time.interpolation, fmin(joules, most - joules));
-    return spent_of(
-        device,
-        (struct figure){joules, interpolation, by_time.lag, by_time.placement * fmin(1, cpu_seconds / job_seconds)},
-        missing);
+    double rate = between(device, wide, GT_COURSE_JOULES) / used, part = fmin(1, cpu_seconds / used);
+    double joules = rate * cpu_seconds, rest = whole_gaps(device, wide) - joules;
+    double interpolation = cpu_seconds * spread(device, wide, rate) + fmin(joules, part * by_time.interpolation);
+    struct figure figure = {.joules = joules,
+                            .interpolation = rest >= 0 ? fmin(interpolation, rest) : interpolation,
+                            .lag = fmin(joules, part * by_time.lag),
+                            .placement = part * by_time.placement,
+                            .share = part * by_time.share};
+    return spent_of(device, figure, missing);
 }

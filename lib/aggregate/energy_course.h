@@ -12,6 +12,8 @@
  *     that the job's share is a mean of (gt_energy_share_seconds), by the rest of w; so by (r + max(0, w - gap)) x power of
  *     the gap. Lags at both ends only work against each other: the larger counts. Stretches of which one begins in the gap
  *     in which another ends add that gap's.
+ *   Share: what the job's CPU energy may be off by because of clock ticks and of when things were read. Errors of parts are
+ *     independent: of a stretch between two samples that is the root of the difference of the squares of what it was up to either.
  *   Placement: what the job's share may be off by because it is not known on which of several packages CPU time was used.
  * What a model estimates has no error that anybody knows: NaN. */
 #ifndef GT_AGGREGATE_ENERGY_COURSE_H
@@ -25,6 +27,7 @@ enum gt_course_quantity {
     GT_COURSE_JOULES,
     GT_COURSE_CPU_SECONDS,
     GT_COURSE_PLACEMENT_ERROR,
+    GT_COURSE_SHARE_ERROR,
     GT_COURSE_MISSING,
     GT_COURSE_QUANTITIES
 };
@@ -77,6 +80,16 @@ struct gt_spent gt_energy_course_of_cpu(const struct gt_energy_course *course, s
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part);
 /* Put stretches in order and make those that touch one; returns how many are left. */
 size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count);
+/* A device over a whole run. */
+struct gt_energy_run {
+    const struct gt_energy_source *source;
+    const struct gt_counter_facts *counter; /* NULL: not told */
+    enum gt_energy_device device;
+    const double *system, *job; /* the final values */
+    double seconds, period;     /* of the run, and between samples; NaN or 0: not known */
+};
+/* How far off its total is, or the job's part of it; NaN: not known. */
+double gt_energy_run_error(const struct gt_energy_run *run, bool of_job);
 /* Of joules that were drawn in `seconds` between two readings: how far both together may be behind. NaN: not known. */
 double gt_energy_lag(const struct gt_energy_source *source, double joules, double seconds);
 /* Is it a model of the user's? */

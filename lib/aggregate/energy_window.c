@@ -7,7 +7,9 @@ static bool read_device(struct gt_energy_reading *ret, enum gt_energy_device dev
 {
     double placement = device == GT_ENERGY_CPU ? job[GT_CPU_ENERGY_PLACEMENT_ERROR] : NAN;
     ret->time = time;
+    double share = device == GT_ENERGY_CPU ? job[GT_CPU_ENERGY_SHARE_ERROR] : NAN;
     ret->placement_error = isnan(placement) ? 0 : placement;
+    ret->share_error = isnan(share) ? 0 : share;
     for (int part = 0; part < GT_ENERGY_PARTS; part++)
         if (isnan(ret->joules[part] = gt_energy_part(device, part, system, job)))
             return false;
@@ -62,6 +64,13 @@ static double placement(const struct gt_window_device *device, double covered, e
            device->after.placement_error;
 }
 
+/* The same because of clock ticks; see energy_course.h. */
+static double share(const struct gt_window_device *device, enum gt_energy_part part)
+{
+    double first = device->before.share_error, last = device->last.share_error;
+    return part == GT_ENERGY_JOB ? sqrt(fmax(0, last * last - first * first)) : 0;
+}
+
 static struct gt_spent figure(const struct gt_energy_window *window, const struct gt_window_device *device,
                               double refresh, double share_seconds, enum gt_energy_part part)
 {
@@ -79,7 +88,7 @@ static struct gt_spent figure(const struct gt_energy_window *window, const struc
     double interpolation = covered < 1 ? fmax(covered, 1 - covered) * first : 0;
     double joules = covered * first + rise(&device->after, &device->last, part) + at_end;
     lag *= fmax(first / gap, end_power);
-    double error = interpolation + lag + placement(device, covered, part);
+    double error = interpolation + lag + placement(device, covered, part) + share(device, part);
     return (struct gt_spent){.joules = joules, .error = is_known ? error : NAN};
 }
 

@@ -12,7 +12,7 @@
 struct gt_energy_reading {
     double time; /* seconds */
     double joules[GT_ENERGY_PARTS];
-    double placement_error; /* of the job's part, joules since tracking began */
+    double placement_error, share_error; /* of the job's part, joules since tracking began */
 };
 
 struct gt_energy_window {

@@ -53,14 +53,18 @@ static double covered(const struct gt_energy_figures *figures, enum gt_energy_de
     return missing > 0 ? fmax(0, 1 - missing / figures->seconds) : 1;
 }
 
-static double error_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum gt_energy_part part)
+static double error_of(const struct gt_energy_figures *figures, enum gt_energy_device device, bool of_job)
 {
-    const struct gt_counter_facts *counter = figures->outcome ? &figures->outcome->counter[device] : NULL;
-    double doubt = counter && counter->doubt > 0 ? counter->doubt : 0;
-    if (covered(figures, device) < 1)
-        return NAN;
-    return doubt +
-           gt_energy_lag(&figures->machine->energy_source[device], value_of(figures, device, part), figures->seconds);
+    const struct gt_energy_run run = {
+        .source = &figures->machine->energy_source[device],
+        .counter = figures->outcome ? &figures->outcome->counter[device] : NULL,
+        .device = device,
+        .system = figures->system,
+        .job = figures->job,
+        .seconds = figures->seconds,
+        .period = figures->machine->period,
+    };
+    return gt_energy_run_error(&run, of_job);
 }
 
 /* What is not known of where CPU time was used; NaN: nothing depends on it. */
@@ -73,10 +77,12 @@ static void add_errors(const struct gt_energy_figures *figures, struct gt_node *
                        bool is_known)
 {
     double placement = placement_error(figures, device);
-    double job = error_of(figures, device, GT_ENERGY_JOB) + (isnan(placement) ? 0 : placement);
-    gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, GT_ENERGY_TOTAL),
-                     "joules");
-    gt_report_number(line, "job_error", "Uncertainty of this tree (+-)", is_known ? job : NAN, "joules");
+    double share = device == GT_ENERGY_CPU ? figures->job[GT_CPU_ENERGY_SHARE_ERROR] : NAN;
+    gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, false), "joules");
+    gt_report_number(line, "job_error", "Uncertainty of this tree (+-)",
+                     is_known ? error_of(figures, device, true) : NAN, "joules");
+    if (!isnan(share))
+        gt_report_number(line, "share_error", "Of it, for clock ticks and who takes turns (+-)", share, "joules");
     if (!isnan(placement))
         gt_report_number(line, "placement_error", "Of it, for packages that are not known (+-)", placement, "joules");
 }

@@ -62,6 +62,8 @@ static const char *energy_note(enum gt_scope scope, enum gt_metric_id metric, bo
     case GT_GPU_ENERGY: return is_share ? gt_energy_method(GT_ENERGY_GPU, false) : NULL;
     case GT_CPU_ENERGY_PLACEMENT_ERROR:
         return "if the CPU time of threads that moved between packages had all been where it costs most, or least";
+    case GT_CPU_ENERGY_SHARE_ERROR:
+        return "two deviations of busy time counted in ticks; and, beside others, what changes of load and power together may come to";
     case GT_ENERGY: return "sum of the shares of the devices that were measured";
     case GT_CPU_ENERGY_OTHER: return "the rest of the active energy";
     case GT_DRAM_ENERGY_OTHER: return "the rest of the memory in use";
@@ -69,6 +71,9 @@ static const char *energy_note(enum gt_scope scope, enum gt_metric_id metric, bo
     case GT_CPU_ENERGY_IDLE:
     case GT_GPU_ENERGY_IDLE:
         return "time without a user; with another policy than share, the lowest power seen while idle";
+    case GT_CPU_ENERGY_MISSING:
+    case GT_DRAM_ENERGY_MISSING:
+    case GT_GPU_ENERGY_MISSING: return "while the counter could not be read, stood still or was set back";
     case GT_CPU_ENERGY_UNATTRIBUTED:
     case GT_DRAM_ENERGY_UNATTRIBUTED:
     case GT_GPU_ENERGY_UNATTRIBUTED: return "drawn while it was not known who used the device";
@@ -83,11 +88,15 @@ static enum gt_metric_id whole_of(enum gt_metric_id metric)
     case GT_CPU_ENERGY_OTHER:
     case GT_CPU_ENERGY_IDLE:
     case GT_CPU_ENERGY_PLACEMENT_ERROR:
+    case GT_CPU_ENERGY_SHARE_ERROR:
+    case GT_CPU_ENERGY_MISSING:
     case GT_CPU_ENERGY_UNATTRIBUTED: return GT_CPU_ENERGY;
     case GT_DRAM_ENERGY_OTHER:
+    case GT_DRAM_ENERGY_MISSING:
     case GT_DRAM_ENERGY_UNATTRIBUTED: return GT_DRAM_ENERGY;
     case GT_GPU_ENERGY_OTHER:
     case GT_GPU_ENERGY_IDLE:
+    case GT_GPU_ENERGY_MISSING:
     case GT_GPU_ENERGY_UNATTRIBUTED: return GT_GPU_ENERGY;
     case GT_ENERGY: return GT_CPU_ENERGY;
     default: return metric;

@@ -99,6 +99,7 @@ struct gt_frame {
     bool is_last;    /* nothing will be read after this: what is read only now and then, too */
     int64_t real_ns; /* the moment of the readings */
     int64_t monotonic_ns;
+    double read_seconds; /* that reading took from then on */
     double system[GT_METRIC_COUNT];
     /* Of the energy counters in `system`: joules that one may have missed since its last reading (it may have gone round), INFINITY
      * where that is not known (it was set back, a part of it stands still). */

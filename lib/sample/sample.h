@@ -120,8 +120,8 @@ struct gt_peak_facts {
 
 /* What is known of a device's counter beside what it counted. */
 struct gt_counter_facts {
-    double most_watts; /* the greatest power between two readings; 0: not known */
-    double doubt;      /* joules that it may have counted unseen */
+    double most_watts, job_most_watts; /* the greatest power between two readings, and of the job; 0: not known */
+    double doubt;                      /* joules that it may have counted unseen */
     double
         gap_began; /* seconds after the start from which on it is not known for a time what was drawn; NaN: it always was */
     double gap_cause; /* enum gt_gap_cause */

@@ -261,6 +261,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
         if (status < 0 && !sampler->trouble.code)
             sampler->trouble = trouble;
     }
+    frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
     return 0;
 }
 

@@ -62,14 +62,17 @@ const struct gt_fact gt_outcome_facts[] = {
     FACT(gt_outcome, "combined_ram_peak_counted", peak[GT_SCOPE_COMBINED].counted, NUMBER, DOUBLE),
     FACT(gt_outcome, "ram_peak_untold", peak_untold, NUMBER, DOUBLE),
     FACT(gt_outcome, "cpu_energy_most_watts", counter[GT_ENERGY_CPU].most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "cpu_energy_job_most_watts", counter[GT_ENERGY_CPU].job_most_watts, NUMBER, DOUBLE),
     FACT(gt_outcome, "cpu_energy_doubt", counter[GT_ENERGY_CPU].doubt, NUMBER, DOUBLE),
     FACT(gt_outcome, "cpu_energy_gap_began", counter[GT_ENERGY_CPU].gap_began, NUMBER, DOUBLE),
     FACT(gt_outcome, "cpu_energy_gap_cause", counter[GT_ENERGY_CPU].gap_cause, NUMBER, DOUBLE),
     FACT(gt_outcome, "dram_energy_most_watts", counter[GT_ENERGY_DRAM].most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "dram_energy_job_most_watts", counter[GT_ENERGY_DRAM].job_most_watts, NUMBER, DOUBLE),
     FACT(gt_outcome, "dram_energy_doubt", counter[GT_ENERGY_DRAM].doubt, NUMBER, DOUBLE),
     FACT(gt_outcome, "dram_energy_gap_began", counter[GT_ENERGY_DRAM].gap_began, NUMBER, DOUBLE),
     FACT(gt_outcome, "dram_energy_gap_cause", counter[GT_ENERGY_DRAM].gap_cause, NUMBER, DOUBLE),
     FACT(gt_outcome, "gpu_energy_most_watts", counter[GT_ENERGY_GPU].most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "gpu_energy_job_most_watts", counter[GT_ENERGY_GPU].job_most_watts, NUMBER, DOUBLE),
     FACT(gt_outcome, "gpu_energy_doubt", counter[GT_ENERGY_GPU].doubt, NUMBER, DOUBLE),
     FACT(gt_outcome, "gpu_energy_gap_began", counter[GT_ENERGY_GPU].gap_began, NUMBER, DOUBLE),
     FACT(gt_outcome, "gpu_energy_gap_cause", counter[GT_ENERGY_GPU].gap_cause, NUMBER, DOUBLE),
@@ -196,7 +199,7 @@ void gt_outcome_init(struct gt_outcome *outcome)
         outcome->peak[scope] = (struct gt_peak_facts){NAN, NAN, NAN};
     }
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        outcome->counter[i] = (struct gt_counter_facts){NAN, NAN, NAN, NAN};
+        outcome->counter[i] = (struct gt_counter_facts){NAN, NAN, NAN, NAN, NAN};
 }
 
 struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine)
