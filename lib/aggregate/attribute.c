@@ -8,6 +8,9 @@
 
 const char *const gt_idle_names[GT_IDLE_POLICIES] = {"share", "exclude", "all"};
 
+/* A shorter time has too few ticks, and too few steps of the counter. */
+static const double IDLE_SECONDS = 0.05, IDLE_REFRESHES = 5;
+
 int gt_idle_find(const char *name)
 {
     for (int i = 0; i < GT_IDLE_POLICIES; i++)
@@ -37,8 +40,10 @@ double gt_energy_share_seconds(enum gt_energy_device device)
 void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy, int core_count, int64_t now_ns)
 {
     *attribution = (struct gt_attribution){.policy = policy, .core_count = core_count, .start_ns = now_ns};
-    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         gt_coverage_init(&attribution->coverage[i], now_ns, 0);
+        attribution->idle_seconds[i] = IDLE_SECONDS;
+    }
     attribution->now_ns = now_ns;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         attribution->job_power[i].at_ns = now_ns;
@@ -49,8 +54,11 @@ void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy
 
 void gt_attribution_refresh(struct gt_attribution *attribution, const double refresh[GT_ENERGY_DEVICES])
 {
-    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         gt_coverage_init(&attribution->coverage[i], attribution->start_ns, refresh[i]);
+        if (refresh[i] > 0)
+            attribution->idle_seconds[i] = fmax(IDLE_SECONDS, IDLE_REFRESHES * refresh[i]);
+    }
 }
 
 void gt_attribution_release(struct gt_attribution *attribution)

@@ -9,12 +9,13 @@
  * GPU, each on its own: all to the job when no process outside it is on the GPU; else by the processes' shares of SM time. When
  * a user came or went between two readings, the window is divided by the mean of both readings' shares.
  *
- * Idle energy is power x time at the lowest power that was seen while the device was idle. Until it was, it is not known, and
+ * Idle energy is power x time at the lowest power that was seen while the device was idle, see idle_power.h. Until it was, it is not known, and
  * then only time without any user counts as idle. What becomes of it is a choice, enum gt_idle. */
 #ifndef GT_AGGREGATE_ATTRIBUTE_H
 #define GT_AGGREGATE_ATTRIBUTE_H
 
 #include "aggregate/coverage.h"
+#include "aggregate/idle_power.h"
 #include "sample/sample.h"
 #include "sample/tree.h"
 
@@ -68,9 +69,9 @@ struct gt_cpu_look {
 /* CPUs that share a counter: a package, or the machine. */
 struct gt_cpu_share {
     struct gt_energy energy;
-    struct gt_cpu_use anchor[2];  /* where the present and the next stretch for the ratio of CPU times begin */
-    int64_t at_ns;                /* of the last energy reading */
-    double idle_watts;            /* NaN: not seen yet */
+    struct gt_cpu_use anchor[2]; /* where the present and the next stretch for the ratio of CPU times begin */
+    int64_t at_ns;               /* of the last energy reading */
+    struct gt_idle_power idle;
     double joules;                /* the job's, in the last window */
     double joules_per_cpu_second; /* of the job, in the last window */
     /* How far off the job's joules may be: a variance, for what errs to either side, and what errs to one side. */
@@ -102,6 +103,7 @@ struct gt_attribution {
         double joules, most_watts;
     } job_power[GT_ENERGY_DEVICES];
     struct gt_coverage coverage[GT_ENERGY_DEVICES]; /* of GPUs: how it begins, for each of them */
+    double idle_seconds[GT_ENERGY_DEVICES];         /* over which idle power is taken at least */
     int64_t start_ns, now_ns;
     struct gt_cpu_share cpu;          /* of the machine; not used where there are packages */
     struct gt_package_share *package; /* none: the processors count as one */

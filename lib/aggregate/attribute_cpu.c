@@ -4,8 +4,8 @@
 
 /* Busy time is counted in ticks of 10 ms for each core: shorter stretches tell little. */
 const int64_t gt_cpu_stretch_ns = GT_SECOND / 10;
-/* CPUs busier than that are not idle; a window shorter than that has too few ticks of either kind. */
-static const double IDLE_BUSY_RATIO = 0.02, IDLE_SECONDS = 0.05;
+/* CPUs busier than that are not idle. */
+static const double IDLE_BUSY_RATIO = 0.02;
 /* From that on a stretch is long: whoever shares a package takes many turns. */
 static const double LONG_SECONDS = 0.25;
 /* Deviations that a difference may have by chance. */
@@ -13,15 +13,11 @@ static const double NOISE = 2;
 
 void gt_cpu_share_init(struct gt_cpu_share *share, int64_t now_ns)
 {
-    *share = (struct gt_cpu_share){.at_ns = now_ns, .idle_watts = NAN};
+    *share = (struct gt_cpu_share){.at_ns = now_ns};
+    gt_idle_power_init(&share->idle, now_ns);
     share->anchor[0].at_ns = share->anchor[1].at_ns = share->looked.at_ns = now_ns;
     for (int i = 0; i < 2; i++)
         share->look[i] = (struct gt_cpu_look){NAN, NAN, NAN};
-}
-
-static double least(double a, double b)
-{
-    return isnan(a) || b < a ? b : a;
 }
 
 /* The next stretch begins here. CPU time of the job above the busy time became known late (ticks, children waited for): the next
@@ -37,11 +33,11 @@ static void move_anchors(struct gt_cpu_share *share, const struct gt_cpu_use *us
     anchor[1].job -= surplus;
 }
 
-static double idle_energy(const struct gt_attribution *attribution, double joules, double watts, double seconds)
+/* Of a window in which some process ran. */
+static double idle_energy(struct gt_cpu_share *share, enum gt_idle policy, double joules, double seconds)
 {
-    if (attribution->policy == GT_IDLE_SHARE || isnan(watts))
-        return 0;
-    return fmin(joules, watts * seconds);
+    double idle = gt_idle_power_take(&share->idle, joules, seconds);
+    return policy == GT_IDLE_SHARE ? 0 : idle;
 }
 
 struct gt_cpu_stretch gt_cpu_share_stretch(const struct gt_cpu_share *share, const struct gt_cpu_use *use)
@@ -139,12 +135,11 @@ double gt_cpu_share_charge(struct gt_cpu_share *share, const struct gt_attributi
         return 0;
     }
     double busy = stretch.busy, job = fmin(stretch.job, busy);
-    bool is_idle = busy <= IDLE_BUSY_RATIO * stretch.seconds * core_count && seconds >= IDLE_SECONDS;
-    if (is_idle)
-        share->idle_watts = least(share->idle_watts, growth / seconds);
+    gt_idle_power_see(&share->idle, use->at_ns, share->energy.total, use->busy, true,
+                      attribution->idle_seconds[GT_ENERGY_CPU], IDLE_BUSY_RATIO * core_count);
     add_variance(share, core_count, growth, seconds, use, stretch);
     add_leaning(share, core_count, use);
-    double idle = busy > 0 ? idle_energy(attribution, growth, share->idle_watts, seconds) : growth;
+    double used = idle_energy(share, attribution->policy, growth, seconds), idle = busy > 0 ? used : growth;
     share->joules = gt_energy_divide(&share->energy, attribution->policy, growth, idle, busy > 0 ? job / busy : 0,
                                      true);
     share->joules_per_cpu_second = job > 0 ? share->joules / (job * seconds / stretch.seconds) : 0;

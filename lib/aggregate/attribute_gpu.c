@@ -8,9 +8,9 @@ struct gt_gpu_use {
     int64_t at_ns;   /* and of the latest that had a figure */
     struct gt_energy energy;
     struct gt_coverage coverage;
-    double ratio;      /* the job's part when it was last in use, NaN: never, or not known */
-    uint64_t users;    /* which processes were on it at the last reading; 0: none */
-    double idle_watts; /* NaN: not seen yet */
+    double ratio;   /* the job's part when it was last in use, NaN: never, or not known */
+    uint64_t users; /* which processes were on it at the last reading; 0: none */
+    struct gt_idle_power idle;
 };
 
 /* Who is on a GPU now. */
@@ -20,6 +20,13 @@ struct users {
     uint64_t set;            /* differs between different sets of processes; 0: none */
 };
 
+static void begin(struct gt_gpu_use *gpu, const struct gt_attribution *attribution)
+{
+    *gpu = (struct gt_gpu_use){
+        .at_ns = attribution->start_ns, .coverage = attribution->coverage[GT_ENERGY_GPU], .ratio = NAN};
+    gt_idle_power_init(&gpu->idle, attribution->start_ns);
+}
+
 static int make_room(struct gt_attribution *attribution, const struct gt_frame *frame)
 {
     if (attribution->gpu_count < frame->device_count) {
@@ -28,10 +35,7 @@ static int make_room(struct gt_attribution *attribution, const struct gt_frame *
             return -ENOMEM;
         attribution->gpu = gpu;
         for (; attribution->gpu_count < frame->device_count; attribution->gpu_count++)
-            gpu[attribution->gpu_count] = (struct gt_gpu_use){.at_ns = attribution->start_ns,
-                                                              .coverage = attribution->coverage[GT_ENERGY_GPU],
-                                                              .ratio = NAN,
-                                                              .idle_watts = NAN};
+            begin(&gpu[attribution->gpu_count], attribution);
     }
     if (attribution->share_capacity < frame->share_count) {
         double *joules = realloc(attribution->share_joules, frame->share_count * sizeof *joules);
@@ -108,18 +112,18 @@ static double attribute_window(const struct gt_attribution *attribution, struct 
     if (in_use && was_in_use && users->set != gpu->users && !isnan(now) && !isnan(gpu->ratio))
         ratio = (gpu->ratio + now) / 2;
     bool is_idle = utilization > 0 ? false : !in_use && !was_in_use;
-    if (is_idle && seconds > 0)
-        gpu->idle_watts = isnan(gpu->idle_watts) ? joules / seconds : fmin(gpu->idle_watts, joules / seconds);
+    gt_idle_power_see(&gpu->idle, gpu->at_ns, gpu->energy.total, 0, is_idle, attribution->idle_seconds[GT_ENERGY_GPU],
+                      0);
     gpu->users = users->set;
     if (in_use)
         gpu->ratio = now;
+    double taken = gt_idle_power_take(&gpu->idle, joules, seconds);
     if (is_idle) {
         *(attribution->policy == GT_IDLE_ALL ? &gpu->energy.job : &gpu->energy.idle) += joules;
     } else if (isnan(ratio)) {
         *(utilization == 0 ? &gpu->energy.idle : &gpu->energy.unattributed) += joules;
     } else {
-        bool apart = attribution->policy != GT_IDLE_SHARE && !isnan(gpu->idle_watts);
-        double idle = apart ? fmin(joules, gpu->idle_watts * seconds) : 0;
+        double idle = attribution->policy == GT_IDLE_SHARE ? 0 : taken;
         divide(&gpu->energy, idle, joules - idle, ratio, attribution->policy == GT_IDLE_ALL && ratio > 0);
     }
     return gpu->energy.job - before;

@@ -411,6 +411,47 @@ static void idle_power_of_a_gpu_is_kept_apart(void **state)
     expect(GT_ENERGY_GPU, 330, 0, 140, 0);
 }
 
+/* 70 W while idle, 400 W in use, under a counter that is new each tenth of a second; tracking begins on an idle board, whose counter
+ * shows 0 at its first reading. */
+static void idle_power_is_not_taken_from_a_window_without_a_move(void **state)
+{
+    struct board *board = *state;
+    static const double periods[] = {0.01, 0.05, 0.1, 1}, refresh[GT_ENERGY_DEVICES] = {0.001, 0.001, 0.1};
+    add_devices(board, 1);
+    for (int i = 0; i < 8; i++) {
+        bool is_all = i % 2;
+        begin_with(is_all ? GT_IDLE_ALL : GT_IDLE_EXCLUDE, 4);
+        gt_attribution_refresh(&attribution, refresh);
+        for (int step = 0; step * periods[i / 2] <= 6; step++) {
+            double time = step * periods[i / 2], counted = floor(time * 10 + 1e-6) / 10;
+            set_energy(board, 0, counted < 2 ? 70 * counted : 140 + 400 * (counted - 2), time < 2 ? 0 : 0.9);
+            if (time >= 2)
+                use(board, 0, OURS, 0.9);
+            gpus(board, time + 0.001);
+        }
+        double idle = is_all ? attribution.energy[GT_ENERGY_GPU].total - attribution.energy[GT_ENERGY_GPU].job
+                             : attribution.energy[GT_ENERGY_GPU].idle;
+        assert_float_equal(idle, is_all ? 0 : 6 * 70, 25);
+    }
+}
+
+/* 20 W while idle, counted in steps of 0.1 J that come each tenth of a second, as an energy relay has them. */
+static void idle_power_of_coarse_counters_is_right_at_short_periods(void **state)
+{
+    (void)state;
+    static const double refresh[GT_ENERGY_DEVICES] = {0.1, 0.1, 0.1};
+    begin_with(GT_IDLE_EXCLUDE, 8);
+    gt_attribution_refresh(&attribution, refresh);
+    for (int step = 1; step <= 600; step++) {
+        double time = step * 0.01, counted = floor(time * 10 + 1e-6) / 10, busy = floor(fmax(0, time - 3) * 800) / 100;
+        double joules = 20 * counted + 80 * fmax(0, counted - 3);
+        cpu(time, floor(joules * 10 + 1e-6) / 10, busy, busy);
+    }
+    assert_float_equal(attribution.cpu.idle.watts, 20, 1);
+    assert_float_equal(attribution.energy[GT_ENERGY_CPU].idle, 6 * 20, 8);
+    assert_float_equal(attribution.energy[GT_ENERGY_CPU].job, 3 * 80, 8);
+}
+
 /* Eight boards, 25 processes each, of which two are ours; random loads and powers. */
 static void eight_gpus_and_two_hundred_processes_add_up(void **state)
 {
@@ -470,6 +511,8 @@ int main(void)
         BOARD_TEST(work_of_users_that_cannot_be_seen_is_not_attributed),
         BOARD_TEST(users_of_a_slice_use_its_board),
         BOARD_TEST(idle_power_of_a_gpu_is_kept_apart),
+        BOARD_TEST(idle_power_is_not_taken_from_a_window_without_a_move),
+        TEST(idle_power_of_coarse_counters_is_right_at_short_periods),
         BOARD_TEST(eight_gpus_and_two_hundred_processes_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
