@@ -79,6 +79,46 @@ static void drop_ended(struct gt_power *power)
 
 /* ---- GPUs -------------------------------------------------------------------------------------------------------- */
 
+/* Seconds in which a counter counted what it has in the window; NaN: it had nothing new, though it is not yet to be taken for
+ * still. */
+static double seconds_of(const struct gt_power *power, const struct gt_power_counter *counter)
+{
+    static const double patience = 1;
+    double seconds = (double)(counter->moved_ns - counter->begin_ns) / 1e9;
+    double still = (double)(power->now_ns - counter->moved_ns) / 1e9;
+    return seconds > 0 ? seconds : still > patience ? power->seconds : NAN;
+}
+
+static void read_counter(struct gt_power_counter *counter, double joules, int64_t read_ns)
+{
+    if (isnan(joules) || joules <= counter->joules)
+        return;
+    counter->joules = joules;
+    counter->moved_ns = read_ns;
+}
+
+/* One that has shown nothing yet has counted since shortly before. */
+static void begin_counter(struct gt_power_counter *counter, int64_t now_ns)
+{
+    if (!(counter->joules > 0))
+        counter->moved_ns = now_ns;
+    counter->begin_ns = counter->moved_ns;
+}
+
+static void read_counters(struct gt_power *power)
+{
+    struct gt_frame *frame = &power->sampler.frame;
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        if (gt_metrics[id].unit == GT_JOULES)
+            read_counter(&power->counter[id], frame->system[id], frame->read_ns[id]);
+    int64_t late = power->counter[GT_CPU_ENERGY].moved_ns - frame->monotonic_ns;
+    power->now_ns = frame->monotonic_ns + (late > 0 ? late : 0);
+    power->now_real_ns = frame->real_ns + (late > 0 ? late : 0);
+    for (size_t i = 0; i < frame->device_count; i++)
+        read_counter(&power->gpu[i].counter, frame->device[i].value[GT_GPU_ENERGY],
+                     frame->device[i].read_ns ? frame->device[i].read_ns : frame->monotonic_ns);
+}
+
 static void add_mean(double value, double *sum, unsigned *count)
 {
     if (isnan(value))
@@ -141,7 +181,8 @@ static int read_gpus(struct gt_power *power)
 double gt_power_gpu_watts(const struct gt_power *power, size_t device)
 {
     const struct gt_power_gpu *gpu = &power->gpu[device];
-    return isnan(gpu->joules) ? mean(gpu->watt_sum, gpu->watt_count) : gpu->joules / power->seconds;
+    double watts = gpu->joules / seconds_of(power, &gpu->counter);
+    return isnan(watts) ? mean(gpu->watt_sum, gpu->watt_count) : watts;
 }
 
 /* Without an energy counter the SM shares tell, as attribution does with one. */
@@ -169,7 +210,8 @@ double gt_power_gpu_job_watts(const struct gt_power *power, size_t device)
     const struct gt_power_gpu *gpu = &power->gpu[device];
     if (isnan(gpu->joules) || power->everyone)
         return gt_power_gpu_watts(power, device) * ratio_by_use(power, device);
-    return gpu->job_joules / power->seconds;
+    double watts = gpu->job_joules / seconds_of(power, &gpu->counter);
+    return isnan(watts) ? gt_power_gpu_watts(power, device) * ratio_by_use(power, device) : watts;
 }
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
@@ -210,12 +252,14 @@ void gt_power_next(struct gt_power *power)
 {
     const struct gt_frame *frame = &power->sampler.frame;
     begin_packages(power);
-    power->begin_ns = frame->monotonic_ns;
-    power->begin_real_ns = frame->real_ns;
+    power->begin_ns = power->now_ns;
+    power->begin_real_ns = power->now_real_ns;
     /* Counters begin at 0 with the recording; where one has no reading now, the next window covers the gap. */
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         if (!isnan(frame->system[id]))
             power->at_begin[id] = frame->system[id];
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        begin_counter(&power->counter[id], power->now_ns);
     power->job_at_begin = job_cpu(power);
     for (size_t i = 0; i < power->process_count; i++)
         power->process[i].at_begin = power->process[i].cpu_time;
@@ -223,10 +267,23 @@ void gt_power_next(struct gt_power *power)
     for (size_t i = 0; i < frame->device_count; i++) {
         const struct gt_energy *energy = gt_attribution_gpu(&power->attribution, i);
         bool is_measured = energy && energy->is_measured;
-        power->gpu[i] = (struct gt_power_gpu){.joules_at_begin = is_measured ? energy->total : NAN,
+        struct gt_power_counter counter = power->gpu[i].counter;
+        counter.begin_ns = counter.moved_ns;
+        power->gpu[i] = (struct gt_power_gpu){.counter = counter,
+                                              .joules_at_begin = is_measured ? energy->total : NAN,
                                               .job_at_begin = is_measured ? energy->job : NAN};
     }
     power->user_count = 0;
+}
+
+/* Counters count from when they were opened. */
+static void begin_counters(struct gt_power *power)
+{
+    int64_t now = gt_clock_monotonic(&power->sampler.clock);
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        power->counter[id] = (struct gt_power_counter){.moved_ns = now, .begin_ns = now};
+    for (size_t i = 0; power->gpu && i < power->sampler.frame.device_count; i++)
+        power->gpu[i].counter = (struct gt_power_counter){-1, now, now};
 }
 
 static int open_sampler(struct gt_power *power, const struct gt_power_settings *settings, struct gt_error *error)
@@ -257,6 +314,7 @@ int gt_power_begin(struct gt_power *power, const struct gt_power_settings *setti
     if (status < 0)
         return status;
     power->gpu = calloc(power->sampler.frame.device_count + 1, sizeof *power->gpu);
+    begin_counters(power);
     gt_attribution_init(&power->attribution, GT_IDLE_SHARE, 1, gt_clock_monotonic(&power->sampler.clock));
     status = power->gpu ? gt_power_read(power, error) : gt_error_system(error, ENOMEM, "experiment");
     if (status < 0)
@@ -271,6 +329,7 @@ int gt_power_read(struct gt_power *power, struct gt_error *error)
     int status = gt_sampler_read(&power->sampler, 0, error);
     if (status < 0)
         return status;
+    read_counters(power);
     if (read_processes(power) < 0 || read_gpus(power) < 0)
         return gt_error_system(error, ENOMEM, "experiment");
     for (size_t i = 0; i < power->sampler.tree.count; i++)
@@ -293,8 +352,8 @@ void gt_power_conclude(struct gt_power *power)
 {
     const struct gt_frame *frame = &power->sampler.frame;
     double seen = 0;
-    power->seconds = (double)(frame->monotonic_ns - power->begin_ns) / 1e9;
-    power->end_real_ns = frame->real_ns;
+    power->seconds = (double)(power->now_ns - power->begin_ns) / 1e9;
+    power->end_real_ns = power->now_real_ns;
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         power->grown[id] = frame->system[id] - power->at_begin[id];
     for (size_t i = 0; i < power->process_count; i++) {
@@ -316,7 +375,7 @@ void gt_power_conclude(struct gt_power *power)
 
 double gt_power_watts(const struct gt_power *power, enum gt_metric_id energy)
 {
-    return power->seconds > 0 ? power->grown[energy] / power->seconds : NAN;
+    return power->seconds > 0 ? power->grown[energy] / seconds_of(power, &power->counter[energy]) : NAN;
 }
 
 /* The machine counts in clock ticks, processes in nanoseconds: in short windows the job may seem to have used more. */
@@ -357,7 +416,7 @@ double gt_power_process_watts(const struct gt_power *power, const struct gt_powe
         double busy = fmax(package->grown[GT_CPU_TIME], package->used * fmax(1, late));
         double drawn = isnan(package->grown[energy]) ? 0 : package->grown[energy];
         if (busy > 0 && power->seconds > 0)
-            watts += drawn / power->seconds * part_on(power, process, i) * seconds / busy;
+            watts += drawn / seconds_of(power, &power->counter[energy]) * part_on(power, process, i) * seconds / busy;
     }
     return watts;
 }

@@ -1,5 +1,8 @@
 /* What a machine drew, and some processes on it, from one moment to the next: the windows of experiments.
  *
+ * Watts are joules over the time in which a counter counted them: from the reading of its last move before the window to that of its
+ * last move in it, which may come long after it was asked for, and which a slow driver does not renew at each reading.
+ *
  * Windows touch: one begins with the very readings the last one ended with, so that nothing is lost between them. The processes
  * are those asked for and all below them. One that ended in a window keeps what was seen of it; CPU time that was seen only when
  * its parent waited for it is charged to the first process asked for, so that the sum over processes is the job's. */
@@ -30,7 +33,14 @@ struct gt_power_user {
     unsigned memory_count, use_count;
 };
 
+/* An energy counter: when it was read with its latest figure. */
+struct gt_power_counter {
+    double joules;
+    int64_t moved_ns, begin_ns; /* the latest, and as of when the window began */
+};
+
 struct gt_power_gpu {
+    struct gt_power_counter counter;
     double joules, job_joules;            /* of the window, NaN: not measured */
     double joules_at_begin, job_at_begin; /* NaN: not measured then */
     double watt_sum, use_sum, memory_sum; /* for means over the readings of the window */
@@ -53,9 +63,11 @@ struct gt_power {
     pid_t first; /* the first process asked for */
     pid_t heir;  /* whom CPU time that was seen late is charged to: the first, or the oldest that is left */
     int64_t begin_ns, begin_real_ns, end_real_ns;
-    double seconds;                     /* length of the window */
-    double at_begin[GT_METRIC_COUNT];   /* counters of the machine */
-    double grown[GT_METRIC_COUNT];      /* what they grew by in the window; NaN: not measured */
+    int64_t now_ns, now_real_ns; /* of the last reading: where the processors' counter had news, when that was read */
+    double seconds;              /* length of the window */
+    double at_begin[GT_METRIC_COUNT]; /* counters of the machine */
+    double grown[GT_METRIC_COUNT];    /* what they grew by in the window; NaN: not measured */
+    struct gt_power_counter counter[GT_METRIC_COUNT];
     double job_at_begin, job_cpu, late; /* CPU seconds: before the window; in it; the part that was seen late */
     struct gt_power_process *process;
     size_t process_count, process_capacity;

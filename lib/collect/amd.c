@@ -241,6 +241,7 @@ static bool read_values(struct amd *amd)
         int64_t now_ns = gt_clock_monotonic(amd->clock);
         amd->kind->read(amd, &amd->card[i], &reading);
         keep(&amd->card[i], &reading, now_ns);
+        amd->card[i].read_ns = gt_clock_monotonic(amd->clock);
     }
     gt_pace_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
     return true;
@@ -314,6 +315,7 @@ static int publish_card(struct amd_card *card, struct gt_frame *frame, bool is_n
         device->value[metrics[i]] = card->value[metrics[i]];
     device->is_resting = card->is_asleep;
     device->is_old = !is_new;
+    device->read_ns = card->read_ns;
     device->doubt = card->check.is_wrong ? 0 : gt_energy_counter_doubt(&card->energy);
     for (size_t i = 0; i < card->rows.count; i++) {
         const struct amd_row *row = &card->rows.row[i];

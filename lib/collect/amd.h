@@ -43,6 +43,7 @@ struct amd_card {
     bool is_reported;
     double value[GT_METRIC_COUNT];
     struct amd_rows rows;
+    int64_t read_ns; /* the same of the values */
     int64_t rows_ns; /* when they were read */
 };
 

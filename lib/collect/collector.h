@@ -75,6 +75,7 @@ struct gt_device {
     bool is_resting;                    /* it sleeps: it draws nothing, and is not asked */
     bool is_old;                        /* its driver is slow: values are those of an earlier reading */
     double doubt;                       /* of its energy counter, as that of a frame */
+    int64_t read_ns;                    /* monotonic: when its values were read */
     double value[GT_METRIC_COUNT];
 };
 
@@ -104,8 +105,9 @@ struct gt_frame {
     /* Of the energy counters in `system`: joules that one may have missed since its last reading (it may have gone round), INFINITY
      * where that is not known (it was set back, a part of it stands still). */
     double doubt[GT_METRIC_COUNT];
-    double job[GT_METRIC_COUNT]; /* figures that exist only for the whole job: control group */
-    struct gt_process **process; /* the live tree, the main process first while it lives */
+    int64_t read_ns[GT_METRIC_COUNT]; /* monotonic: when the figures of `system` were read */
+    double job[GT_METRIC_COUNT];      /* figures that exist only for the whole job: control group */
+    struct gt_process **process;      /* the live tree, the main process first while it lives */
     size_t process_count;
     struct gt_device *device;
     size_t device_count;

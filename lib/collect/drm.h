@@ -55,8 +55,9 @@ struct drm_card {
     unsigned missing; /* bits of the sources that are not there */
     struct gt_energy_counter energy;
     struct gt_power_integral integral; /* where there is no counter */
-    bool is_asleep;                    /* it was not asked */
-    bool is_package;                   /* its power is that of a processor with a graphics unit: counted there */
+    int64_t read_ns;
+    bool is_asleep;  /* it was not asked */
+    bool is_package; /* its power is that of a processor with a graphics unit: counted there */
     double value[GT_METRIC_COUNT];
 };
 

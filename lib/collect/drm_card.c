@@ -75,6 +75,7 @@ void gt_drm_read_card(struct drm *drm, struct drm_card *card)
 {
     int64_t now_ns = gt_clock_monotonic(drm->clock);
     gt_values_clear(card->value);
+    card->read_ns = now_ns;
     card->is_asleep = is_asleep(drm, card);
     if (card->is_asleep) {
         if (!isnan(card->integral.watts))

@@ -155,6 +155,7 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
         device->is_resting = gpu->is_asleep && !gpu->is_lost;
         device->is_old = !is_new && !gpu->is_lost;
         device->doubt = gpu->doubt;
+        device->read_ns = gpu->read_ns;
         gpu->doubt = 0;
         if (!gpu->is_lost)
             status = gt_nvml_publish_processes(nvml, gpu, frame);

@@ -39,6 +39,7 @@ struct nvml_gpu {
     struct gt_power_integral integral; /* where no counter is, or it counts the whole module; else to check it */
     double summed;                     /* what that was at the last reading */
     uint32_t resets;                   /* of the counter, for which power has stood in */
+    int64_t read_ns;                   /* when its values were read */
     double doubt;                      /* INFINITY: there was no power to stand in; see struct gt_device */
     unsigned memory_field;             /* by which the memory tells its power; 0: it does not */
     bool is_integrated;

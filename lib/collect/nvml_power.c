@@ -112,7 +112,7 @@ static double bridge(struct nvml_gpu *gpu, double summed)
 
 void gt_nvml_settle_energy(struct nvml *nvml, struct nvml_gpu *gpu)
 {
-    int64_t now_ns = gt_clock_monotonic(nvml->clock);
+    int64_t now_ns = gpu->read_ns = gt_clock_monotonic(nvml->clock);
     double summed = gt_power_integrate(&gpu->integral, now_ns, gpu->value[GT_GPU_POWER]);
     if (gpu->is_integrated) {
         gpu->value[GT_GPU_ENERGY] = summed;

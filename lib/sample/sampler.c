@@ -235,6 +235,14 @@ uint64_t gt_sampler_born(const struct gt_sampler *sampler)
     return sampler->follow.born;
 }
 
+/* Collectors are asked one after the other, and some take long. */
+static void note_time(struct gt_frame *frame, const struct gt_collector_type *type, int64_t now_ns)
+{
+    for (size_t k = 0; k < type->metric_count; k++)
+        if (!frame->owner[type->metrics[k]] || frame->owner[type->metrics[k]] == type)
+            frame->read_ns[type->metrics[k]] = now_ns;
+}
+
 static int collect(struct gt_sampler *sampler, struct gt_error *error)
 {
     struct gt_frame *frame = &sampler->frame;
@@ -248,6 +256,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
         gt_values_clear(frame->device[i].value);
         frame->device[i].is_resting = frame->device[i].is_old = false;
         frame->device[i].doubt = 0;
+        frame->device[i].read_ns = 0;
     }
     gt_packages_clear(frame);
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
@@ -255,11 +264,14 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
         struct gt_error trouble = {0};
+        int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
         int status = source->state ? source->type->collect(source->state, frame, &trouble) : 0;
         if (status == -ENOMEM)
             return gt_error_set(error, ENOMEM, "%s", trouble.text[0] ? trouble.text : "no memory");
         if (status < 0 && !sampler->trouble.code)
             sampler->trouble = trouble;
+        if (source->state)
+            note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
     frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
     return 0;

@@ -147,6 +147,22 @@ static double job_use_of(const struct gt_power *power, size_t device)
     return use_by(power, device, true);
 }
 
+/* Bytes of ours on a GPU; 0: nobody of ours is on it, NaN: not told. */
+static double job_memory_of(const struct gt_power *power, size_t device)
+{
+    double sum = NAN;
+    size_t users = 0;
+    for (size_t i = 0; i < power->user_count; i++) {
+        const struct gt_power_user *user = &power->user[i];
+        if (user->device != (int)device || !user->is_ours)
+            continue;
+        users++;
+        if (user->memory_count)
+            sum = (isnan(sum) ? 0 : sum) + mean(user->memory, user->memory_count);
+    }
+    return users ? sum : 0;
+}
+
 static double job_ratio_of(const struct gt_power *power, size_t device)
 {
     double ours = use_by(power, device, true), all = use_by(power, device, false);
@@ -242,6 +258,8 @@ static void gpu(struct gt_json *json, const struct gt_power *power)
     per_gpu_and_process(json, power, "per_gpu_attributable_mem_use", true);
     per_gpu_and_process(json, power, "per_gpu_per_pid_utilization_absolute", false);
     per_gpu(json, power, "per_gpu_absolute_percent_usage", job_use_of);
+    per_gpu(json, power, "nvidia_mem_use", job_memory_of);
+    per_gpu(json, power, "nvidia_sm_use", job_use_of);
     per_gpu(json, power, "per_gpu_estimated_attributable_utilization", job_ratio_of);
     number(json, "time", (double)power->end_real_ns / 1e9);
     gt_json_object_end(json);

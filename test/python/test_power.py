@@ -192,6 +192,7 @@ def test_a_gpu_of_known_power(python, fake, tmp_path):
         now = gpu_power.get_nvidia_gpu_power(nsample=1)
         assert 280 < now["nvidia_draw_absolute"] < 320 and now["per_gpu_power_draw"] == {{0: now["nvidia_power"]}}, now
         assert now["per_gpu_attributable_mem_use"] == {{0: {{os.getpid(): 3e8}}}}, now
+        assert now["nvidia_mem_use"] == {{0: 3e8}} and now["nvidia_sm_use"] == now["per_gpu_absolute_percent_usage"], now
         driver = parsers.JsonParser("out")
         process, queue = experiment.Experiment(driver).measure_yourself(period=0.1, measurement_period=0.3)
         time.sleep(1.5)
@@ -199,6 +200,7 @@ def test_a_gpu_of_known_power(python, fake, tmp_path):
         results = experiment.ExpResults(driver)
         seconds, _, _ = results.get_exp_duration()
         assert abs(results.total_power_draw() - 300 * seconds) < 0.1 * 300 * seconds
+        assert results.max_("nvidia_mem_use") == {{0: 3e8}} and results.max_("nvidia_sm_use") == {{0: 0}}
         assert abs(results.total_("nvidia_attributable_power") - results.total_("nvidia_power")) < 1
         results.display_curves(["nvidia_power", "per_process_cpu_uses"], saveto="curves.png")
         assert os.path.getsize("curves.png") > 5000

@@ -71,10 +71,55 @@ static void each_process_has_the_watts_of_its_package(void **state)
     gpu_machine_end(&machine);
 }
 
+/* A clock under which a package draws 100 W, and each look at the time takes a while. */
+static int64_t drawing(void *context)
+{
+    struct gpu_machine *machine = context;
+    machine->monotonic_ns += machine->call_ns;
+    gpu_machine_file(machine, "sys/class/powercap/intel-rapl:0/energy_uj", "%lld\n",
+                     (long long)(machine->monotonic_ns / 10));
+    return machine->monotonic_ns;
+}
+
+/* What is read before the counter takes a while, more or less: up to a quarter of the window. */
+static void watts_are_by_the_time_of_reading_the_counter(void **state)
+{
+    (void)state;
+    static struct gpu_machine machine;
+    static struct gt_power power;
+    struct gt_error error = {0};
+    gpu_machine_begin(&machine);
+    put(&machine, 0);
+    gpu_machine_remove(&machine, "sys/class/powercap/intel-rapl:1/name");
+    machine.clock.monotonic = drawing;
+    const struct gt_power_settings settings = {
+        .pids = &FIRST, .count = 1, .period = 0.1, .machine_root = machine.path, .clock = &machine.clock};
+    drawing(&machine);
+    assert_int_equal(gt_power_begin(&power, &settings, &error), 0);
+    double joules = 0;
+    int64_t begin = power.begin_real_ns;
+    for (int i = 1; i <= 40; i++) {
+        machine.monotonic_ns += GT_SECOND / 10;
+        machine.real_ns += GT_SECOND / 10;
+        machine.call_ns = i % 3 * GT_SECOND / 500;
+        assert_int_equal(gt_power_read(&power, &error), 1);
+        gt_power_conclude(&power);
+        if (i > 1)
+            assert_float_equal(gt_power_watts(&power, GT_CPU_ENERGY), 100, 2);
+        joules += gt_power_watts(&power, GT_CPU_ENERGY) * power.seconds;
+        gt_power_next(&power);
+    }
+    assert_float_equal(joules, power.at_begin[GT_CPU_ENERGY], 1e-6 * joules);
+    assert_true(begin < power.begin_real_ns);
+    gt_power_release(&power);
+    gpu_machine_end(&machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_process_has_the_watts_of_its_package),
+        cmocka_unit_test(watts_are_by_the_time_of_reading_the_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
