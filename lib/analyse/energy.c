@@ -107,6 +107,25 @@ static void add_coverage(const struct gt_energy_figures *figures, struct gt_node
         gt_node_flags(gt_report_text(line, "partial", "Measured", text), GT_ONLY_PEOPLE);
 }
 
+/* What its source says of the figure that contradicts it: "counter 900 J, power added up 1500 J in 5 s: they disagree, ..." */
+static void add_contradiction(const struct gt_energy_figures *figures, struct gt_node *line,
+                              enum gt_energy_device device)
+{
+    size_t count = figures->outcome ? figures->outcome->provenance_count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct gt_provenance *entry = &figures->outcome->provenance[i];
+        const char *said = strstr(entry->note, "disagree");
+        if (entry->scope != GT_SCOPE_SYSTEM || entry->metric != gt_energy_metrics[device] || !said)
+            continue;
+        while (said > entry->note && said[-1] != ';')
+            said--;
+        char clause[sizeof entry->note];
+        said += strspn(said, " ");
+        snprintf(clause, sizeof clause, "%.*s", (int)strcspn(said, ";"), said);
+        gt_report_text(line, "contradiction", "But", clause);
+    }
+}
+
 static void add_method(const struct gt_machine *machine, struct gt_node *line, enum gt_energy_device device)
 {
     char text[300];
@@ -134,6 +153,7 @@ static double add_device(const struct gt_energy_figures *figures, struct gt_node
                                  : is_estimated(figures, device) ? "estimated, not measured"
                                                                  : "measured"),
                   is_estimated(figures, device) ? 0 : GT_ONLY_DATA);
+    add_contradiction(figures, line, device);
     gt_report_number(line, "refresh", "Counter refresh", source->refresh > 0 ? source->refresh : NAN, "seconds");
     if (is_known)
         add_method(figures->machine, line, device);

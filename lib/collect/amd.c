@@ -341,13 +341,8 @@ static int amd_collect(void *state, struct gt_frame *frame, struct gt_error *err
     for (size_t i = 0; i < amd->card_count && status == 0; i++) {
         struct amd_card *card = &amd->card[i];
         status = publish_card(card, frame, is_new);
-        if (card->check.is_wrong && !card->is_reported) {
-            const struct gt_device *device = &frame->device[card->device];
-            card->is_reported = true;
-            warning = gt_error_set(
-                error, EIO, "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
-                device->index, device->name, device->uuid);
-        }
+        if (!warning)
+            warning = gt_energy_check_report(&card->check, &frame->device[card->device], error);
     }
     return status < 0 ? gt_error_set(error, ENOMEM, "AMD SMI: no memory") : warning;
 }

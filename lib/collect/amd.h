@@ -40,11 +40,10 @@ struct amd_card {
     bool is_apu;      /* cores and GPU on one package, whose power it tells */
     bool is_left_out; /* energy of a package whose cores are counted by another source */
     bool is_asleep;   /* it is not asked anything */
-    bool is_reported;
     double value[GT_METRIC_COUNT];
     struct amd_rows rows;
-    int64_t read_ns; /* the same of the values */
     int64_t rows_ns; /* when they were read */
+    int64_t read_ns; /* the same of the values */
 };
 
 struct amd {

@@ -1,5 +1,6 @@
 #include "collect/gpu.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -72,15 +73,43 @@ double gt_energy_choose(struct gt_energy_check *check, double counted, double su
     return isnan(joules) ? NAN : check->shown;
 }
 
+/* There is enough to tell by. */
+static bool is_told(const struct gt_energy_check *check)
+{
+    static const double shortest = 4, least_joules = 50;
+    return check->all_seconds >= shortest && fmax(check->all_counted, check->all_expected) >= least_joules;
+}
+
+static bool agrees(const struct gt_energy_check *check)
+{
+    static const double most_apart = 0.25;
+    return fabs(check->all_counted - check->all_expected) <= most_apart * fmax(check->all_counted, check->all_expected);
+}
+
+int gt_energy_check_report(struct gt_energy_check *check, const struct gt_device *device, struct gt_error *error)
+{
+    if (check->is_wrong && !check->is_wrong_told) {
+        check->is_wrong_told = check->is_difference_told = true;
+        return gt_error_set(error, EIO,
+                            "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
+                            device->index, device->name, device->uuid);
+    }
+    if (check->is_wrong || check->is_difference_told || !check->has_agreed || !is_told(check) || agrees(check))
+        return 0;
+    check->is_difference_told = true;
+    return gt_error_set(
+        error, EIO,
+        "GPU %d (%s, %s): its energy counter has %.4g J, and its power adds up to %.4g J, in %.3g s; the "
+        "counter is used",
+        device->index, device->name, device->uuid, check->all_counted, check->all_expected, check->all_seconds);
+}
+
 int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size)
 {
-    static const double shortest = 10, least_joules = 50, most_apart = 0.25;
-    double most = fmax(check->all_counted, check->all_expected);
-    if (check->all_seconds < shortest || most < least_joules)
+    if (!is_told(check))
         return snprintf(text, size, "%s", "");
-    bool agrees = fabs(check->all_counted - check->all_expected) <= most_apart * most;
     return snprintf(text, size, "counter %.4g J, power added up %.4g J in %.4g s: they %s, the %s is used",
-                    check->all_counted, check->all_expected, check->all_seconds, agrees ? "agree" : "disagree",
+                    check->all_counted, check->all_expected, check->all_seconds, agrees(check) ? "agree" : "disagree",
                     check->is_wrong ? "power" : "counter");
 }
 

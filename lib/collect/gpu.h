@@ -39,6 +39,7 @@ struct gt_energy_check {
     bool is_wrong;
     double all_counted, all_expected, all_seconds; /* since the first look */
     double shown;                                  /* the most that was ever chosen */
+    bool is_wrong_told, is_difference_told;
 };
 
 /* `joules` is what gt_energy_counter_read said. Once two windows in a row were off by more than a factor of 4 the counter is
@@ -47,6 +48,9 @@ void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double j
 /* The better of counter and power added up: the counter, unless it is wrong, or missing or off by that factor before it has ever
  * agreed: so the first seconds are right, too. Changing from one to the other does not step back. */
 double gt_energy_choose(struct gt_energy_check *check, double counted, double summed);
+/* A sentence about the device once its counter is taken as wrong, and one when it is used though it is off by more than a quarter:
+ * -EIO, else 0. */
+int gt_energy_check_report(struct gt_energy_check *check, const struct gt_device *device, struct gt_error *error);
 /* How far counter and power agree so far; nothing before there is enough to tell. Its length, as snprintf. */
 int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size);
 

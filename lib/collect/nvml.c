@@ -181,20 +181,12 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
     return status;
 }
 
-/* One warning for each board whose counter is not used any more. */
+/* Of the boards whose counter contradicts their power. */
 static int report_wrong(struct nvml *nvml, const struct gt_frame *frame, struct gt_error *error)
 {
     int status = 0;
-    for (size_t i = 0; i < nvml->gpu_count; i++) {
-        struct nvml_gpu *gpu = &nvml->gpu[i];
-        if (!gpu->check.is_wrong || gpu->is_wrong_reported)
-            continue;
-        const struct gt_device *device = &frame->device[gpu->device];
-        gpu->is_wrong_reported = true;
-        status = gt_error_set(
-            error, EIO, "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
-            device->index, device->name, device->uuid);
-    }
+    for (size_t i = 0; i < nvml->gpu_count && !status; i++)
+        status = gt_energy_check_report(&nvml->gpu[i].check, &frame->device[nvml->gpu[i].device], error);
     return status;
 }
 

@@ -31,7 +31,7 @@ struct nvml_gpu {
     bool has_slices;
     unsigned gpu_instance, compute_instance; /* of a slice */
     bool is_asleep;                          /* it is not asked anything */
-    bool is_lost, is_reported, is_wrong_reported;
+    bool is_lost, is_reported;
     unsigned unsupported; /* bits of readings that the device does not have */
     enum nvml_power power;
     struct gt_energy_counter energy;

@@ -145,3 +145,17 @@ def test_a_relay_that_dies_midway(gpu_tracker, tmp_path, counter):
         relay.wait()
     assert energy["cpu"]["covered"] == pytest.approx(100 * GOOD / SECONDS, abs=20)
     assert energy["cpu"]["error"] is None and "could not be read" in said
+
+
+def test_a_counter_that_contradicts_its_power_is_told_in_text(cli, fake, tmp_path, monkeypatch):
+    lines = ["version 12.550.54", "driver 550.54.15", "device 0", "uuid GPU-1", "name Fake", "memory 80000000000 0 6000000000",
+             "power_usage 300000", "energy 1000000"]
+    for step in range(1, 80):
+        lines += [f"frame {step / 10}", "device 0", f"energy {1000000 + step * 17200}"]
+    (tmp_path / "gpu.txt").write_text("\n".join(lines) + "\n")
+    monkeypatch.setenv("GT_FAKE_NVML", str(tmp_path / "gpu.txt"))
+    done = cli("run", "--library", f"nvml={fake('nvml')}", "--sleep-time", "0.2", "--tracking-file", "run.sqlite", "--", "sleep", "6")
+    assert done.returncode == 0, done.stderr
+    assert "its energy counter has" in done.stderr and "the counter is used" in done.stderr
+    for text in (done.stderr, cli("report", "run.sqlite").stdout):
+        assert "But: counter" in text and "they disagree, the counter is used" in text
