@@ -288,7 +288,7 @@ PyMethodDef core_report_methods[] = {
     {"analyze", analyze, METH_VARARGS,
      "analyze(tracking_file, sub_tracking_files, blocks_optional, /)\n--\n\n(JSON, text, warnings) of an analysis."},
     {"compare", compare, METH_VARARGS,
-     "compare(sessions, statistic, strict, /)\n--\n\n(JSON, text, warnings) of a comparison of \"NAME=PATH\" sessions."},
+     "compare(sessions, statistic, strict, allow_partial, /)\n--\n\n(JSON, text, warnings) of a comparison of \"NAME=PATH\" sessions."},
     {"results_read", results_read, METH_O,
      "results_read(path, /)\n--\n\nThe results in a file, in JSON. Nothing in a pickle is run."},
     {"results_text", results_text, METH_VARARGS,
