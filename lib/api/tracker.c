@@ -521,11 +521,9 @@ static void sample_system_alone(struct gt_tracker *tracker)
     tracker->summary.samples = 0;
 }
 
-int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
+static int finish(struct gt_tracker *tracker, struct gt_error *error)
 {
-    int status = gt_tracker_stop(tracker, error);
-    if (tracker->is_finished)
-        return status;
+    int status = 0;
     tracker->sampler.frame.is_last = true;
     if (!tracker->summary.samples)
         sample_system_alone(tracker);
@@ -557,4 +555,15 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
         status = closed < 0 ? closed : status;
     }
     return status;
+}
+
+int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
+{
+    int status = gt_tracker_stop(tracker, error);
+    if (tracker->is_finished)
+        return status;
+    int finished = finish(tracker, error);
+    pthread_mutex_lock(&tracker->mutex);
+    int unlocked = gt_tracker_unlock(tracker); /* what there was to say at the end */
+    return unlocked < 0 ? unlocked : finished < 0 ? finished : status;
 }
