@@ -1,31 +1,58 @@
 #include "inputs.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "message.h"
 
+struct output_file {
+    const char *path;
+    bool is_there;
+    struct stat facts;
+};
+
 /* A link to the file is the file. */
-static bool is_file(const char *path, const struct stat *output)
+static bool is_file(const char *path, const struct output_file *output)
 {
     struct stat facts;
-    return *path && stat(path, &facts) == 0 && facts.st_dev == output->st_dev && facts.st_ino == output->st_ino;
+    return *path && output->is_there && stat(path, &facts) == 0 && facts.st_dev == output->facts.st_dev &&
+           facts.st_ino == output->facts.st_ino;
+}
+
+/* "run.csv" is several files: with "run.blocks.csv" and so on. */
+static bool is_part(const char *path, const struct output_file *output)
+{
+    static const char *const parts[] = {".blocks", ".gpus", ".processes", ".process_list"};
+    char name[PATH_MAX];
+    const char *suffix = strrchr(path, '.');
+    if (!suffix || strcmp(suffix, ".csv") != 0)
+        return false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (snprintf(name, sizeof name, "%.*s%s.csv", (int)(suffix - path), path, parts[i]) >= (int)sizeof name)
+            continue;
+        if (strcmp(name, output->path) == 0 || is_file(name, output))
+            return true;
+    }
+    return false;
 }
 
 /* A path, "NAME=PATH", or "PATH:COLUMN,...". */
-static bool names_file(const char *text, const struct stat *output)
+static bool names_file(const char *text, const struct output_file *output)
 {
     char path[PATH_MAX];
     const char *equals = strchr(text, '='), *colon = strrchr(text, ':');
-    if (is_file(text, output) || (equals && is_file(equals + 1, output)))
+    if (is_file(text, output) || is_part(text, output))
+        return true;
+    if (equals && (is_file(equals + 1, output) || is_part(equals + 1, output)))
         return true;
     return colon && snprintf(path, sizeof path, "%.*s", (int)(colon - text), text) < (int)sizeof path &&
            is_file(path, output);
 }
 
-static const char *find_in_list(const struct option_list *list, const struct stat *output)
+static const char *find_in_list(const struct option_list *list, const struct output_file *output)
 {
     for (size_t i = 0; i < list->count; i++)
         if (names_file(list->value[i], output))
@@ -34,7 +61,8 @@ static const char *find_in_list(const struct option_list *list, const struct sta
 }
 
 /* Where the option names the file that the report would replace. */
-static const char *find_in_option(const struct options *options, const struct option *option, const struct stat *output)
+static const char *find_in_option(const struct options *options, const struct option *option,
+                                  const struct output_file *output)
 {
     const char *place = (const char *)options + option->offset;
     if (option->type == OPTION_LIST)
@@ -51,8 +79,11 @@ static int refuse(const char *output, const char *where)
 int inputs_check(const struct options *options, const struct command *command, int count, char *const *operands)
 {
     const char *path = options->output ? options->output : options->merged;
-    struct stat output;
-    if (!path || stat(path, &output) < 0 || !S_ISREG(output.st_mode))
+    struct output_file output = {.path = path};
+    if (!path)
+        return 0;
+    output.is_there = stat(path, &output.facts) == 0;
+    if (output.is_there && !S_ISREG(output.facts.st_mode))
         return 0;
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];

@@ -20,7 +20,6 @@ struct sub_tracker {
     struct gt_block_file *file;
     struct entries open;
     long process; /* which made the object */
-    bool has_warned;
 };
 
 static struct sub_tracker *sub_tracker_of(PyObject *self)
@@ -302,6 +301,21 @@ static PyObject *sub_tracker_setstate(PyObject *object, PyObject *state)
 
 /* ---- who enters ---- */
 
+/* Whatever object marks in the file. */
+static bool was_told(const char *path)
+{
+    static PyObject *told;
+    PyObject *text = PyUnicode_DecodeFSDefault(path ? path : "");
+    if (!told)
+        told = PySet_New(NULL);
+    int status = text && told ? PySet_Contains(told, text) : -1;
+    if (status == 0)
+        status = PySet_Add(told, text) < 0 ? -1 : 0;
+    Py_XDECREF(text);
+    PyErr_Clear();
+    return status != 0;
+}
+
 /* A full disk shall not end the program: it is told once for each file. The end of a surrounding run, which takes the files of its
  * processes away, is not told. Whether there is an exception. */
 static bool raise_trouble(struct sub_tracker *self)
@@ -317,9 +331,8 @@ static bool raise_trouble(struct sub_tracker *self)
         Py_XDECREF(arguments);
         return true;
     }
-    if (self->has_warned)
+    if (was_told(gt_block_file_path(self->file)))
         return false;
-    self->has_warned = true;
     return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "code blocks are no longer recorded: %s", error.text) < 0;
 }
 

@@ -323,8 +323,10 @@ static int judge(const struct gt_comparison *comparison, const struct rule *rule
     double baseline = gt_compare_value(comparison, &rule->figure, 0, NULL);
     int broken = 0;
     for (size_t i = comparison->sessions > 1; i < comparison->sessions; i++) {
-        double value = gt_compare_value(comparison, &rule->figure, i, NULL), limit = limit_for(rule, baseline);
-        bool breaks = is_broken(rule, value, limit) || unended_calls(comparison, rule, i) > 0;
+        bool is_unended = unended_calls(comparison, rule, i) > 0;
+        double value = is_unended ? NAN : gt_compare_value(comparison, &rule->figure, i, NULL);
+        double limit = limit_for(rule, baseline);
+        bool breaks = is_broken(rule, value, limit);
         broken |= breaks;
         if (breaks)
             say_broken(comparison, rule, i, value, limit);

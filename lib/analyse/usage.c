@@ -31,8 +31,12 @@ double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope)
 
 static void add_rss(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope)
 {
-    double total = gt_usage_peak(usage, scope), alone = usage->outcome->peak[scope].private_bytes;
-    double at_peak = isnan(alone) ? usage->summary->shared_at_peak[scope] : total - alone;
+    double total = gt_usage_peak(usage, scope);
+    /* A job of one process has what that has, at the same moment. */
+    bool is_lone = scope == GT_SCOPE_COMBINED && usage->outcome->value[scope][GT_PROCESSES_PEAK] == 1;
+    enum gt_scope from = is_lone ? GT_SCOPE_MAIN : scope;
+    double alone = usage->outcome->peak[from].private_bytes;
+    double at_peak = isnan(alone) ? usage->summary->shared_at_peak[from] : total - alone;
     double shared = isnan(at_peak) ? NAN : fmin(fmax(at_peak, 0), total);
     gt_report_number(section, "total_rss", "Total RSS", total / usage->ram_unit, NULL);
     gt_report_number(section, "private_rss", "Private RSS", (total - shared) / usage->ram_unit, NULL);

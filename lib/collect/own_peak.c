@@ -44,6 +44,12 @@ static double read_mark(void)
     return line ? (double)strtoull(line + 7, NULL, 10) * 1024 : result;
 }
 
+double gt_own_mark(void)
+{
+    double mark = read_mark();
+    return mark > 0 ? mark : INFINITY;
+}
+
 static int set_back(void)
 {
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);

@@ -11,6 +11,8 @@
 
 /* A window begins; its number, above 0. Negative errno: the mark cannot be read or set back. */
 int gt_own_peak_begin(void);
+/* The mark of the calling process now: bytes, or infinity when it cannot be read. */
+double gt_own_mark(void);
 /* It ends: bytes, NaN when there is no such window or the mark cannot be read. */
 double gt_own_peak_end(int window);
 

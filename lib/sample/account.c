@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/own_peak.h"
 #include "collect/process.h"
 
 const enum gt_metric_id gt_accounted[GT_ACCOUNTED] = {
@@ -178,8 +179,8 @@ static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNT
 }
 
 /* wait4's maximum is that of the largest single process among the child and the children it waited for. It starts at the
- * memory of the process that forked the child, so the main process's tells something only above our own, and that of a
- * descendant only above what any process of the job is known to have had. */
+ * memory of the process that forked the child, so the main process's tells something only above our own (of this program: our own
+ * ru_maxrss is of what executed it, too), and that of a descendant only above what any process of the job is known to have had. */
 static void note_peak(struct gt_account *account, const struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
                       const struct rusage *usage)
 {
@@ -187,16 +188,17 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, st
     const struct gt_process *process = gt_tree_find(tree, pid);
     if (process && process->peak != GT_PEAK_NONE)
         gt_job_peak_limit(peak, process->peak, bytes);
-    struct rusage own;
+    bool waited_for_none = process && process->is_zombie &&
+                           process->reaped[GT_MINOR_FAULTS] + process->reaped[GT_MAJOR_FAULTS] == 0;
+    if (pid == tree->main && waited_for_none)
+        account->main_bound = bytes;
     if (pid != tree->main) {
         if (bytes > peak->largest_mark)
             gt_job_peak_certain(peak, GT_PEAK_DESCENDANTS, bytes);
-    } else if (getrusage(RUSAGE_SELF, &own) < 0 || usage->ru_maxrss <= own.ru_maxrss) {
+    } else if (!(bytes > gt_own_mark())) {
         return;
     }
     gt_job_peak_certain(peak, GT_PEAK_COMBINED, bytes);
-    bool waited_for_none = process && process->is_zombie &&
-                           process->reaped[GT_MINOR_FAULTS] + process->reaped[GT_MAJOR_FAULTS] == 0;
     if (pid == tree->main && waited_for_none)
         account->main_peak = bytes;
 }

@@ -22,6 +22,7 @@ struct gt_account {
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
     double main_own_base;        /* its own CPU time before that */
     bool is_lone;                /* the main process had no descendants but samplers of trackers, which are left out */
+    double main_bound;           /* no less than that, in any case; 0 unknown */
     double main_mark_before;     /* its mark when tracking began, if it is older; 0 */
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     double

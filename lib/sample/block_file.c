@@ -42,14 +42,14 @@ static int absolute_path(char *ret, const char *path, struct gt_error *error)
 /* ---- making ---- */
 
 /* A new file with what it begins with. -EEXIST without `replace`. */
-static int make(const char *path, bool replace, bool is_shared, struct gt_error *error)
+static int make(const char *path, bool replace, bool is_shared)
 {
     struct gt_new_file file;
     const struct gt_block_writer *writer = writer_of(path);
     int status = gt_new_file_begin(&file, path);
     if (status < 0)
         return status;
-    status = writer->make(file.fd, file.hidden, error);
+    status = writer->make(file.fd, file.hidden, NULL); /* errors are about the name that was asked for */
     if (status < 0) {
         gt_new_file_drop(&file);
         return status;
@@ -71,7 +71,7 @@ static int make_numbered(char *ret, const char *stem, const char *suffix, struct
     for (int number = 1; status == -EEXIST && number < 10000; number++) {
         int length = number == 1 ? snprintf(ret, PATH_MAX, "%s%s", stem, suffix)
                                  : snprintf(ret, PATH_MAX, "%s-%d%s", stem, number, suffix);
-        status = length >= PATH_MAX ? -ENAMETOOLONG : access(ret, F_OK) == 0 ? -EEXIST : make(ret, false, false, error);
+        status = length >= PATH_MAX ? -ENAMETOOLONG : access(ret, F_OK) == 0 ? -EEXIST : make(ret, false, false);
     }
     return status < 0 ? gt_error_system(error, -status, "%s", ret) : 0;
 }
@@ -160,7 +160,7 @@ static int settle(struct gt_block_file **ret, struct gt_block_process *process, 
             "%s exists; its file system does not tell whether this run of the program made it, so it is "
             "not replaced by a process that another one started",
             path);
-    int status = make(path, true, true, error);
+    int status = make(path, true, true);
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     return add_file(ret, process, path, path, true, error);
@@ -185,7 +185,7 @@ static int open_anew(struct gt_block_file **ret, struct gt_block_process *proces
     struct stat facts;
     if (lstat(path, &facts) == 0)
         return settle(ret, process, path, overwrite, error);
-    int status = make(path, false, true, error);
+    int status = make(path, false, true);
     if (status == -EEXIST)
         return settle(ret, process, path, overwrite, error);
     if (status < 0)

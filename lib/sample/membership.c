@@ -13,7 +13,7 @@
 #include "sample/roster.h"
 
 /* A helper is kept until its child has been looked at. */
-enum { SETTLES_OF_HELPERS = 50, SETTLES_WITHOUT_RECORDS = 10 };
+enum { SETTLES_OF_HELPERS = 50, SETTLES_LATE = 10 };
 
 struct entry {
     struct gt_member member; /* pid 0: a free entry */
@@ -406,11 +406,12 @@ uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership)
     return membership->disowned_cpu;
 }
 
-/* Records come on a way of their own, and may be late. */
+/* Records come on a way of their own, and may be late; wait4 tells of the main process. */
 static uint32_t settles_of(const struct gt_membership *membership, const struct entry *entry)
 {
     bool lacks_records = entry->member.records < entry->member.tasks_ended && membership->awaits_records;
-    return entry->is_ours ? SETTLES_OF_HELPERS : lacks_records ? SETTLES_WITHOUT_RECORDS : 1;
+    bool is_main = entry->member.pid == membership->main;
+    return entry->is_ours ? SETTLES_OF_HELPERS : lacks_records || is_main ? SETTLES_LATE : 1;
 }
 
 void gt_membership_settle(struct gt_membership *membership)

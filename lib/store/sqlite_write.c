@@ -163,7 +163,8 @@ static int remove_logs(const char *path, struct gt_error *error)
 }
 
 /* `path` is writer->path, or where the file is made. */
-static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings, struct gt_error *error)
+static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings,
+                            struct gt_error *error)
 {
     if (sqlite3_open_v2(path, &writer->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return gt_sqlite_error(writer->database, writer->path, error);
@@ -219,8 +220,8 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
     if (!status)
         status = prepare_insert(writer, &writer->data.insert, "data", writer->data.columns.count, error);
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
-        status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table,
-                                writer->detail[i].columns.count, error);
+        status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
+                                error);
     if (!status && writer->has_detail)
         status = gt_sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
     return status;

@@ -62,10 +62,13 @@ def _limits(item: pytest.Item) -> dict[str, float]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Measure the test function; its own failure matters more than a limit."""
+    limits, wrong = {}, ""
     try:
         limits = _limits(item)
     except pytest.UsageError as error:
-        pytest.fail(str(error), pytrace=False)
+        wrong = str(error)
+    if wrong:
+        pytest.fail(wrong, pytrace=False)
     if not limits and not item.config.getoption("gpu_tracker"):
         return (yield)
     from . import _core

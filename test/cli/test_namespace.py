@@ -54,7 +54,7 @@ def test_a_proc_without_the_machine_is_refused(gpu_tracker, tmp_path, words):
         pytest.skip("this user may not mount, or this kernel has no such /proc")
     assert done.returncode == 125 and done.stdout == "" and not list(tmp_path.iterdir())
     [line] = done.stderr.splitlines()
-    assert line.startswith("gpu-tracker: /proc shows processes alone (subset=pid)")
+    assert line.startswith("gpu-tracker: nothing can be tracked: /proc shows processes alone (subset=pid)")
 
 
 def test_nested_namespaces(inside, gpu_tracker, tmp_path):

@@ -281,6 +281,8 @@ def test_full_standard_error(gpu_tracker, cli):
     ["sub-track", "compare", "-m", "A=run.json", "-m", "B=run.json", "-o", "run.json"],
     ["run", "--tconfig", "run.json", "-o", "run.json", "--", "touch", "started"],
     ["report", "run.csv", "--at", "moments.csv", "-o", "moments.csv"],
+    ["report", "run.csv", "-o", "run.blocks.csv"], ["sub-track", "compare", "-m", "A=run.csv", "-m", "B=run.json", "-o", "run.gpus.csv"],
+    ["run", "--blocks", "--tf", "new.csv", "-o", "new.blocks.csv", "--", "touch", "started"],
 ])
 def test_a_report_does_not_replace_what_it_is_made_of(cli, tmp_path, words):
     for name in "run.csv", "run.sqlite", "run.json", "blocks.csv", "moments.csv":

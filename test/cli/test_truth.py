@@ -214,3 +214,13 @@ def test_the_machine_is_as_busy_as_the_job_in_a_short_run(track):
         cpu = report["cpu_utilization"]
         assert cpu["system"]["mean_sum_percent"] > 0.9 * cpu["combined"]["mean_sum_percent"] - 5
         assert cpu["system"]["mean_hardware_percent"] <= 100
+
+
+def test_the_peak_of_a_short_command_of_a_large_program(peak):
+    """What executed us had more memory than the command: the kernel's largest resident set of ours is its."""
+    large = bytearray(b"1") * 400_000_000
+    report, truth = peak([], "allocate", "60", "1")
+    assert len(large) and report["memory_peak"]["main"]["best"] == about(truth["peak_bytes"], share=0.02, plus=2 * LIBRARIES)
+    assert report["memory_peak"]["untold_processes"] == 0
+    ram = report["max_ram"]
+    assert ram["main"]["private_rss"] == ram["combined"]["private_rss"]

@@ -351,9 +351,10 @@ def test_a_full_disk_is_told_once(python):
         from gpu_tracker import SubTracker
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
-        block = SubTracker("block", sub_tracking_file="blocks.csv")
+        import warnings
+        warnings.simplefilter("always")
         for _ in range(300):
-            with block:
+            with SubTracker("block", sub_tracking_file="blocks.csv"):
                 pass
         print("end")
     """)
