@@ -98,7 +98,7 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
 
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
-    struct gt_reserve reserve;
+    struct gt_reserve reserve = {.count = 0};
     gt_reserve_release(&reserve, gt_reserve_take(&reserve, 2 * RESERVED) / 2);
     int status = open_sources(sampler, options, error);
     struct gt_reserve more;

@@ -276,7 +276,8 @@ def test_full_standard_error(gpu_tracker, cli):
 
 
 @pytest.mark.parametrize("words", [
-    ["report", "run.csv", "-o", "run.csv"], ["report", "run.csv", "-o", "link.csv"], ["report", "run.sqlite", "-o", "run.sqlite", "-f", "json"],
+    ["report", "run.csv", "-o", "run.csv"], ["report", "run.csv", "-o", "link.csv"],
+    ["report", "run.sqlite", "-o", "run.sqlite", "-f", "json"],
     ["sub-track", "analyze", "--tf", "run.csv", "--stf", "blocks.csv", "-o", "blocks.csv"],
     ["sub-track", "compare", "-m", "A=run.json", "-m", "B=run.json", "-o", "run.json"],
     ["run", "--tconfig", "run.json", "-o", "run.json", "--", "touch", "started"],

@@ -119,7 +119,8 @@ def test_a_recording_that_is_removed(cli, tmp_path, name, moved):
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
 def test_a_folder_that_vanishes(cli, tmp_path, suffix):
     (tmp_path / "folder").mkdir()
-    words = ["--tf", f"folder/run.{suffix}", "--overwrite", "--st=0.1", "-o", "out.json", "--", "sh", "-c", "sleep 0.4; rm -r folder; sleep 1.3"]
+    words = ["--tf", f"folder/run.{suffix}", "--overwrite", "--st=0.1", "-o", "out.json", "--", "sh", "-c",
+             "sleep 0.4; rm -r folder; sleep 1.3"]
     done = cli("run", *words)
     assert done.returncode == 0 and figures(tmp_path / "out.json")[0] > 0
     assert "was removed while it was written, and cannot be written again" in done.stderr
@@ -128,7 +129,8 @@ def test_a_folder_that_vanishes(cli, tmp_path, suffix):
 
 
 def test_another_file_in_its_place_is_kept(cli, tmp_path):
-    done = cli("run", "--tf=run.csv", "--st=0.1", "-o", "out.json", "--", "sh", "-c", "sleep 0.4; rm run.csv; echo mine >run.csv; sleep 1.3")
+    script = "sleep 0.4; rm run.csv; echo mine >run.csv; sleep 1.3"
+    done = cli("run", "--tf=run.csv", "--st=0.1", "-o", "out.json", "--", "sh", "-c", script)
     assert done.returncode == 0 and (tmp_path / "run.csv").read_text() == "mine\n"
     assert "another file is there now" in done.stderr
 

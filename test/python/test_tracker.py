@@ -570,8 +570,9 @@ time.sleep(20)
 def test_a_sampler_of_another_version(tmp_path):
     """The program tells what is wrong: the version, or an option."""
     theirs, ours = socket.socketpair()
-    for words, sentence in [(["0.0.1", "1"], "of different versions"), ([gpu_tracker.__version__, "--sleep-time=x", "1"], "'x' is not a number"),
-                            ([gpu_tracker.__version__, "x"], "must be numbers")]:
+    own = gpu_tracker.__version__
+    for words, sentence in [(["0.0.1", "1"], "of different versions"), ([own, "--sleep-time=x", "1"], "'x' is not a number"),
+                            ([own, "x"], "must be numbers")]:
         subprocess.run([_program.find(), "agent", *words], stdin=theirs, check=False)
         kind, length = struct.unpack("II", ours.recv(8, socket.MSG_WAITALL))
         assert chr(kind) == "e" and sentence.encode() in ours.recv(length, socket.MSG_WAITALL)
