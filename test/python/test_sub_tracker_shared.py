@@ -360,3 +360,27 @@ def test_a_full_disk_is_told_once(python):
     """)
     assert done.stdout == "end\n"
     assert done.stderr.count("RuntimeWarning: code blocks are no longer recorded") == 1 and "blocks.csv" in done.stderr
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_a_file_that_failed_stops_no_other(python, tmp_path, suffix):
+    python(f"""
+        import os
+        from gpu_tracker import SubTracker
+        named = SubTracker("named", sub_tracking_file="own.{suffix}")
+        with named, SubTracker("block"):
+            pass
+        os.unlink("own.{suffix}")
+        for _ in range(3):
+            try:
+                with named:
+                    pass
+            except FileNotFoundError:
+                pass
+        for _ in range(5):
+            with SubTracker("block"), SubTracker("block", sub_tracking_file="other.csv"):
+                pass
+    """)
+    [standard] = [path for path in tmp_path.glob("*.csv") if path.stem.isdigit()]
+    assert_all_pairs(standard, 6)
+    assert_all_pairs(tmp_path / "other.csv", 5)
