@@ -265,7 +265,7 @@ static void end_chain(const struct gt_device_course *device, const struct chain 
         figure->lag += fmax(lag_in(device, chain->first), lag_in(device, chain->last));
 }
 
-static void link(const struct gt_device_course *device, struct chain *chain, struct gt_time_stretch stretch,
+static void chain_device(const struct gt_device_course *device, struct chain *chain, struct gt_time_stretch stretch,
                  struct figure *figure)
 {
     size_t first = first_gap(&device->curve, stretch.start), last = last_gap(&device->curve, stretch.stop);
@@ -290,7 +290,7 @@ static struct figure over(const struct gt_device_course *device, const struct gt
     for (size_t i = 0; i < count; i++) {
         if (!is_inside(curve, stretch[i]))
             continue;
-        link(device, &chain, stretch[i], &figure);
+        chain_device(device, &chain, stretch[i], &figure);
         for (size_t next = first_gap(curve, stretch[i].start); next < curve->count; next++) {
             struct gap gap = gap_before(curve, next);
             if (gap.start >= stretch[i].stop)

@@ -30,7 +30,7 @@ static int by_start(const void *a, const void *b, void *context)
     return (x->event > y->event) - (x->event < y->event);
 }
 
-static enum gt_idle cause(const struct gt_analysis_input *input, int64_t from, int64_t to, size_t call)
+static enum gt_idle_cause cause(const struct gt_analysis_input *input, int64_t from, int64_t to, size_t call)
 {
     if (call == SIZE_MAX)
         return GT_IDLE_OTHER;
@@ -51,7 +51,7 @@ static struct gt_idle_time walk(const struct gt_analysis_input *input, const str
     for (size_t i = from + 1; i < to; i++) {
         const struct gt_keyed_span *next = &spans->span[i];
         if (next->start > end) {
-            enum gt_idle why = cause(input, end, next->start, call[i]);
+            enum gt_idle_cause why = cause(input, end, next->start, call[i]);
             time.idle[why] += next->start - end;
             time.gaps++;
             if (why == GT_IDLE_HOST)
@@ -93,7 +93,7 @@ static void add_row(void *context, const struct gt_idle_time *time)
 {
     const struct rows *rows = context;
     int64_t idle = 0;
-    for (int why = 0; why < GT_IDLES; why++)
+    for (int why = 0; why < GT_IDLE_CAUSES; why++)
         idle += time->idle[why];
     gt_table_text(rows->table, gt_analysis_text(rows->input, time->span->key[GT_GPU_NODE]));
     gt_table_text(rows->table, gt_gpu_device(rows->input, time->span));
@@ -103,7 +103,7 @@ static void add_row(void *context, const struct gt_idle_time *time)
     gt_table_number(rows->table, (double)idle / 1e3);
     gt_table_number(rows->table, time->whole ? 100.0 * (double)idle / (double)time->whole : NAN);
     gt_table_integer(rows->table, (int64_t)time->gaps);
-    for (int why = 0; why < GT_IDLES; why++)
+    for (int why = 0; why < GT_IDLE_CAUSES; why++)
         gt_table_number(rows->table, (double)time->idle[why] / 1e3);
     gt_table_number(rows->table, (double)time->loading / 1e3);
 }

@@ -4,12 +4,12 @@
 
 #include "analyse/gpu_spans.h"
 
-enum gt_idle { GT_IDLE_HOST, GT_IDLE_KERNEL, GT_IDLE_OTHER, GT_IDLES };
+enum gt_idle_cause { GT_IDLE_HOST, GT_IDLE_KERNEL, GT_IDLE_OTHER, GT_IDLE_CAUSES };
 
 struct gt_idle_time {
     const struct gt_keyed_span *span; /* the first of the device or stream */
     int64_t whole;                    /* first start to last end */
-    int64_t idle[GT_IDLES];
+    int64_t idle[GT_IDLE_CAUSES];
     int64_t loading; /* of GT_IDLE_HOST, while a data loader was at work on the node */
     uint64_t gaps;
 };

@@ -182,7 +182,7 @@ static int amd_open(void **ret, const struct gt_collect_options *options, struct
         return gt_error_set(error, ENOMEM, "AMD SMI: no memory");
     amd->clock = options->clock;
     amd->values.share = amd->lists.share = 0.005; /* of a core: together 1 % */
-    gt_pid_map_open(&amd->pids, options->root);
+    gt_gpu_pids_open(&amd->pids, options->root);
     int status = begin(amd, options, frame, availability);
     if (status < 0 || availability->state != GT_READY) {
         amd_close(amd);
@@ -285,7 +285,7 @@ static int read_card_rows(struct amd *amd, struct amd_card *card, const struct g
     compare_rows(card, &fresh, now_ns);
     unsigned unknown = 0;
     for (size_t i = 0; i < fresh.count && status == 0; i++) {
-        gt_pid_map_resolve(&amd->pids, frame, NULL, &fresh.row[i].id, 1);
+        gt_gpu_pids_resolve(&amd->pids, frame, NULL, &fresh.row[i].id, 1);
         unknown += amd->pids.unknown;
     }
     amd->pids.unknown = unknown;
@@ -351,7 +351,7 @@ static void amd_describe(const void *state, char *text, size_t size)
 {
     const struct amd *amd = state;
     char pids[200];
-    gt_pid_map_describe(&amd->pids, pids, sizeof pids);
+    gt_gpu_pids_describe(&amd->pids, pids, sizeof pids);
     bool left_out = false;
     for (size_t i = 0; i < amd->card_count; i++)
         left_out |= amd->card[i].is_left_out;

@@ -57,7 +57,7 @@ struct amd {
     struct amd_card *card;
     size_t card_count;
     struct gt_pace values, lists;
-    struct gt_pid_map pids;
+    struct gt_gpu_pids pids;
     unsigned char *buffer;
     size_t buffer_size;
 };

@@ -10,11 +10,11 @@
 /* Inode number of the first PID namespace: PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h. */
 static const char initial_namespace[] = "pid:[4026531836]";
 
-void gt_pid_map_open(struct gt_pid_map *map, const struct gt_root *root)
+void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root)
 {
     char link[64] = "";
     gt_root_readlink(root, "proc/self/ns/pid", link, sizeof link);
-    *map = (struct gt_pid_map){.root = root, .is_initial = !strcmp(link, initial_namespace)};
+    *map = (struct gt_gpu_pids){.root = root, .is_initial = !strcmp(link, initial_namespace)};
 }
 
 static bool is_visible(const struct gt_root *root, unsigned pid)
@@ -52,7 +52,7 @@ static enum holds holds_file(const struct gt_root *root, unsigned pid, const cha
     return holds;
 }
 
-static pid_t find_same(const struct gt_pid_map *map, const char *file, unsigned driver_pid)
+static pid_t find_same(const struct gt_gpu_pids *map, const char *file, unsigned driver_pid)
 {
     if (!is_visible(map->root, driver_pid))
         return 0;
@@ -85,7 +85,7 @@ static bool has_namespace_pid(const struct gt_root *root, pid_t pid, unsigned wa
     return false;
 }
 
-static pid_t find_in_namespaces(const struct gt_pid_map *map, const struct gt_frame *frame, unsigned driver_pid)
+static pid_t find_in_namespaces(const struct gt_gpu_pids *map, const struct gt_frame *frame, unsigned driver_pid)
 {
     pid_t found = 0;
     for (size_t i = 0; i < frame->process_count; i++)
@@ -105,7 +105,7 @@ static bool is_placed(const struct gt_pid_entry *entries, size_t count, pid_t pi
     return false;
 }
 
-static pid_t find_only_holder(const struct gt_pid_map *map, const struct gt_frame *frame, const char *file,
+static pid_t find_only_holder(const struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
                               const struct gt_pid_entry *entries, size_t count)
 {
     pid_t found = 0;
@@ -120,14 +120,14 @@ static pid_t find_only_holder(const struct gt_pid_map *map, const struct gt_fram
     return found;
 }
 
-static void place(struct gt_pid_map *map, struct gt_pid_entry *entry, pid_t pid, enum gt_pid_method method)
+static void place(struct gt_gpu_pids *map, struct gt_pid_entry *entry, pid_t pid, enum gt_pid_method method)
 {
     entry->pid = pid;
     if (pid)
         map->methods |= method;
 }
 
-void gt_pid_map_resolve(struct gt_pid_map *map, const struct gt_frame *frame, const char *file,
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
                         struct gt_pid_entry *entries, size_t count)
 {
     struct gt_pid_entry *left = NULL;
@@ -149,7 +149,7 @@ void gt_pid_map_resolve(struct gt_pid_map *map, const struct gt_frame *frame, co
     }
 }
 
-void gt_pid_map_describe(const struct gt_pid_map *map, char *text, size_t size)
+void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size)
 {
     snprintf(text, size, "%s%s%s%s", map->methods & GT_PID_SAME ? "process numbers as the driver gives them; " : "",
              map->methods & GT_PID_NAMESPACE ? "process numbers mapped by NSpid; " : "",

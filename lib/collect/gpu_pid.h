@@ -11,7 +11,7 @@
 
 enum gt_pid_method { GT_PID_SAME = 1, GT_PID_NAMESPACE = 2, GT_PID_EXCLUSIVE = 4 };
 
-struct gt_pid_map {
+struct gt_gpu_pids {
     const struct gt_root *root;
     bool is_initial;  /* the tracker is in the machine's first PID namespace */
     unsigned methods; /* enum gt_pid_method, those that were needed so far */
@@ -23,11 +23,11 @@ struct gt_pid_entry {
     pid_t pid; /* 0: not known (yet) */
 };
 
-void gt_pid_map_open(struct gt_pid_map *map, const struct gt_root *root);
+void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root);
 /* Fill in `pid` of the entries that have none. `file` is the device's, "/dev/nvidia0"; NULL when it is not known. */
-void gt_pid_map_resolve(struct gt_pid_map *map, const struct gt_frame *frame, const char *file,
+void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
                         struct gt_pid_entry *entries, size_t count);
 /* "as they are visible", "by NSpid", ... */
-void gt_pid_map_describe(const struct gt_pid_map *map, char *text, size_t size);
+void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size);
 
 #endif

@@ -73,7 +73,7 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
     nvml->clock = options->clock;
     nvml->values.share = nvml->lists.share = 0.004; /* of a core: with the samples 1 % */
     nvml->samples.share = 0.002;
-    gt_pid_map_open(&nvml->pids, options->root);
+    gt_gpu_pids_open(&nvml->pids, options->root);
     int status = gt_nvml_open(nvml, options, frame, availability);
     if (status == 0) {
         availability->state = GT_READY;
@@ -216,7 +216,7 @@ static void nvml_describe(const void *state, char *text, size_t size)
     char pids[200];
     char energy[400];
     gt_nvml_describe_energy(nvml, energy, sizeof energy);
-    gt_pid_map_describe(&nvml->pids, pids, sizeof pids);
+    gt_gpu_pids_describe(&nvml->pids, pids, sizeof pids);
     int length = snprintf(text, size, "%s%s%s", energy, pids,
                           nvml->has_unknown_rows ? "the driver lists processes in an unknown form, memory unknown; "
                                                  : "");

@@ -61,7 +61,7 @@ struct nvml {
     struct nvml_gpu *gpu;
     size_t gpu_count;
     struct gt_pace values, lists, samples;
-    struct gt_pid_map pids;
+    struct gt_gpu_pids pids;
     bool has_unknown_rows;  /* the driver's row layout could not be told */
     struct nvml_rows fresh; /* scratch of one listing */
     unsigned char *buffer;  /* what the driver writes lists into */

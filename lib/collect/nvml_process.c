@@ -45,7 +45,7 @@ static int resolve(struct nvml *nvml, const struct nvml_gpu *gpu, struct nvml_ro
         return -ENOMEM;
     for (size_t i = 0; i < rows->count; i++)
         entries[i] = rows->row[i].id;
-    gt_pid_map_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, entries, rows->count);
+    gt_gpu_pids_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, entries, rows->count);
     for (size_t i = 0; i < rows->count; i++)
         rows->row[i].id = entries[i];
     free(entries);

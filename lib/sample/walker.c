@@ -150,7 +150,7 @@ void gt_walker_close(struct gt_walker *walker)
 }
 
 /* True when the walk has ended. The patience is real time, whatever clock the schedule has. */
-static bool wait(struct gt_walker *walker, int64_t patience_ns)
+static bool await(struct gt_walker *walker, int64_t patience_ns)
 {
     int64_t until = gt_clock_monotonic(&gt_clock_system) + patience_ns;
     const struct timespec deadline = {until / GT_SECOND, until % GT_SECOND};
@@ -167,7 +167,7 @@ static bool wait(struct gt_walker *walker, int64_t patience_ns)
 static void harvest(struct gt_walker *walker, int64_t patience_ns)
 {
     struct task *task = &walker->task;
-    if (!wait(walker, patience_ns))
+    if (!await(walker, patience_ns))
         return;
     walker->is_walking = false;
     walker->budget_ns -= task->cpu_ns;
