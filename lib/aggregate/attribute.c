@@ -161,12 +161,12 @@ double gt_attribution_missing(const struct gt_attribution *attribution, enum gt_
 }
 
 void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
-                                 struct gt_counter_facts *ret)
+                                 struct gt_counter_fields *ret)
 {
     const struct gt_coverage *worst = gt_attribution_coverage(attribution, device);
     struct gt_job_power job = attribution->job_power[device];
     note_job_power(&job, attribution->energy[device].job, attribution->now_ns);
-    *ret = (struct gt_counter_facts){worst->most_watts, job.most_watts, worst->doubt, NAN, GT_GAP_NONE};
+    *ret = (struct gt_counter_fields){worst->most_watts, job.most_watts, worst->doubt, NAN, GT_GAP_NONE};
     if (!attribution->energy[device].is_measured)
         return;
     for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {

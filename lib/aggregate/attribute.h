@@ -146,7 +146,7 @@ double gt_attribution_missing(const struct gt_attribution *attribution, enum gt_
 const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *attribution,
                                                   enum gt_energy_device device);
 void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
-                                 struct gt_counter_facts *ret);
+                                 struct gt_counter_fields *ret);
 
 /* Of one GPU of the frame; NULL before its first reading. */
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);

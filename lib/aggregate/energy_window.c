@@ -1,6 +1,6 @@
 #include "aggregate/energy_window.h"
 
-#include "aggregate/energy_course.h"
+#include "aggregate/energy_curve.h"
 
 static bool read_device(struct gt_energy_reading *ret, enum gt_energy_device device, double time, const double *system,
                         const double *job)

@@ -11,16 +11,16 @@ struct pairing {
     struct gt_interval *interval;
     size_t count;
     uint64_t orphans;
-    struct gt_border orphan;
+    struct gt_block_event orphan;
 };
 
-static double time_of(const struct gt_border *border)
+static double time_of(const struct gt_block_event *border)
 {
     return isnan(border->monotonic) ? border->timestamp : border->monotonic;
 }
 
 /* Groups of rows that may pair with each other: rows with a call number by that, the others by thread and block. */
-static int compare_groups(const struct gt_border *a, const struct gt_border *b)
+static int compare_groups(const struct gt_block_event *a, const struct gt_block_event *b)
 {
     int order = ORDER(a->source, b->source);
     order = order ? order : ORDER(a->process, b->process);
@@ -31,7 +31,7 @@ static int compare_groups(const struct gt_border *a, const struct gt_border *b)
 
 static int compare_borders(const void *a, const void *b)
 {
-    const struct gt_border *x = a, *y = b;
+    const struct gt_block_event *x = a, *y = b;
     int order = compare_groups(x, y);
     order = order ? order : ORDER(time_of(x), time_of(y));
     order = order ? order : ORDER(x->position, y->position);
@@ -40,11 +40,11 @@ static int compare_borders(const void *a, const void *b)
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct gt_border *x = a, *y = b;
+    const struct gt_block_event *x = a, *y = b;
     return ORDER(x->row, y->row);
 }
 
-static void open_call(struct pairing *pairing, const struct gt_border *start, size_t *open, size_t depth)
+static void open_call(struct pairing *pairing, const struct gt_block_event *start, size_t *open, size_t depth)
 {
     struct gt_interval *interval = &pairing->interval[pairing->count];
     *interval = (struct gt_interval){
@@ -64,7 +64,7 @@ static void open_call(struct pairing *pairing, const struct gt_border *start, si
     open[depth] = pairing->count++;
 }
 
-static void close_call(struct pairing *pairing, const struct gt_border *stop, size_t interval_number)
+static void close_call(struct pairing *pairing, const struct gt_block_event *stop, size_t interval_number)
 {
     struct gt_interval *interval = &pairing->interval[interval_number];
     interval->unfinished = false;
@@ -74,13 +74,13 @@ static void close_call(struct pairing *pairing, const struct gt_border *stop, si
     interval->stepped = isnan(stop->monotonic - interval->clock_start) && stop->timestamp < interval->start;
 }
 
-static void add_orphan(struct pairing *pairing, const struct gt_border *stop)
+static void add_orphan(struct pairing *pairing, const struct gt_block_event *stop)
 {
     if (!pairing->orphans++)
         pairing->orphan = *stop;
 }
 
-static size_t close_calls(struct pairing *pairing, const struct gt_border *stop, size_t stops, const size_t *open,
+static size_t close_calls(struct pairing *pairing, const struct gt_block_event *stop, size_t stops, const size_t *open,
                           size_t depth)
 {
     for (size_t i = 0; i < stops; i++, stop++)
@@ -92,14 +92,14 @@ static size_t close_calls(struct pairing *pairing, const struct gt_border *stop,
 }
 
 /* Rule 2 on one group in time order. */
-static void pair_by_time(struct pairing *pairing, const struct gt_border *group, size_t count, size_t *open)
+static void pair_by_time(struct pairing *pairing, const struct gt_block_event *group, size_t count, size_t *open)
 {
     size_t depth = 0;
     for (size_t i = 0; i < count;) {
         size_t first = i, starts = 0;
         for (; i < count && time_of(&group[i]) == time_of(&group[first]); i++)
             starts += group[i].position == GT_START;
-        const struct gt_border *stop = group + first + starts;
+        const struct gt_block_event *stop = group + first + starts;
         size_t stops = i - first - starts, earlier = stops < depth ? stops : depth;
         depth = close_calls(pairing, stop, earlier, open, depth);
         for (size_t j = 0; j < starts; j++)
@@ -108,7 +108,7 @@ static void pair_by_time(struct pairing *pairing, const struct gt_border *group,
     }
 }
 
-static void pair_by_row(struct pairing *pairing, const struct gt_border *group, size_t count, size_t *open)
+static void pair_by_row(struct pairing *pairing, const struct gt_block_event *group, size_t count, size_t *open)
 {
     size_t depth = 0;
     for (size_t i = 0; i < count; i++)
@@ -118,7 +118,7 @@ static void pair_by_row(struct pairing *pairing, const struct gt_border *group, 
             depth = close_calls(pairing, &group[i], 1, open, depth);
 }
 
-static void pair_group(struct pairing *pairing, struct gt_border *group, size_t count, size_t *open)
+static void pair_group(struct pairing *pairing, struct gt_block_event *group, size_t count, size_t *open)
 {
     struct pairing before = *pairing;
     pair_by_time(pairing, group, count, open);
@@ -139,7 +139,7 @@ static void pair_group(struct pairing *pairing, struct gt_border *group, size_t 
     pair_by_time(pairing, group, count, open);
 }
 
-int gt_intervals_pair(struct gt_intervals *ret, struct gt_border *borders, size_t count)
+int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *borders, size_t count)
 {
     struct pairing pairing = {0};
     size_t starts = 0;

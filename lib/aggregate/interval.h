@@ -23,7 +23,7 @@
 #include "sample/block.h"
 
 /* One row of a sub-tracking file. Times in seconds; what the file does not have is -1 or NaN. */
-struct gt_border {
+struct gt_block_event {
     uint32_t name;
     uint16_t source;  /* number of the file: process numbers of different files are different processes */
     uint8_t position; /* enum gt_position */
@@ -48,13 +48,13 @@ struct gt_interval {
 struct gt_intervals {
     struct gt_interval *interval;
     size_t count;
-    uint64_t orphans;        /* stops without a start, */
-    struct gt_border orphan; /* and one of them */
-    bool has_monotonic;      /* every row has that clock */
+    uint64_t orphans;             /* stops without a start, */
+    struct gt_block_event orphan; /* and one of them */
+    bool has_monotonic;           /* every row has that clock */
 };
 
 /* Sorts `borders` on its way. 0 or -ENOMEM. */
-int gt_intervals_pair(struct gt_intervals *ret, struct gt_border *borders, size_t count);
+int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *borders, size_t count);
 /* Close what never ended at `end` (seconds since the epoch; on the monotonic clock `clock_end`), and compute elapsed and
  * self times. Sorts the intervals by file, process, thread and start. 0 or -ENOMEM. */
 int gt_intervals_close(struct gt_intervals *intervals, double end, double clock_end);

@@ -34,8 +34,8 @@ static int read_collected(struct gt_block_analysis *analysis, bool optional, str
 {
     char path[PATH_MAX];
     const char *tracking_file = analysis->options->tracking_file;
-    if (gt_border_collected(path, sizeof path, tracking_file) == 0)
-        return gt_border_list_add(&analysis->borders, path, error);
+    if (gt_block_event_collected(path, sizeof path, tracking_file) == 0)
+        return gt_block_event_list_add(&analysis->borders, path, error);
     if (optional)
         return 0;
     return gt_error_set(error, ENOENT,
@@ -49,7 +49,7 @@ static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct
     analysis->borders.skip_bad = analysis->options->skip_bad_rows;
     int status = file && *file ? 0 : read_collected(analysis, optional, error);
     for (; status == 0 && file && *file; file++)
-        status = gt_border_list_add(&analysis->borders, *file, error);
+        status = gt_block_event_list_add(&analysis->borders, *file, error);
     if (status == 0 && gt_intervals_pair(&analysis->intervals, analysis->borders.border, analysis->borders.count) < 0)
         status = out_of_memory(analysis, error);
     return status;
@@ -121,18 +121,18 @@ static void begin_counters(struct gt_block_analysis *analysis, const struct gt_s
 {
     int64_t start = gt_recording_machine(analysis->recording)->start_real_ns;
     if (start > 0 && start < first->real_ns)
-        gt_sweep_begin(analysis->sweep, analysis->first - (double)(first->real_ns - start) / 1e9);
+        gt_block_join_begin(analysis->sweep, analysis->first - (double)(first->real_ns - start) / 1e9);
 }
 
 static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample *first)
 {
-    const struct gt_sweep_shape shape = {analysis->borders.names.count, analysis->gauges, analysis->counters};
+    const struct gt_block_join_shape shape = {analysis->borders.names.count, analysis->gauges, analysis->counters};
     analysis->use_monotonic = first && is_one_clock(analysis, first);
     if (first)
         analysis->first = seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
     gt_history_init(&analysis->history);
-    gt_energy_course_init(&analysis->course, gt_recording_machine(analysis->recording));
-    int status = gt_sweep_open(&analysis->sweep, &shape, &analysis->intervals, analysis->use_monotonic);
+    gt_energy_curve_init(&analysis->course, gt_recording_machine(analysis->recording));
+    int status = gt_block_join_open(&analysis->sweep, &shape, &analysis->intervals, analysis->use_monotonic);
     if (status == 0 && first)
         begin_counters(analysis, first);
     return status;
@@ -154,12 +154,12 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
     gt_history_add(&analysis->history, sample);
     double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
-    if (gt_energy_course_add(&analysis->course, time, sample->row[GT_SCOPE_SYSTEM].value,
-                             sample->row[GT_SCOPE_COMBINED].value) < 0)
+    if (gt_energy_curve_add(&analysis->course, time, sample->row[GT_SCOPE_SYSTEM].value,
+                            sample->row[GT_SCOPE_COMBINED].value) < 0)
         return -ENOMEM;
     keep_last(analysis->system, sample->row[GT_SCOPE_SYSTEM].value);
     keep_last(analysis->job, sample->row[GT_SCOPE_COMBINED].value);
-    return gt_sweep_add(analysis->sweep, time, values, counters);
+    return gt_block_join_add(analysis->sweep, time, values, counters);
 }
 
 /* 1 a sample, 0 the end. */
@@ -205,7 +205,7 @@ static void end_counters(struct gt_block_analysis *analysis, const struct gt_out
 {
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = outcome->value[analysis->counter[i]->scope][analysis->counter[i]->metric];
-    gt_sweep_end(analysis->sweep, end, counters);
+    gt_block_join_end(analysis->sweep, end, counters);
 }
 
 /* What was counted between the last sample and the end. `last`: the last sample on the wall clock. */
@@ -220,9 +220,9 @@ static int add_outcome(struct gt_block_analysis *analysis, double last, double *
     double after = seconds(machine->start_real_ns) + outcome->elapsed - last;
     if (!(after > 0))
         return 0;
-    double end = gt_sweep_last(analysis->sweep) + after;
+    double end = gt_block_join_last(analysis->sweep) + after;
     end_counters(analysis, outcome, end, counters);
-    return gt_energy_course_add(&analysis->course, end, analysis->system, analysis->job);
+    return gt_energy_curve_add(&analysis->course, end, analysis->system, analysis->job);
 }
 
 static double later(double a, double b)
@@ -233,7 +233,7 @@ static double later(double a, double b)
 /* What never ended lasts to the last thing that is known, where its time is told. */
 static int close_intervals(struct gt_block_analysis *analysis, double last)
 {
-    double clock_last = analysis->use_monotonic ? gt_sweep_last(analysis->sweep) : NAN;
+    double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->sweep) : NAN;
     for (size_t i = 0; i < analysis->borders.count; i++) {
         last = later(last, analysis->borders.border[i].timestamp);
         if (analysis->intervals.has_monotonic)
@@ -253,7 +253,7 @@ static int sweep(struct gt_block_analysis *analysis, struct gt_error *error)
     free(values);
     if (status < 0)
         return status;
-    gt_sweep_finish(analysis->sweep);
+    gt_block_join_finish(analysis->sweep);
     if (close_intervals(analysis, last) < 0 || gt_blocks_count_calls(analysis) < 0 ||
         gt_blocks_count_energy(analysis) < 0)
         return out_of_memory(analysis, error);
@@ -272,11 +272,12 @@ static int read_machine(struct gt_block_analysis *analysis, struct gt_error *err
 
 static void warn_of_gaps(const struct gt_block_analysis *analysis)
 {
-    const struct gt_border_list *borders = &analysis->borders;
+    const struct gt_block_event_list *borders = &analysis->borders;
     uint64_t unfinished = 0, inside = 0;
     for (size_t i = 0; i < borders->names.count; i++) {
         unfinished += analysis->block[i].unfinished;
-        inside += gt_sweep_block(analysis->sweep, i).timepoints + gt_sweep_unfinished(analysis->sweep, i).timepoints;
+        inside += gt_block_join_block(analysis->sweep, i).timepoints +
+                  gt_block_join_unfinished(analysis->sweep, i).timepoints;
     }
     for (char *line = borders->complaints.data, *end; line && *line; line = end + 1) {
         end = strchr(line, '\n');
@@ -301,20 +302,20 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
 static void release(struct gt_block_analysis *analysis)
 {
     for (size_t i = 0; analysis->block && i < analysis->borders.names.count; i++) {
-        gt_spread_release(&analysis->block[i].elapsed);
-        gt_spread_release(&analysis->block[i].self);
-        gt_spread_release(&analysis->block[i].cpu);
+        gt_distribution_release(&analysis->block[i].elapsed);
+        gt_distribution_release(&analysis->block[i].self);
+        gt_distribution_release(&analysis->block[i].cpu);
     }
     free(analysis->block);
     free(analysis->process);
     free(analysis->energy);
-    gt_energy_course_release(&analysis->course);
-    gt_sweep_close(analysis->sweep);
+    gt_energy_curve_release(&analysis->course);
+    gt_block_join_close(analysis->sweep);
     gt_recording_close(analysis->recording);
     free(analysis->gauge);
     free(analysis->counter);
     gt_intervals_release(&analysis->intervals);
-    gt_border_list_release(&analysis->borders);
+    gt_block_event_list_release(&analysis->borders);
 }
 
 int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *options, bool optional,

@@ -73,9 +73,9 @@ static int count_call(struct gt_call_total *block, struct gt_process_total *proc
     process->timepoints += call->timepoints;
     process->elapsed += call->stepped ? 0 : call->elapsed;
     process->self += call->stepped ? 0 : call->self;
-    int status = gt_spread_add(&block->elapsed, call->elapsed);
-    status |= gt_spread_add(&block->self, call->self);
-    status |= gt_spread_add(&block->cpu, call->cpu_stop - call->cpu_start);
+    int status = gt_distribution_add(&block->elapsed, call->elapsed);
+    status |= gt_distribution_add(&block->self, call->self);
+    status |= gt_distribution_add(&block->cpu, call->cpu_stop - call->cpu_start);
     return status ? -ENOMEM : 0;
 }
 

@@ -3,18 +3,18 @@
 #define GT_ANALYSE_BLOCKS_PARTS_H
 
 #include "aggregate/history.h"
-#include "aggregate/sweep.h"
+#include "aggregate/block_join.h"
 #include "analyse/blocks.h"
 #include "analyse/energy.h"
-#include "store/border.h"
+#include "store/block_event.h"
 #include "store/store.h"
 
 /* What the calls of one block took; those that never ended count apart. */
 struct gt_call_total {
     uint64_t calls, non_empty, stepped;
     uint64_t unfinished;
-    double unfinished_time;              /* seconds, to the end of what is known */
-    struct gt_spread elapsed, self, cpu; /* seconds; cpu: of the process, between the borders of each call */
+    double unfinished_time;                    /* seconds, to the end of what is known */
+    struct gt_distribution elapsed, self, cpu; /* seconds; cpu: of the process, between the borders of each call */
     double cpu_covered; /* CPU seconds of its processes while the block was open in them, each second once */
     uint64_t cpu_calls; /* calls that this rests on */
 };
@@ -37,21 +37,21 @@ struct gt_block_energy {
 
 struct gt_block_analysis {
     const struct gt_blocks_options *options;
-    struct gt_border_list borders;
+    struct gt_block_event_list borders;
     struct gt_intervals intervals;
     struct gt_recording *recording;
     struct gt_machine machine; /* its own, with what the options say of carbon and price */
     struct gt_columns columns;
     const struct gt_column **gauge, **counter;
     size_t gauges, counters;
-    struct gt_sweep *sweep;
+    struct gt_block_join *sweep;
     struct gt_call_total *block; /* [borders.names.count] */
     struct gt_process_total *process;
     size_t processes;
     bool use_monotonic;
     double first; /* seconds of the first sample, on the clock used */
     struct gt_history history;
-    struct gt_energy_course course;
+    struct gt_energy_curve course;
     struct gt_block_energy *energy;                       /* [borders.names.count] */
     double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at the end of the recording */
     uint64_t bad_timepoints;

@@ -4,20 +4,21 @@
 #include <string.h>
 
 #include "analyse/blocks_parts.h"
-#include "analyse/shown.h"
+#include "analyse/display_unit.h"
 #include "schema/unit.h"
 
-static void add_statistics(struct gt_node *section, struct gt_spread *spread, bool with_total)
+static void add_statistics(struct gt_node *section, struct gt_distribution *spread, bool with_total)
 {
     for (int id = 0; id < GT_STATISTICS; id++) {
         if (id == GT_ORIGINAL_STATISTICS && with_total) /* the original ends here */
-            gt_report_number(section, "total", "total", gt_spread_total(spread), NULL);
-        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id], gt_spread_statistic(spread, id),
+            gt_report_number(section, "total", "total", gt_distribution_total(spread), NULL);
+        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id], gt_distribution_statistic(spread, id),
                          NULL);
     }
 }
 
-static struct gt_node *add_row(struct gt_node *parent, const char *key, const char *title, struct gt_spread *spread)
+static struct gt_node *add_row(struct gt_node *parent, const char *key, const char *title,
+                               struct gt_distribution *spread)
 {
     struct gt_node *row = gt_report_section(parent, key, title);
     gt_node_flags(row, GT_ROW);
@@ -58,14 +59,14 @@ static void add_gauges(struct gt_node *parent, const char *key, const char *titl
         for (int reader = 0; reader < READERS; reader++)
             gt_table_column(table[reader], gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < analysis->gauges; i++) {
-        if (!analysis->gauge[i]->is_original && !(total->gauge && gt_spread_count(&total->gauge[i])))
+        if (!analysis->gauge[i]->is_original && !(total->gauge && gt_distribution_count(&total->gauge[i])))
             continue;
         const char *name = analysis->gauge[i]->name;
-        struct gt_shown shown = gt_shown_as(&analysis->columns, name, &analysis->machine);
+        struct gt_display_unit shown = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
         gt_table_text(table[FOR_PROGRAMS], name);
         gt_table_text(table[FOR_PEOPLE], shown.label);
         for (int id = 0; id < GT_STATISTICS; id++) {
-            double value = total->gauge ? gt_spread_statistic(&total->gauge[i], id) : NAN;
+            double value = total->gauge ? gt_distribution_statistic(&total->gauge[i], id) : NAN;
             add_gauge(table[FOR_PROGRAMS], analysis->gauge[i], value);
             add_gauge(table[FOR_PEOPLE], analysis->gauge[i], value * shown.factor);
         }
@@ -87,7 +88,7 @@ static void add_counters(struct gt_node *parent, const char *key, const char *ti
             continue;
         rows++;
         const char *name = analysis->counter[i]->name;
-        struct gt_shown shown = gt_shown_as(&analysis->columns, name, &analysis->machine);
+        struct gt_display_unit shown = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
         gt_table_text(table[FOR_PROGRAMS], name);
         gt_table_text(table[FOR_PEOPLE], shown.label);
         gt_table_number(table[FOR_PROGRAMS], total->counter[i]);
@@ -152,7 +153,7 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
 {
     const char *name = analysis->borders.names.text[number];
     struct gt_call_total *calls = &analysis->block[number];
-    struct gt_block_total total = gt_sweep_block(analysis->sweep, number);
+    struct gt_block_total total = gt_block_join_block(analysis->sweep, number);
     struct gt_node *block = gt_report_section(list, "code_block", name);
     gt_report_text(block, "name", "Name", name);
     gt_report_integer(block, "num_timepoints", "Num Timepoints", (int64_t)total.timepoints, NULL);
@@ -165,7 +166,7 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_counters(block, "counters", "Counters", analysis, &total);
     gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
     gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
-    add_unfinished(block, calls, gt_sweep_unfinished(analysis->sweep, number).timepoints);
+    add_unfinished(block, calls, gt_block_join_unfinished(analysis->sweep, number).timepoints);
     add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
 }
 
@@ -216,8 +217,8 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
         gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
     const struct gt_machine *machine = &analysis->machine;
-    bool has_energy = gt_energy_course_is_measured(&analysis->course);
-    unsigned marks = gt_energy_course_marks(&analysis->course);
+    bool has_energy = gt_energy_curve_is_measured(&analysis->course);
+    unsigned marks = gt_energy_curve_marks(&analysis->course);
     if (has_energy)
         gt_energy_columns(table, machine, marks);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
@@ -265,7 +266,7 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
 static void add_energy(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
-    if (gt_energy_course_is_measured(&analysis->course))
+    if (gt_energy_curve_is_measured(&analysis->course))
         gt_energy_section(root, &(struct gt_energy_figures){.machine = &analysis->machine,
                                                             .outcome = outcome,
                                                             .system = analysis->system,
@@ -327,7 +328,7 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
 static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
-    double seconds = outcome ? outcome->elapsed : gt_sweep_last(analysis->sweep) - analysis->first;
+    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->sweep) - analysis->first;
     gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
 }
 
@@ -338,7 +339,7 @@ int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, 
     if (status < 0)
         return status;
     struct gt_node *root = gt_report_root(report);
-    struct gt_block_total overall = gt_sweep_overall(analysis->sweep);
+    struct gt_block_total overall = gt_block_join_overall(analysis->sweep);
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
     gt_blocks_summary(root, analysis, GT_ONLY_PAGE);
     gt_blocks_course(root, analysis);

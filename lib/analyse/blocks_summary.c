@@ -35,7 +35,7 @@ static double figure_of(const struct gt_block_analysis *analysis, const struct g
     bool is_absent = figure->is_of_gpus && !gt_recording_machine(analysis->recording)->gpu_count;
     if (index == analysis->gauges || !total->gauge || is_absent)
         return NAN;
-    return gt_spread_statistic(&total->gauge[index], figure->statistic);
+    return gt_distribution_statistic(&total->gauge[index], figure->statistic);
 }
 
 static const char *unit_of(const struct gt_machine *machine, const struct figure *figure)
@@ -56,7 +56,7 @@ static struct gt_node *add_table(struct gt_node *root, const struct gt_block_ana
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, "seconds");
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER, unit_of(machine, &figures[i]));
-    gt_energy_columns(table, machine, gt_energy_course_marks(&analysis->course));
+    gt_energy_columns(table, machine, gt_energy_curve_marks(&analysis->course));
     gt_table_column(table, "unfinished_calls", "Never ended", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "unfinished_time", "For", GT_CELL_NUMBER, "seconds");
     return table;
@@ -65,15 +65,15 @@ static struct gt_node *add_table(struct gt_node *root, const struct gt_block_ana
 static void add_row(struct gt_node *table, struct gt_block_analysis *analysis, size_t number)
 {
     struct gt_call_total *calls = &analysis->block[number];
-    struct gt_block_total total = gt_sweep_block(analysis->sweep, number);
+    struct gt_block_total total = gt_block_join_block(analysis->sweep, number);
     gt_table_text(table, analysis->borders.names.text[number]);
     gt_table_integer(table, (int64_t)calls->calls);
-    gt_table_number(table, gt_spread_total(&calls->elapsed));
-    gt_table_number(table, gt_spread_total(&calls->self));
-    gt_table_number(table, gt_spread_mean(&calls->elapsed));
+    gt_table_number(table, gt_distribution_total(&calls->elapsed));
+    gt_table_number(table, gt_distribution_total(&calls->self));
+    gt_table_number(table, gt_distribution_mean(&calls->elapsed));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
-    gt_energy_cells(table, &analysis->machine, gt_energy_course_marks(&analysis->course),
+    gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->course),
                     gt_energy_sum(analysis->energy[number].device));
     bool ended = !calls->unfinished;
     if (ended)
@@ -103,7 +103,7 @@ void gt_blocks_summary(struct gt_node *root, struct gt_block_analysis *analysis,
         return;
     }
     for (size_t i = 0; i < count; i++)
-        rank[i] = (struct rank){gt_spread_total(&analysis->block[i].elapsed), i};
+        rank[i] = (struct rank){gt_distribution_total(&analysis->block[i].elapsed), i};
     qsort(rank, count, sizeof *rank, by_total);
     struct gt_node *table = add_table(root, analysis);
     gt_node_flags(table, flags | GT_BRIEF);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/spread.h"
+#include "aggregate/distribution.h"
 #include "analyse/compare_parts.h"
 #include "analyse/results.h"
 #include "analyse/welch.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyse/compare_parts.h"
-#include "analyse/shown.h"
+#include "analyse/display_unit.h"
 #include "analyse/results.h"
 #include "store/store.h"
 
@@ -111,7 +111,7 @@ static int add_columns(struct gt_node *overall, struct gt_node *usage, const str
         status |= add_column(overall, usage, comparison, &(struct column){name, name, 1, is_ours ? GT_ONLY_DATA : 0});
         if (!is_ours || comparison->sessions > 1)
             continue;
-        struct gt_shown shown = gt_shown_as(&columns, name, &machine);
+        struct gt_display_unit shown = gt_display_unit_as(&columns, name, &machine);
         status |= add_column(overall, usage, comparison,
                              &(struct column){name, shown.label, shown.factor, GT_ONLY_PEOPLE});
     }
@@ -189,7 +189,7 @@ static int add_column_difference(struct gt_node *const table[2], const struct gt
                                  struct gt_figure figure, const char *column, const struct gt_columns *columns,
                                  const struct gt_machine *machine)
 {
-    struct gt_shown shown = gt_shown_as(columns, column, machine);
+    struct gt_display_unit shown = gt_display_unit_as(columns, column, machine);
     int status = gt_compare_difference(table[0], comparison, &figure, column, unit_of(columns, column, machine));
     figure.factor = shown.factor;
     return status ? status : gt_compare_difference(table[1], comparison, &figure, shown.label, NULL);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "analyse/shown.h"
+#include "analyse/display_unit.h"
 #include "schema/unit.h"
 
 enum { LINES = 4 };
@@ -97,7 +97,7 @@ static void add_picture(const struct gt_course *course, struct gt_node *root, co
             for (size_t k = 0; k < course->bands; k++)
                 gt_series_band(series, course->band[k].title, course->band[k].from, course->band[k].to);
         }
-        bool is_estimated = gt_shown_is_estimated(picture->of[i].line.metric, course->machine);
+        bool is_estimated = gt_display_unit_is_estimated(picture->of[i].line.metric, course->machine);
         char title[80];
         snprintf(title, sizeof title, "%s%s", picture->of[i].title, is_estimated ? " (estimated)" : "");
         int index = gt_series_line(series, picture->of[i].key, title);

@@ -89,7 +89,7 @@ static void add_errors(const struct gt_energy_figures *figures, struct gt_node *
 
 static void describe_gap(const struct gt_energy_figures *figures, enum gt_energy_device device, char *text, size_t size)
 {
-    const struct gt_counter_facts *counter = figures->outcome ? &figures->outcome->counter[device] : NULL;
+    const struct gt_counter_fields *counter = figures->outcome ? &figures->outcome->counter[device] : NULL;
     gt_gap_describe(counter ? counter->gap_began : NAN, counter ? counter->gap_cause : NAN, text, size);
 }
 

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_ENERGY_H
 #define GT_ANALYSE_ENERGY_H
 
-#include "aggregate/energy_course.h"
+#include "aggregate/energy_curve.h"
 #include "report/report.h"
 
 /* How parts of a run come to their energy, in short. */
@@ -29,7 +29,7 @@ struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine 
                                 const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time);
 
 /* Columns and cells for tables of many such parts: energy, its error, whether it is estimated and how much of the time it covers where
- * that is to be said of some (`marks`, of gt_energy_course_marks), and carbon and price where the machine tells them. */
+ * that is to be said of some (`marks`, of gt_energy_curve_marks), and carbon and price where the machine tells them. */
 void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, unsigned marks);
 void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent);
 struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES]);

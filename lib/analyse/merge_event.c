@@ -261,7 +261,7 @@ int gt_merge_event(void *context, const struct gt_trace_event *event, struct gt_
         gt_buffer_append(out, event->item->args.text, event->item->args.length);
     }
     gt_buffer_char(out, '}');
-    if (event->item->has & GT_ITEM_MENDED)
+    if (event->item->has & GT_RAW_EVENT_MENDED)
         mend(out, from);
     merge->events++;
     return gt_merged_file_flush(merge->file, error);

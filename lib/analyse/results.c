@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "analyse/blocks.h"
-#include "store/border.h"
+#include "store/block_event.h"
 
 enum { LARGEST = 256 << 20 };
 

@@ -55,7 +55,7 @@ static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, e
                         const char *title)
 {
     struct gt_node *bracket = gt_report_section(section, key, title);
-    const struct gt_peak_facts *facts = &usage->outcome->peak[scope];
+    const struct gt_peak_fields *facts = &usage->outcome->peak[scope];
     double peak = gt_usage_peak(usage, scope);
     double lower = isnan(facts->least) ? peak : fmin(facts->least, peak);
     double upper = fmax(peak, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);

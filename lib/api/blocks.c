@@ -9,8 +9,8 @@
 #include "analyse/compare.h"
 #include "analyse/results.h"
 #include "api/own.h"
-#include "store/border.h"
-#include "store/border_folder.h"
+#include "store/block_event.h"
+#include "store/block_event_folder.h"
 #include "store/store.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
@@ -44,13 +44,13 @@ int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error)
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error)
 {
-    struct gt_border_list list = {.skip_bad = skip_bad_rows};
-    int status = gt_border_list_check(path, overwrite, error);
+    struct gt_block_event_list list = {.skip_bad = skip_bad_rows};
+    int status = gt_block_event_list_check(path, overwrite, error);
     for (; status == 0 && *files; files++)
-        status = gt_border_list_add(&list, *files, error);
+        status = gt_block_event_list_add(&list, *files, error);
     if (status == 0)
-        status = gt_border_list_save(&list, path, overwrite, error);
-    gt_border_list_release(&list);
+        status = gt_block_event_list_save(&list, path, overwrite, error);
+    gt_block_event_list_release(&list);
     return status;
 }
 
@@ -58,10 +58,10 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
 {
     char file[PATH_MAX], path[PATH_MAX];
     int status = gt_store_path(file, sizeof file, tracking_file, getpid(), error);
-    if (status >= 0 && gt_border_folder(path, sizeof path, file) < 0)
+    if (status >= 0 && gt_block_event_folder(path, sizeof path, file) < 0)
         status = gt_error_system(error, ENAMETOOLONG, "%s", file);
     if (status >= 0)
-        status = gt_border_folder_make(path, overwrite, error);
+        status = gt_block_event_folder_make(path, overwrite, error);
     if (status < 0)
         return status;
     char *real = realpath(path, NULL); /* the processes may change their folder */
@@ -85,24 +85,24 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
                       void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     char file[PATH_MAX];
-    struct gt_border_list list = {.skip_bad = true};
-    if (gt_border_folder_drop_unused(folder) > 0)
+    struct gt_block_event_list list = {.skip_bad = true};
+    if (gt_block_event_folder_drop_unused(folder) > 0)
         return 0; /* no process marked a block */
     int status = gt_store_path(file, sizeof file, tracking_file, pid, error);
     if (status >= 0)
-        status = gt_border_list_add(&list, folder, error);
+        status = gt_block_event_list_add(&list, folder, error);
     pass_on(&list.complaints, warn, context);
     if (status >= 0)
-        status = gt_border_list_attach(&list, file, error);
+        status = gt_block_event_list_attach(&list, file, error);
     int count = list.count < INT_MAX ? (int)list.count : INT_MAX;
-    gt_border_list_release(&list);
+    gt_block_event_list_release(&list);
     if (status < 0)
         return status;
-    gt_border_folder_drop(folder);
+    gt_block_event_folder_drop(folder);
     return count;
 }
 
 void gt_blocks_cancel(const char *folder)
 {
-    gt_border_folder_drop_unused(folder);
+    gt_block_event_folder_drop_unused(folder);
 }

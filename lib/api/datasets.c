@@ -7,8 +7,8 @@
 #include "aggregate/interval.h"
 #include "api/dataset.h"
 #include "sample/block.h"
-#include "store/border.h"
-#include "store/fact.h"
+#include "store/block_event.h"
+#include "store/field.h"
 #include "store/store.h"
 
 enum { ORIGINAL_FACTS = 9 };
@@ -119,20 +119,20 @@ int gt_recording_static(const char *path, struct gt_dataset **ret, struct gt_err
     const struct gt_machine *machine = gt_recording_machine(recording);
     struct gt_dataset *dataset = gt_dataset_new();
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
-        enum gt_fact_kind kind = gt_machine_facts[i].kind;
-        gt_dataset_add_column(dataset, gt_machine_facts[i].name,
-                              kind == GT_FACT_TEXT      ? GT_DATASET_TEXT
-                              : kind == GT_FACT_INTEGER ? GT_DATASET_INTEGER
-                                                        : GT_DATASET_NUMBER);
+        enum gt_field_kind kind = gt_machine_fields[i].kind;
+        gt_dataset_add_column(dataset, gt_machine_fields[i].name,
+                              kind == GT_FIELD_TEXT      ? GT_DATASET_TEXT
+                              : kind == GT_FIELD_INTEGER ? GT_DATASET_INTEGER
+                                                         : GT_DATASET_NUMBER);
     }
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
-        const struct gt_fact *fact = &gt_machine_facts[i];
-        if (fact->kind == GT_FACT_TEXT)
-            gt_dataset_text(dataset, gt_fact_text(fact, machine));
-        else if (fact->kind == GT_FACT_INTEGER)
-            gt_dataset_integer(dataset, (int64_t)gt_fact_number(fact, machine));
+        const struct gt_field *fact = &gt_machine_fields[i];
+        if (fact->kind == GT_FIELD_TEXT)
+            gt_dataset_text(dataset, gt_field_text(fact, machine));
+        else if (fact->kind == GT_FIELD_INTEGER)
+            gt_dataset_integer(dataset, (int64_t)gt_field_number(fact, machine));
         else
-            gt_dataset_number(dataset, gt_fact_number(fact, machine));
+            gt_dataset_number(dataset, gt_field_number(fact, machine));
     }
     gt_recording_close(recording);
     return gt_dataset_finish(ret, dataset, path, error);
@@ -174,7 +174,7 @@ static struct gt_dataset *dataset_of_calls(const struct gt_intervals *intervals,
 }
 
 /* Where what never ended is cut off: only its own row shows it, as missing. */
-static double last_time(const struct gt_border_list *list, bool monotonic)
+static double last_time(const struct gt_block_event_list *list, bool monotonic)
 {
     double last = -INFINITY;
     for (size_t i = 0; i < list->count; i++)
@@ -182,15 +182,15 @@ static double last_time(const struct gt_border_list *list, bool monotonic)
     return last;
 }
 
-static int read_borders(struct gt_border_list *list, const char *const *files, struct gt_error *error)
+static int read_borders(struct gt_block_event_list *list, const char *const *files, struct gt_error *error)
 {
     int status = 0;
     for (; status >= 0 && *files; files++)
-        status = gt_border_list_add(list, *files, error);
+        status = gt_block_event_list_add(list, *files, error);
     return status;
 }
 
-static int pair(struct gt_intervals *intervals, struct gt_border_list *list, struct gt_error *error)
+static int pair(struct gt_intervals *intervals, struct gt_block_event_list *list, struct gt_error *error)
 {
     double end = last_time(list, false), clock_end = last_time(list, true);
     int status = gt_intervals_pair(intervals, list->border, list->count);
@@ -201,7 +201,7 @@ static int pair(struct gt_intervals *intervals, struct gt_border_list *list, str
 
 int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt_error *error)
 {
-    struct gt_border_list list = {0};
+    struct gt_block_event_list list = {0};
     struct gt_intervals intervals = {0};
     int status = read_borders(&list, files, error);
     if (status >= 0)
@@ -214,13 +214,13 @@ int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt
         status = gt_dataset_finish(ret, dataset, "code blocks", error);
     }
     gt_intervals_release(&intervals);
-    gt_border_list_release(&list);
+    gt_block_event_list_release(&list);
     return status;
 }
 
 /* ---- the calls of one block ---- */
 
-static bool has_name(const struct gt_border_list *list, const char *name)
+static bool has_name(const struct gt_block_event_list *list, const char *name)
 {
     for (size_t i = 0; i < list->names.count; i++)
         if (strcmp(list->names.text[i], name) == 0)
@@ -229,7 +229,7 @@ static bool has_name(const struct gt_border_list *list, const char *name)
 }
 
 /* As it is written: the original does not cut names off. */
-static void keep_block(struct gt_border_list *list, const char *name)
+static void keep_block(struct gt_block_event_list *list, const char *name)
 {
     size_t kept = 0;
     char cut[GT_BLOCK_NAME_MAX + 1];
@@ -250,7 +250,7 @@ static int by_process(const void *a, const void *b)
 }
 
 /* With the end that a clock which was set back gave it, too: such a pair holds no time. */
-static int check_order(const struct gt_intervals *intervals, const struct gt_border_list *list, const char *name,
+static int check_order(const struct gt_intervals *intervals, const struct gt_block_event_list *list, const char *name,
                        struct gt_error *error)
 {
     if (intervals->orphans)
@@ -283,7 +283,7 @@ static struct gt_dataset *dataset_of_pairs(const struct gt_intervals *intervals)
 
 int gt_blocks_pairs(const char *const *files, const char *name, struct gt_dataset **ret, struct gt_error *error)
 {
-    struct gt_border_list list = {0};
+    struct gt_block_event_list list = {0};
     struct gt_intervals intervals = {0};
     int status = read_borders(&list, files, error);
     if (status >= 0) {
@@ -297,6 +297,6 @@ int gt_blocks_pairs(const char *const *files, const char *name, struct gt_datase
         status = gt_dataset_finish(ret, dataset_of_pairs(&intervals), "code blocks", error);
     }
     gt_intervals_release(&intervals);
-    gt_border_list_release(&list);
+    gt_block_event_list_release(&list);
     return status;
 }

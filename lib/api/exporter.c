@@ -115,7 +115,7 @@ static void divide_by_gpu(struct gt_exporter_job *job)
 /* The counters and peaks of a job that has ended are shown for a while, so that the last ones are seen. */
 static int sample_job(struct gt_exporter_job *job, int64_t now_ns, struct gt_error *error)
 {
-    if (!job->tracker || (job->ended_ns && now_ns - job->ended_ns <= GT_CROWD_KEPT_NS))
+    if (!job->tracker || (job->ended_ns && now_ns - job->ended_ns <= GT_JOB_GROUPS_KEPT_NS))
         return 0;
     if (job->ended_ns) {
         close_job(job);
@@ -167,8 +167,9 @@ static int open_machine(struct gt_exporter *exporter, struct gt_error *error)
                                              .start_ns = now_of(exporter),
                                          });
     exporter->has_crowd = options->everyone || options->slurm;
-    if (exporter->has_crowd && gt_crowd_init(&exporter->crowd, options->slurm, (size_t)options->most,
-                                             exporter->combiner.core_count, exporter->sampler.frame.device_count) < 0)
+    if (exporter->has_crowd &&
+        gt_job_groups_init(&exporter->crowd, options->slurm, (size_t)options->most, exporter->combiner.core_count,
+                           exporter->sampler.frame.device_count) < 0)
         return gt_error_system(error, ENOMEM, "exporter");
     read_host(exporter);
     return 0;
@@ -193,14 +194,14 @@ static int sample_machine(struct gt_exporter *exporter, struct gt_error *error)
         return status;
     sampler->trouble = (struct gt_error){0}; /* what could not be read is missing from the text */
     if (exporter->has_crowd)
-        status = gt_crowd_count(&exporter->crowd, sampler);
+        status = gt_job_groups_count(&exporter->crowd, sampler);
     gt_sampler_settle_machine(sampler);
     if (status >= 0)
         status = gt_combine(&exporter->combiner, sampler, &exporter->sample);
     if (status < 0)
         return gt_error_system(error, -status, "sample");
     if (exporter->has_crowd)
-        gt_crowd_show(&exporter->crowd, sampler, &exporter->combiner.attribution);
+        gt_job_groups_show(&exporter->crowd, sampler, &exporter->combiner.attribution);
     memcpy(exporter->system, exporter->sample.row[GT_SCOPE_SYSTEM].value, sizeof exporter->system);
     if (!exporter->options.everyone)
         drop_parts(exporter->system);
@@ -233,8 +234,8 @@ void gt_exporter_close(struct gt_exporter *exporter)
     for (size_t i = 0; i < exporter->job_count; i++)
         close_job(&exporter->job[i]);
     free(exporter->job);
-    gt_crowd_release(&exporter->crowd);
-    gt_everyone_release(&exporter->everyone);
+    gt_job_groups_release(&exporter->crowd);
+    gt_all_processes_release(&exporter->everyone);
     gt_combine_release(&exporter->combiner);
     gt_sampler_close(&exporter->sampler);
     free(exporter->row);

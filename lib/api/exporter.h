@@ -3,7 +3,7 @@
 #define GT_API_EXPORTER_H
 
 #include "aggregate/combine.h"
-#include "aggregate/crowd.h"
+#include "aggregate/job_groups.h"
 #include "api/tracker.h"
 #include "report/exposition.h"
 
@@ -30,8 +30,8 @@ struct gt_exporter {
     char host[128];
     struct gt_sampler sampler; /* of the machine */
     struct gt_combiner combiner;
-    struct gt_everyone everyone;
-    struct gt_crowd crowd;
+    struct gt_all_processes everyone;
+    struct gt_job_groups crowd;
     struct gt_sample sample; /* the latest */
     double system[GT_METRIC_COUNT];
     struct gt_exporter_job *job;

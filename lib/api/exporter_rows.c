@@ -80,7 +80,7 @@ static int add_followed(struct gt_exporter *exporter, const struct gt_exporter_j
     return add_job(exporter, job->value, job->gpu, &job->tracker->sampler.frame, label);
 }
 
-static int add_group(struct gt_exporter *exporter, const struct gt_crowd_group *group)
+static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_group *group)
 {
     bool is_job = exporter->crowd.by_slurm;
     struct label label[JOB_LABELS] = {

@@ -74,7 +74,7 @@ static void final_peak_facts(const struct gt_tracker *tracker, struct gt_outcome
         const struct gt_scope_peak *peak = &job->scope[which[scope]];
         double total = outcome->value[scope][GT_RAM_PEAK]; /* of one process alone where that is more */
         bool is_alone = scope == GT_SCOPE_COMBINED && total > peak->best;
-        outcome->peak[scope] = (struct gt_peak_facts){
+        outcome->peak[scope] = (struct gt_peak_fields){
             .least = fmax(peak->least, is_alone ? total : 0),
             .private_bytes = peak->private_bytes + fmax(0, total - peak->best),
             .counted = peak->counted,

@@ -196,7 +196,7 @@ static void refine_tree_peak(const struct gt_tracker *tracker, const struct gt_o
                              struct gt_provenance *entry)
 {
     const double *values = outcome->value[entry->scope];
-    const struct gt_peak_facts *facts = &outcome->peak[entry->scope];
+    const struct gt_peak_fields *facts = &outcome->peak[entry->scope];
     if (facts->least >= values[GT_RAM_PEAK_BOUND] && !tracker->sampler.follow.peak.untold)
         return;
     restate(
@@ -219,7 +219,7 @@ static void refine_peak_bound(const struct gt_tracker *tracker, struct gt_proven
 
 static void refine_counts(const struct gt_tracker *tracker, struct gt_provenance *entry)
 {
-    const struct gt_follow *follow = &tracker->sampler.follow;
+    const struct gt_job_finder *follow = &tracker->sampler.follow;
     if (!follow->events)
         return;
     restate(entry, follow->counts.is_exact ? GT_EXACT : GT_SAMPLED, follow->availability[GT_EVENTS_FORKS].source,

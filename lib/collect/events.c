@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collect/availability.h"
-#include "collect/connector.h"
+#include "collect/proc_events.h"
 #include "collect/taskstats.h"
 
 /* What gt_events_next does now. A record is fetched before, and told after, all the forks that wait: so the fork of its task
@@ -15,7 +15,7 @@ enum stage { FETCH_RECORDS, TELL_FORKS, TELL_RECORDS };
 
 struct gt_events {
     bool has_forks, has_records;
-    struct gt_connector connector;
+    struct gt_proc_events connector;
     struct gt_taskstats taskstats;
     enum stage stage;
     bool fetched; /* the last FETCH_RECORDS brought some: there may be more */
@@ -26,7 +26,7 @@ static int open_sources(struct gt_events *events, const struct gt_root *root, un
 {
     int result = 0;
     if (wanted & 1u << GT_EVENTS_FORKS) {
-        result = gt_connector_open(&events->connector, &availability[GT_EVENTS_FORKS], error);
+        result = gt_proc_events_open(&events->connector, &availability[GT_EVENTS_FORKS], error);
         events->has_forks = result == 0 && availability[GT_EVENTS_FORKS].state == GT_READY;
     }
     if (result == 0 && wanted & 1u << GT_EVENTS_RECORDS) {
@@ -116,7 +116,7 @@ int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_err
         switch (events->stage) {
         case FETCH_RECORDS: result = fetch_records(events, ret); break;
         case TELL_FORKS:
-            result = events->has_forks ? gt_connector_next(&events->connector, ret) : 0;
+            result = events->has_forks ? gt_proc_events_next(&events->connector, ret) : 0;
             if (result == 0)
                 events->stage = TELL_RECORDS;
             break;
@@ -145,7 +145,7 @@ void gt_events_close(struct gt_events *events)
         return;
     }
     if (events->has_forks)
-        gt_connector_close(&events->connector);
+        gt_proc_events_close(&events->connector);
     if (events->has_records)
         gt_taskstats_close(&events->taskstats);
     free(events);

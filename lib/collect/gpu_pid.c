@@ -128,7 +128,7 @@ static void place(struct gt_gpu_pids *map, struct gt_pid_entry *entry, pid_t pid
 }
 
 void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
-                        struct gt_pid_entry *entries, size_t count)
+                         struct gt_pid_entry *entries, size_t count)
 {
     struct gt_pid_entry *left = NULL;
     map->unknown = 0;

@@ -26,7 +26,7 @@ struct gt_pid_entry {
 void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root);
 /* Fill in `pid` of the entries that have none. `file` is the device's, "/dev/nvidia0"; NULL when it is not known. */
 void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
-                        struct gt_pid_entry *entries, size_t count);
+                         struct gt_pid_entry *entries, size_t count);
 /* "as they are visible", "by NSpid", ... */
 void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size);
 

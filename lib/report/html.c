@@ -3,7 +3,7 @@
 
 #include "report/chart.h"
 #include "report/format.h"
-#include "report/people.h"
+#include "report/human_text.h"
 
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1b1f24;--faint:#59636e;--rule:#d1d9e0;--zebra:#f6f8fa;"
@@ -90,14 +90,14 @@ static int put_alike(struct page *page, const struct gt_node **node, size_t coun
     if (status == 0)
         put_grid(page, &grid);
     while (--count)
-        *node = gt_people_next(*node);
+        *node = gt_human_text_next(*node);
     return status;
 }
 
 static void put_fact(struct page *page, const struct gt_node *fact)
 {
     struct gt_buffer value = {0};
-    gt_people_fact(&value, page->report, fact);
+    gt_human_text_fact(&value, page->report, fact);
     gt_buffer_text(page->out, "<tr><th scope=\"row\">");
     gt_html_escape(page->out, gt_node_title(fact));
     gt_buffer_printf(page->out, "</th><td%s>", gt_node_kind(fact) == GT_NODE_TEXT ? " class=\"t\"" : "");
@@ -109,7 +109,7 @@ static void put_fact(struct page *page, const struct gt_node *fact)
 static void put_facts(struct page *page, const struct gt_node *section)
 {
     bool begun = false;
-    for (const struct gt_node *node = gt_people_child(section); node; node = gt_people_next(node)) {
+    for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
         if (!gt_node_is_fact(node))
             continue;
         gt_buffer_text(page->out, begun ? "" : "<table><tbody>\n");
@@ -142,8 +142,8 @@ static int put_section(struct page *page, const struct gt_node *section, int lev
 {
     int status = 0;
     put_facts(page, section);
-    for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
-        size_t alike = gt_people_alike(node);
+    for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
+        size_t alike = gt_human_text_alike(node);
         if (alike > 1)
             status = put_alike(page, &node, alike);
         else if (!gt_node_is_fact(node) && !(gt_node_flag_bits(node) & GT_NOT_ON_PAGE))

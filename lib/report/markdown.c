@@ -3,7 +3,7 @@
 
 #include "base/utf8.h"
 #include "report/format.h"
-#include "report/people.h"
+#include "report/human_text.h"
 
 static void put_character(struct gt_buffer *out, char c)
 {
@@ -66,7 +66,7 @@ static int put_alike(struct gt_buffer *out, const struct gt_report *report, cons
     if (status == 0)
         put_grid(out, &grid);
     while (--count)
-        *node = gt_people_next(*node);
+        *node = gt_human_text_next(*node);
     return status;
 }
 
@@ -98,14 +98,14 @@ static void put_facts(struct gt_buffer *out, const struct gt_report *report, con
 {
     struct gt_buffer value = {0};
     bool begun = false;
-    for (const struct gt_node *node = gt_people_child(section); node; node = gt_people_next(node)) {
+    for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
         if (!gt_node_is_fact(node))
             continue;
         if (!begun)
             gt_buffer_text(out, "| | |\n| --- | ---: |\n");
         begun = true;
         gt_buffer_clear(&value);
-        gt_people_fact(&value, report, node);
+        gt_human_text_fact(&value, report, node);
         gt_buffer_text(out, "| ");
         put_escaped(out, gt_node_title(node));
         gt_buffer_text(out, " | ");
@@ -127,10 +127,10 @@ static int put_nodes(struct gt_buffer *out, const struct gt_report *report, cons
 {
     int status = 0;
     put_facts(out, report, section);
-    for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
+    for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
         if (gt_node_is_fact(node) || is_hidden(node))
             continue;
-        size_t alike = gt_people_alike(node);
+        size_t alike = gt_human_text_alike(node);
         if (alike > 1) {
             status = put_alike(out, report, &node, alike);
             continue;

@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 #include "report/format.h"
-#include "report/people.h"
+#include "report/human_text.h"
 #include "report/wrap.h"
 
 struct text {
@@ -178,7 +178,7 @@ static void put_title(struct text *text, const struct gt_node *node, int level)
 static int put_list(struct text *text, const struct gt_node *list, int level)
 {
     int status = 0;
-    for (const struct gt_node *item = gt_people_child(list); item && !status; item = gt_people_next(item)) {
+    for (const struct gt_node *item = gt_human_text_child(list); item && !status; item = gt_human_text_next(item)) {
         bool has_title = *gt_node_title(item) && !text->pandas;
         if (has_title)
             put_title(text, item, level);
@@ -205,7 +205,7 @@ static int put_body(struct text *text, const struct gt_node *node, int level)
 static size_t widest_title(const struct gt_node *section)
 {
     size_t widest = 0;
-    for (const struct gt_node *node = gt_people_child(section); node; node = gt_people_next(node)) {
+    for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
         size_t width = gt_node_flag_bits(node) & GT_NOT_IN_TEXT ? 0 : gt_utf8_columns(gt_node_title(node));
         widest = width > widest ? width : widest;
     }
@@ -217,7 +217,7 @@ static void put_fact(struct text *text, const struct gt_node *fact)
     if (isnan(gt_node_number(fact)) && !isnan(gt_node_original(fact)))
         gt_buffer_text(text->out, "0.0");
     else
-        gt_people_fact(text->out, text->report, fact);
+        gt_human_text_fact(text->out, text->report, fact);
     gt_buffer_char(text->out, '\n');
 }
 
@@ -225,7 +225,7 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
 {
     size_t widest = text->pandas ? widest_title(section) : 0;
     int status = 0;
-    for (const struct gt_node *node = gt_people_child(section); node && !status; node = gt_people_next(node)) {
+    for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
         if (gt_node_flag_bits(node) & GT_NOT_IN_TEXT)
             continue;
         put_indent(text, level);

@@ -14,11 +14,11 @@
 #include "base/buffer.h"
 #include "base/utf8.h"
 
-const char *const gt_border_columns[GT_BORDER_COLUMNS] = {
+const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS] = {
     "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "monotonic", "cpu_time",
 };
 
-const char *const gt_border_types[GT_BORDER_COLUMNS] = {
+const char *const gt_block_event_types[GT_BLOCK_EVENT_COLUMNS] = {
     "INTEGER", "VARCHAR", "INTEGER", "FLOAT", "INTEGER", "INTEGER", "FLOAT", "FLOAT",
 };
 
@@ -154,7 +154,7 @@ const char *gt_block_name(const char *name, char *cut)
 }
 
 /* Files are valid UTF-8, or their readers fail. */
-static int write_valid(struct gt_block_file *file, struct gt_border_row *row)
+static int write_valid(struct gt_block_file *file, struct gt_block_event_row *row)
 {
     char cut[GT_BLOCK_NAME_MAX + 1];
     struct gt_buffer valid = {0};
@@ -169,7 +169,7 @@ static int write_valid(struct gt_block_file *file, struct gt_border_row *row)
     return status;
 }
 
-static int write_row(struct gt_block_file *file, struct gt_border_row *row)
+static int write_row(struct gt_block_file *file, struct gt_block_event_row *row)
 {
     int status = file->failed ? file->failed : write_valid(file, row);
     if (status < 0 && !file->failed) {
@@ -181,7 +181,7 @@ static int write_row(struct gt_block_file *file, struct gt_border_row *row)
     return status;
 }
 
-static void read_clocks(struct gt_border_row *row)
+static void read_clocks(struct gt_block_event_row *row)
 {
     row->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     row->monotonic_ns = clock_ns(CLOCK_MONOTONIC);
@@ -191,7 +191,7 @@ static void read_clocks(struct gt_border_row *row)
 static struct gt_block begin_in(struct gt_block_thread *thread, struct gt_block_file *file, const char *name)
 {
     struct gt_block block = {.name = name && *name ? name : "(unnamed)", .thread = thread->id};
-    struct gt_border_row row = {
+    struct gt_block_event_row row = {
         .name = block.name,
         .process = process->pid,
         .thread = thread->id,
@@ -230,7 +230,8 @@ struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name)
 
 void gt_block_end_with_children(struct gt_block *block, double cpu_seconds)
 {
-    struct gt_border_row row = {.name = block->name, .position = GT_STOP, .thread = block->thread, .call = block->call};
+    struct gt_block_event_row row = {
+        .name = block->name, .position = GT_STOP, .thread = block->thread, .call = block->call};
     if (!block->file)
         return;
     read_clocks(&row);

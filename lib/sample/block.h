@@ -18,25 +18,25 @@
 #include "base/error.h"
 
 /* The columns of sub-tracking files: the first four are gpu_tracker's. */
-enum gt_border_column {
-    GT_BORDER_PROCESS,
-    GT_BORDER_NAME,
-    GT_BORDER_POSITION,
-    GT_BORDER_TIMESTAMP,
-    GT_BORDER_THREAD,
-    GT_BORDER_CALL,
-    GT_BORDER_MONOTONIC,
-    GT_BORDER_CPU_TIME,
-    GT_BORDER_COLUMNS
+enum gt_block_event_column {
+    GT_BLOCK_EVENT_PROCESS,
+    GT_BLOCK_EVENT_NAME,
+    GT_BLOCK_EVENT_POSITION,
+    GT_BLOCK_EVENT_TIMESTAMP,
+    GT_BLOCK_EVENT_THREAD,
+    GT_BLOCK_EVENT_CALL,
+    GT_BLOCK_EVENT_MONOTONIC,
+    GT_BLOCK_EVENT_CPU_TIME,
+    GT_BLOCK_EVENT_COLUMNS
 };
-enum { GT_BORDER_REQUIRED = GT_BORDER_THREAD }; /* columns from here on may be absent */
-extern const char *const gt_border_columns[GT_BORDER_COLUMNS];
-extern const char *const gt_border_types[GT_BORDER_COLUMNS]; /* in SQL */
+enum { GT_BLOCK_EVENT_REQUIRED = GT_BLOCK_EVENT_THREAD }; /* columns from here on may be absent */
+extern const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS];
+extern const char *const gt_block_event_types[GT_BLOCK_EVENT_COLUMNS]; /* in SQL */
 
 enum gt_position { GT_START = 0, GT_STOP = 1 };
 
 /* One row to write. */
-struct gt_border_row {
+struct gt_block_event_row {
     const char *name;
     pid_t process, thread;
     enum gt_position position;
@@ -69,7 +69,7 @@ struct gt_block_writer {
     /* The file exists; device and inode are set. */
     int (*open)(struct gt_block_file *file, struct gt_error *error);
     /* By any thread. A START row gets its call number here. -ENOENT: the file was removed. */
-    int (*write)(struct gt_block_file *file, struct gt_border_row *row);
+    int (*write)(struct gt_block_file *file, struct gt_block_event_row *row);
     /* No thread writes any more. */
     void (*close)(struct gt_block_file *file);
     /* In a forked child: let go of what the parent had open. Negative: this process may not open that file. */
@@ -86,6 +86,6 @@ const char *gt_block_name(const char *name, char *cut);
 
 /* A row as a line of CSV, \r\n included, without quoting the name; returns its length. `line` has
  * GT_BLOCK_NAME_MAX + 200 bytes. */
-size_t gt_border_line(char *line, const struct gt_border_row *row, size_t name_length);
+size_t gt_block_event_line(char *line, const struct gt_block_event_row *row, size_t name_length);
 
 #endif

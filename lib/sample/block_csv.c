@@ -73,7 +73,7 @@ static char *put_seconds(char *at, int64_t ns)
     return at + 9;
 }
 
-size_t gt_border_line(char *line, const struct gt_border_row *row, size_t name_length)
+size_t gt_block_event_line(char *line, const struct gt_block_event_row *row, size_t name_length)
 {
     char *at = put_unsigned(line, (uint64_t)row->process);
     *at++ = ',';
@@ -167,8 +167,8 @@ static int look(struct gt_block_file *file, int64_t now_ns)
 static int make_csv(int fd, const char *path, struct gt_error *error)
 {
     struct gt_buffer line = {0};
-    for (int i = 0; i < GT_BORDER_COLUMNS; i++)
-        gt_buffer_printf(&line, "%s%s", gt_border_columns[i], i + 1 < GT_BORDER_COLUMNS ? "," : "\r\n");
+    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
+        gt_buffer_printf(&line, "%s%s", gt_block_event_columns[i], i + 1 < GT_BLOCK_EVENT_COLUMNS ? "," : "\r\n");
     ssize_t written = line.failed ? 0 : write(fd, line.data, line.length);
     int status = line.failed ? line.failed : written < 0 ? -errno : written < (ssize_t)line.length ? -ENOSPC : 0;
     gt_buffer_release(&line);
@@ -243,10 +243,10 @@ static off_t fill_page(struct gt_block_file *file, off_t at)
 
 /* The row at the end of the file, which is `at`. What a full disk cut off is taken back. -EAGAIN: it would cross the end of a
  * page, and that is not wanted. */
-static int append(struct csv_file *csv, struct gt_border_row *row, off_t at, bool may_cross)
+static int append(struct csv_file *csv, struct gt_block_event_row *row, off_t at, bool may_cross)
 {
     char line[LINE_MAX_BYTES + GT_PAGE], name[QUOTED_NAME_MAX];
-    struct gt_border_row as_written = *row;
+    struct gt_block_event_row as_written = *row;
     bool quoted;
     size_t length = name_length(row->name, &quoted);
     if (quoted) {
@@ -255,7 +255,7 @@ static int append(struct csv_file *csv, struct gt_border_row *row, off_t at, boo
     }
     if (row->position == GT_START)
         row->call = as_written.call = (uint64_t)at; /* its place in the file: unique and free */
-    length = gt_border_line(line, &as_written, length);
+    length = gt_block_event_line(line, &as_written, length);
     if (!may_cross && (size_t)at % GT_PAGE + length > GT_PAGE)
         return -EAGAIN;
     length = stretch(csv, line, length, at);
@@ -273,14 +273,14 @@ static int append(struct csv_file *csv, struct gt_border_row *row, off_t at, boo
 }
 
 /* Nobody else writes: to a file of this process's own, or with the lock held. */
-static int append_alone(struct gt_block_file *file, struct gt_border_row *row, off_t at)
+static int append_alone(struct gt_block_file *file, struct gt_block_event_row *row, off_t at)
 {
     struct csv_file *csv = file->state;
     int status = append(csv, row, at, false);
     return status == -EAGAIN ? append(csv, row, fill_page(file, at), true) : status;
 }
 
-static int append_locked(struct gt_block_file *file, struct gt_border_row *row)
+static int append_locked(struct gt_block_file *file, struct gt_block_event_row *row)
 {
     struct csv_file *csv = file->state;
     struct statx facts = {0};
@@ -294,7 +294,7 @@ static int append_locked(struct gt_block_file *file, struct gt_border_row *row)
 }
 
 /* Among several processes. The first to write needs no lock until it finds the rows of another. */
-static int append_shared(struct gt_block_file *file, struct gt_border_row *row)
+static int append_shared(struct gt_block_file *file, struct gt_block_event_row *row)
 {
     struct csv_file *csv = file->state;
     struct statx facts = {0};
@@ -311,7 +311,7 @@ static int append_shared(struct gt_block_file *file, struct gt_border_row *row)
     return status == -EAGAIN ? append_locked(file, row) : status;
 }
 
-static int write_csv(struct gt_block_file *file, struct gt_border_row *row)
+static int write_csv(struct gt_block_file *file, struct gt_block_event_row *row)
 {
     struct csv_file *csv = file->state;
     int status = 0;

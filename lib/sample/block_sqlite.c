@@ -111,8 +111,8 @@ static int make_sqlite(int fd, const char *path, struct gt_error *error)
     sqlite3 *database = NULL;
     (void)fd;
     gt_buffer_text(&sql, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; CREATE TABLE data (");
-    for (int i = 0; i < GT_BORDER_COLUMNS; i++)
-        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_border_columns[i], gt_border_types[i]);
+    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
+        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_block_event_columns[i], gt_block_event_types[i]);
     gt_buffer_text(&sql, ")");
     int status = sql.failed ? SQLITE_NOMEM : sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL);
     if (status == SQLITE_OK)
@@ -154,24 +154,24 @@ static int open_sqlite(struct gt_block_file *file, struct gt_error *error)
     return 0;
 }
 
-static int insert_row(struct sqlite_file *sqlite, struct gt_border_row *row)
+static int insert_row(struct sqlite_file *sqlite, struct gt_block_event_row *row)
 {
     sqlite3_stmt *insert = sqlite->insert;
     if (row->position == GT_START)
         row->call = ++sqlite->calls;
-    sqlite3_bind_int64(insert, 1 + GT_BORDER_PROCESS, row->process);
-    sqlite3_bind_text(insert, 1 + GT_BORDER_NAME, row->name, -1, SQLITE_STATIC);
-    sqlite3_bind_int(insert, 1 + GT_BORDER_POSITION, row->position);
-    sqlite3_bind_double(insert, 1 + GT_BORDER_TIMESTAMP, (double)row->real_ns / 1e9);
-    sqlite3_bind_int64(insert, 1 + GT_BORDER_THREAD, row->thread);
-    sqlite3_bind_int64(insert, 1 + GT_BORDER_CALL, (sqlite3_int64)row->call);
-    sqlite3_bind_double(insert, 1 + GT_BORDER_MONOTONIC, (double)row->monotonic_ns / 1e9);
-    sqlite3_bind_double(insert, 1 + GT_BORDER_CPU_TIME, (double)row->cpu_ns / 1e9);
+    sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_PROCESS, row->process);
+    sqlite3_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, row->name, -1, SQLITE_STATIC);
+    sqlite3_bind_int(insert, 1 + GT_BLOCK_EVENT_POSITION, row->position);
+    sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, (double)row->real_ns / 1e9);
+    sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_THREAD, row->thread);
+    sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_CALL, (sqlite3_int64)row->call);
+    sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_MONOTONIC, (double)row->monotonic_ns / 1e9);
+    sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_CPU_TIME, (double)row->cpu_ns / 1e9);
     sqlite3_step(insert);
     return error_code(sqlite3_reset(insert));
 }
 
-static int write_sqlite(struct gt_block_file *file, struct gt_border_row *row)
+static int write_sqlite(struct gt_block_file *file, struct gt_block_event_row *row)
 {
     struct sqlite_file *sqlite = file->state;
     int has_moved = 0;

@@ -9,7 +9,7 @@
 #ifndef GT_SAMPLE_JOB_PEAK_H
 #define GT_SAMPLE_JOB_PEAK_H
 
-#include "sample/overlap.h"
+#include "sample/shared_memory.h"
 #include "sample/peak_bound.h"
 
 enum { GT_PEAK_DESCENDANTS, GT_PEAK_COMBINED, GT_PEAK_SCOPES };

@@ -112,14 +112,14 @@ struct gt_package_figures {
 };
 
 /* What is known of a scope's peak of memory beside the peak and its upper bound, which are metrics; bytes, NaN not known. */
-struct gt_peak_facts {
+struct gt_peak_fields {
     double least;         /* it was certainly not less */
     double private_bytes; /* the part that one process had alone */
     double counted;       /* the part that a walk over the pages saw; the rest follows from resident sets */
 };
 
 /* What is known of a device's counter beside what it counted. */
-struct gt_counter_facts {
+struct gt_counter_fields {
     double most_watts, job_most_watts; /* the greatest power between two readings, and of the job; 0: not known */
     double doubt;                      /* joules that it may have counted unseen */
     double
@@ -133,8 +133,8 @@ struct gt_outcome {
     double elapsed;  /* seconds: the time of the command, NaN while unknown */
     int exit_status; /* 0..255, 128 + n for a signal; -1 unknown (attached) */
     double value[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
-    struct gt_peak_facts peak[GT_FIXED_ROWS];     /* [scope], of DESCENDANTS and COMBINED */
-    struct gt_counter_facts counter[GT_ENERGY_DEVICES];
+    struct gt_peak_fields peak[GT_FIXED_ROWS];    /* [scope], of DESCENDANTS and COMBINED */
+    struct gt_counter_fields counter[GT_ENERGY_DEVICES];
     double peak_untold;       /* processes whose high-water marks are missing in the upper bounds */
     double own_cpu_time;      /* the tracker's own cost, seconds */
     double slowest_sample;    /* seconds */

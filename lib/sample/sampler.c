@@ -86,11 +86,11 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
     status = gt_walker_open(&sampler->walker, &sampler->root, &sampler->clock, options->memory,
                             &sampler->walker_availability, error);
     if (status >= 0)
-        status = gt_follow_open(&sampler->follow, &sampler->root, error);
+        status = gt_job_finder_open(&sampler->follow, &sampler->root, error);
     if (status >= 0 && options->detail)
         status = open_roster(sampler, options->launched, error);
     if (status >= 0)
-        status = gt_follow_slurm(&sampler->follow, &sampler->root, options->slurm_job, options->mark, error);
+        status = gt_job_finder_slurm(&sampler->follow, &sampler->root, options->slurm_job, options->mark, error);
     if (status < 0)
         gt_sampler_close(sampler);
     return status;
@@ -115,8 +115,8 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     if (status >= 0 && sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, now) < 0)
         status = gt_error_system(error, ENOMEM, "names of the processes");
     if (status >= 0 && options->launched)
-        status = gt_follow_look(&sampler->follow, &sampler->tree, &sampler->account,
-                                gt_clock_monotonic(&sampler->clock), error);
+        status = gt_job_finder_look(&sampler->follow, &sampler->tree, &sampler->account,
+                                    gt_clock_monotonic(&sampler->clock), error);
     if (status < 0)
         gt_sampler_close(sampler);
     return status;
@@ -155,7 +155,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     gt_packages_release(&sampler->frame);
     gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
-    gt_follow_close(&sampler->follow);
+    gt_job_finder_close(&sampler->follow);
     gt_roster_free(sampler->roster);
     gt_root_close(&sampler->root);
     *sampler = (struct gt_sampler){.root.fd = -1};
@@ -190,7 +190,7 @@ static void leave_samplers_out(struct gt_sampler *sampler)
     for (size_t i = 0; i < sampler->tree.count && sampler->walker; i++) {
         struct gt_process *process = sampler->tree.process[i];
         if (!process->is_main && gt_process_is_sampler(process)) {
-            gt_follow_leave_out(&sampler->follow, &sampler->tree, process);
+            gt_job_finder_leave_out(&sampler->follow, &sampler->tree, process);
             i--;
         }
     }
@@ -208,7 +208,7 @@ static void admit_new(struct gt_sampler *sampler)
             gt_process_read_slowly(process, &sampler->root);
         struct gt_process *origin = process->is_main || !process->is_forked
                                         ? NULL
-                                        : gt_follow_origin(&sampler->follow, &sampler->tree, process);
+                                        : gt_job_finder_origin(&sampler->follow, &sampler->tree, process);
         if (origin)
             gt_process_inherit(process, origin, &sampler->root);
         gt_account_admit(&sampler->account, process);
@@ -218,8 +218,8 @@ static void admit_new(struct gt_sampler *sampler)
 
 static int discover(struct gt_sampler *sampler, struct gt_error *error)
 {
-    int status = gt_follow_look(&sampler->follow, &sampler->tree, &sampler->account,
-                                gt_clock_monotonic(&sampler->clock), error);
+    int status = gt_job_finder_look(&sampler->follow, &sampler->tree, &sampler->account,
+                                    gt_clock_monotonic(&sampler->clock), error);
     if (status >= 0)
         admit_new(sampler);
     return status;
@@ -227,7 +227,7 @@ static int discover(struct gt_sampler *sampler, struct gt_error *error)
 
 int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error)
 {
-    return gt_follow_drain(&sampler->follow, &sampler->tree, &sampler->account, error);
+    return gt_job_finder_drain(&sampler->follow, &sampler->tree, &sampler->account, error);
 }
 
 uint64_t gt_sampler_born(const struct gt_sampler *sampler)
@@ -317,7 +317,7 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     gt_job_peak_look(&sampler->follow.peak, &sampler->memory.scope[GT_SCOPE_DESCENDANTS],
                      &sampler->memory.scope[GT_SCOPE_COMBINED]);
     for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_overlap_record *record = gt_walker_record(sampler->walker, i);
+        const struct gt_shared_memory_record *record = gt_walker_record(sampler->walker, i);
         note_process(sampler, sampler->tree.process[i], record->own, record->is_pending);
     }
     return 0;
@@ -356,11 +356,11 @@ void gt_sampler_read_last(struct gt_sampler *sampler)
     }
 }
 
-int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_everyone *everyone, struct gt_error *error)
+int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *everyone, struct gt_error *error)
 {
     int status = 0;
     if (everyone)
-        status = gt_everyone_find(everyone, &sampler->tree, gt_clock_monotonic(&sampler->clock));
+        status = gt_all_processes_find(everyone, &sampler->tree, gt_clock_monotonic(&sampler->clock));
     if (status < 0)
         return gt_error_system(error, -status, "the processes cannot be listed");
     admit_new(sampler);

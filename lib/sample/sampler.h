@@ -4,9 +4,9 @@
 
 #include "collect/collector.h"
 #include "sample/account.h"
-#include "sample/everyone.h"
+#include "sample/all_processes.h"
 #include "sample/sample.h"
-#include "sample/follow.h"
+#include "sample/job_finder.h"
 #include "sample/roster.h"
 #include "sample/tree.h"
 #include "sample/walker.h"
@@ -22,7 +22,7 @@ struct gt_sampler {
     struct gt_clock clock;
     struct gt_frame frame;
     struct gt_tree tree;
-    struct gt_follow follow;
+    struct gt_job_finder follow;
     struct gt_roster *roster; /* NULL without detail */
     struct gt_account account;
     struct gt_sampler_source *source;
@@ -64,7 +64,7 @@ void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusag
 void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes);
 /* Processes the job has consisted of so far, as far as they were seen. */
 double gt_sampler_started(const struct gt_sampler *sampler);
-/* Between readings, when gt_follow_fd is readable. */
+/* Between readings, when gt_job_finder_fd is readable. */
 int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error);
 void gt_sampler_close(struct gt_sampler *sampler);
 
@@ -73,7 +73,7 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
                             struct gt_error *error);
 /* Read the machine, and with `everyone` (NULL: without) all its processes. Those that vanished stay in the tree, with is_gone, until
  * gt_sampler_settle_machine. */
-int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_everyone *everyone, struct gt_error *error);
+int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *everyone, struct gt_error *error);
 void gt_sampler_settle_machine(struct gt_sampler *sampler);
 
 /* What is worth a warning about source `number`: it may not be read or does not work, and no other gives its figures. False:

@@ -41,7 +41,7 @@ struct gt_walker {
     pthread_mutex_t lock;
     pthread_cond_t wake, finished;
     struct task task;
-    struct gt_overlap overlap;
+    struct gt_shared_memory overlap;
     int64_t asked_ns;  /* of the last walk */
     int64_t budget_ns; /* CPU time that walks may use; below 0: to be waited for */
     int64_t budget_at_ns;
@@ -144,7 +144,7 @@ void gt_walker_close(struct gt_walker *walker)
     pthread_cond_destroy(&walker->wake);
     pthread_cond_destroy(&walker->finished);
     gt_memory_close(walker->memory);
-    gt_overlap_release(&walker->overlap);
+    gt_shared_memory_release(&walker->overlap);
     free(walker->task.process);
     free(walker);
 }
@@ -175,7 +175,8 @@ static void harvest(struct gt_walker *walker, int64_t patience_ns)
     walker->walks++;
     if (task->result < 0)
         return;
-    gt_overlap_learn(&walker->overlap, task->process, task->count, &task->totals, task->is_whole, task->end_ns, PAUSE);
+    gt_shared_memory_learn(&walker->overlap, task->process, task->count, &task->totals, task->is_whole, task->end_ns,
+                           PAUSE);
     if (task->is_whole) {
         walker->moment_ns = task->end_ns;
         walker->duration_ns = task->duration_ns;
@@ -191,17 +192,17 @@ struct outlook {
 
 static struct outlook look(const struct gt_walker *walker, int64_t now)
 {
-    const struct gt_overlap *overlap = &walker->overlap;
+    const struct gt_shared_memory *overlap = &walker->overlap;
     struct outlook outlook = {.has_changed = overlap->has_left};
     double change = 0, whole = 0;
     for (size_t i = 0; i < overlap->count; i++) {
-        const struct gt_overlap_record *record = &overlap->record[i];
+        const struct gt_shared_memory_record *record = &overlap->record[i];
         if (record->is_denied || record->rss == 0 || record->is_pending)
             continue;
         outlook.has_new |= !record->has_walk && now >= record->allowed_ns;
         outlook.has_changed |= !record->has_walk || record->is_alone;
         outlook.has_stirred |= record->rss != record->asked_rss || record->faults != record->asked_faults;
-        change += fabs(record->rss - record->seen) + gt_overlap_copied(record);
+        change += fabs(record->rss - record->seen) + gt_shared_memory_copied(record);
         whole += record->rss;
         if (record->allowed_ns > outlook.allowed_ns)
             outlook.allowed_ns = record->allowed_ns;
@@ -259,7 +260,7 @@ static int ask(struct gt_walker *walker, enum due due, int64_t now)
         result = start_thread(walker);
     if (result < 0)
         return result;
-    task->count = gt_overlap_ask(&walker->overlap, task->process, due == ONLY_NEW);
+    task->count = gt_shared_memory_ask(&walker->overlap, task->process, due == ONLY_NEW);
     task->is_whole = due == WHOLE;
     walker->asked_ns = now;
     walker->is_walking = true;
@@ -272,7 +273,7 @@ static int ask(struct gt_walker *walker, enum due due, int64_t now)
 
 static void fill_processes(struct gt_walker *walker, struct gt_frame *frame, struct gt_walker_result *ret)
 {
-    const struct gt_overlap_record *record = walker->overlap.record;
+    const struct gt_shared_memory_record *record = walker->overlap.record;
     for (size_t i = 0; i < frame->process_count; i++) {
         double *value = frame->process[i]->value;
         value[GT_RAM] = value[GT_RSS];
@@ -293,10 +294,10 @@ static void count_shared_again(struct gt_scope_memory *memory)
 static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, struct gt_walker_result *ret)
 {
     bool has_walks = gt_memory_method(walker->memory) != GT_MEMORY_RSS;
-    gt_overlap_update(&walker->overlap);
+    gt_shared_memory_update(&walker->overlap);
     fill_processes(walker, frame, ret);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        ret->scope[scope] = gt_overlap_scope(&walker->overlap, (enum gt_scope)scope);
+        ret->scope[scope] = gt_shared_memory_scope(&walker->overlap, (enum gt_scope)scope);
         if (!has_walks)
             count_shared_again(&ret->scope[scope]);
     }
@@ -311,7 +312,7 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
 {
     int64_t now = gt_clock_monotonic(walker->clock);
-    int result = gt_overlap_follow(&walker->overlap, frame);
+    int result = gt_shared_memory_follow(&walker->overlap, frame);
     *ret = (struct gt_walker_result){0};
     if (result < 0)
         return result;
@@ -331,7 +332,7 @@ const char *gt_walker_method(const struct gt_walker *walker)
     return gt_memory_label(walker->memory);
 }
 
-const struct gt_overlap_record *gt_walker_record(const struct gt_walker *walker, size_t index)
+const struct gt_shared_memory_record *gt_walker_record(const struct gt_walker *walker, size_t index)
 {
     return &walker->overlap.record[index];
 }

@@ -9,7 +9,7 @@
 #ifndef GT_SAMPLE_WALKER_H
 #define GT_SAMPLE_WALKER_H
 
-#include "sample/overlap.h"
+#include "sample/shared_memory.h"
 
 struct gt_walker;
 
@@ -32,7 +32,7 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns,
                     struct gt_walker_result *ret);
 /* Of process `index` of the frame that was last applied. */
-const struct gt_overlap_record *gt_walker_record(const struct gt_walker *walker, size_t index);
+const struct gt_shared_memory_record *gt_walker_record(const struct gt_walker *walker, size_t index);
 /* How shared memory is counted once: gt_memory_label(). */
 const char *gt_walker_method(const struct gt_walker *walker);
 /* Breaks off a walk in progress. */

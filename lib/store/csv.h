@@ -1,7 +1,7 @@
 /* CSV recordings: lines 1 and 2 are the static data, names and values, line 3 the columns, then one line a sample; all end
  * in \r\n. Behind gpu_tracker's own static data stand ours and then the outcome, as fields of fixed width that are blank
  * until the recording is finished. GPUs and processes go to NAME.gpus.csv and NAME.processes.csv: one line of columns. The list of
- * processes is NAME.process_list.csv: see gt_life_facts. */
+ * processes is NAME.process_list.csv: see gt_life_fields. */
 #ifndef GT_STORE_CSV_H
 #define GT_STORE_CSV_H
 

@@ -10,27 +10,27 @@
 #include "base/csv.h"
 #include "base/number.h"
 
-static void append(struct gt_buffer *out, const struct gt_fact *fact, const struct gt_life *life)
+static void append(struct gt_buffer *out, const struct gt_field *fact, const struct gt_life *life)
 {
-    if (fact->kind == GT_FACT_TEXT)
-        gt_csv_field(out, gt_fact_text(fact, life));
+    if (fact->kind == GT_FIELD_TEXT)
+        gt_csv_field(out, gt_field_text(fact, life));
     else
-        gt_csv_number(out, gt_life_number(fact, life), fact->kind == GT_FACT_INTEGER);
+        gt_csv_number(out, gt_life_number(fact, life), fact->kind == GT_FIELD_INTEGER);
 }
 
 void gt_csv_lives_header(struct gt_buffer *out)
 {
-    for (size_t i = 0; i < gt_life_fact_count; i++)
-        gt_buffer_printf(out, "%s%s", i ? "," : "", gt_life_facts[i].name);
+    for (size_t i = 0; i < gt_life_field_count; i++)
+        gt_buffer_printf(out, "%s%s", i ? "," : "", gt_life_fields[i].name);
     gt_buffer_text(out, "\r\n");
 }
 
 void gt_csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, size_t count)
 {
     for (size_t k = 0; k < count; k++) {
-        for (size_t i = 0; i < gt_life_fact_count; i++) {
+        for (size_t i = 0; i < gt_life_field_count; i++) {
             gt_buffer_text(out, i ? "," : "");
-            append(out, &gt_life_facts[i], &life[k]);
+            append(out, &gt_life_fields[i], &life[k]);
         }
         gt_buffer_text(out, "\r\n");
     }
@@ -49,7 +49,7 @@ static void read_header(struct header *header, char **fields, size_t count)
 {
     header->count = count;
     for (size_t i = 0; i < count && i < COLUMNS; i++)
-        header->fact[i] = gt_fact_find(gt_life_facts, gt_life_fact_count, fields[i]);
+        header->fact[i] = gt_field_find(gt_life_fields, gt_life_field_count, fields[i]);
 }
 
 static int read_row(const struct header *header, char **fields, const char *path, uint64_t line, struct gt_life *ret,
@@ -57,17 +57,17 @@ static int read_row(const struct header *header, char **fields, const char *path
 {
     gt_life_init(ret);
     for (size_t i = 0; i < header->count && i < COLUMNS; i++) {
-        const struct gt_fact *fact = header->fact[i] < 0 ? NULL : &gt_life_facts[header->fact[i]];
+        const struct gt_field *fact = header->fact[i] < 0 ? NULL : &gt_life_fields[header->fact[i]];
         double value = NAN;
         if (!fact)
             continue;
-        if (fact->kind != GT_FACT_TEXT && *fields[i] && gt_number_double(fields[i], &value) < 0)
+        if (fact->kind != GT_FIELD_TEXT && *fields[i] && gt_number_double(fields[i], &value) < 0)
             return gt_error_set(error, EINVAL, "%s, line %llu, column %s: \"%s\" is not a number", path,
                                 (unsigned long long)line, fact->name, fields[i]);
-        if (fact->kind == GT_FACT_TEXT)
-            gt_fact_set_text(fact, ret, fields[i]);
+        if (fact->kind == GT_FIELD_TEXT)
+            gt_field_set_text(fact, ret, fields[i]);
         else
-            gt_fact_set_number(fact, ret, value);
+            gt_field_set_number(fact, ret, value);
     }
     return 0;
 }

@@ -186,11 +186,11 @@ static void read_outcome(const struct static_data *data, struct gt_recorded *rec
 {
     struct gt_outcome *outcome = &recorded->outcome;
     gt_outcome_init(outcome);
-    recorded->has_outcome = static_number(data, gt_outcome_facts[0].name) >= 0;
+    recorded->has_outcome = static_number(data, gt_outcome_fields[0].name) >= 0;
     if (!recorded->has_outcome)
         return;
-    for (size_t i = 0; i < gt_outcome_fact_count; i++)
-        gt_fact_set_number(&gt_outcome_facts[i], outcome, static_number(data, gt_outcome_facts[i].name));
+    for (size_t i = 0; i < gt_outcome_field_count; i++)
+        gt_field_set_number(&gt_outcome_fields[i], outcome, static_number(data, gt_outcome_fields[i].name));
     struct gt_csv_final final;
     for (size_t i = 0; gt_csv_final_at(i, &final); i++)
         outcome->value[final.scope][final.metric] = final_number(data, final.name);
@@ -200,9 +200,9 @@ static int read_static(const struct static_data *data, const char *path, struct 
                        struct gt_error *error)
 {
     int status = gt_recording_version_check(static_number(data, GT_CSV_VERSION_FIELD), path, error);
-    for (size_t i = 0; !status && i < gt_machine_fact_count; i++)
-        status = gt_machine_fact_read(&recorded->machine, &gt_machine_facts[i],
-                                      find_static(data, gt_machine_facts[i].name), path, error);
+    for (size_t i = 0; !status && i < gt_machine_field_count; i++)
+        status = gt_machine_fact_read(&recorded->machine, &gt_machine_fields[i],
+                                      find_static(data, gt_machine_fields[i].name), path, error);
     const char *gpus = find_static(data, GT_CSV_GPUS_FIELD);
     if (!status && gpus)
         status = gt_machine_gpus_read(&recorded->machine, gpus, path, error);
@@ -216,10 +216,10 @@ static int check_static(const struct static_data *data, const char *path, struct
     if (!data->name)
         return gt_error_set(error, EINVAL, "%s is empty", path);
     for (size_t i = 0; i < data->count; i++)
-        if (!strcmp(data->name[i], gt_machine_facts[0].name))
+        if (!strcmp(data->name[i], gt_machine_fields[0].name))
             return data->value ? 0 : gt_error_set(error, EINVAL, "%s ends before its static data", path);
     return gt_error_set(error, EINVAL, "%s is not a tracking file: its first line does not name %s", path,
-                        gt_machine_facts[0].name);
+                        gt_machine_fields[0].name);
 }
 
 static void free_line(char **line, size_t count)

@@ -67,12 +67,12 @@ static void append_column_names(struct gt_buffer *out, const struct gt_columns *
 
 static void append_static_names(struct gt_buffer *out)
 {
-    for (size_t i = 0; i < gt_machine_fact_count; i++)
-        append_name(out, gt_machine_facts[i].name);
+    for (size_t i = 0; i < gt_machine_field_count; i++)
+        append_name(out, gt_machine_fields[i].name);
     append_name(out, GT_CSV_GPUS_FIELD);
     append_name(out, GT_CSV_VERSION_FIELD);
-    for (size_t i = 0; i < gt_outcome_fact_count; i++)
-        append_name(out, gt_outcome_facts[i].name);
+    for (size_t i = 0; i < gt_outcome_field_count; i++)
+        append_name(out, gt_outcome_fields[i].name);
     struct gt_csv_final final;
     for (size_t i = 0; gt_csv_final_at(i, &final); i++)
         append_name(out, final.name);
@@ -81,12 +81,12 @@ static void append_static_names(struct gt_buffer *out)
 
 static void append_static_values(struct gt_buffer *out, const struct gt_machine *machine)
 {
-    for (size_t i = 0; i < gt_machine_fact_count; i++) {
-        const struct gt_fact *fact = &gt_machine_facts[i];
-        if (fact->kind == GT_FACT_TEXT)
-            gt_csv_field(out, gt_fact_text(fact, machine));
+    for (size_t i = 0; i < gt_machine_field_count; i++) {
+        const struct gt_field *fact = &gt_machine_fields[i];
+        if (fact->kind == GT_FIELD_TEXT)
+            gt_csv_field(out, gt_field_text(fact, machine));
         else
-            gt_csv_number(out, gt_fact_number(fact, machine), fact->kind == GT_FACT_INTEGER);
+            gt_csv_number(out, gt_field_number(fact, machine), fact->kind == GT_FIELD_INTEGER);
         gt_buffer_char(out, ',');
     }
     struct gt_buffer gpus = {0};
@@ -108,9 +108,9 @@ static void append_padded(struct gt_buffer *out, double value, bool integer)
 /* The fixed-width fields; NULL leaves them blank. */
 static void append_outcome(struct gt_buffer *out, const struct gt_outcome *outcome)
 {
-    for (size_t i = 0; i < gt_outcome_fact_count; i++)
-        append_padded(out, outcome ? gt_fact_number(&gt_outcome_facts[i], outcome) : NAN,
-                      gt_outcome_facts[i].kind == GT_FACT_INTEGER);
+    for (size_t i = 0; i < gt_outcome_field_count; i++)
+        append_padded(out, outcome ? gt_field_number(&gt_outcome_fields[i], outcome) : NAN,
+                      gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
     struct gt_csv_final final;
     for (size_t i = 0; gt_csv_final_at(i, &final); i++)
         append_padded(out, outcome ? outcome->value[final.scope][final.metric] : NAN, false);

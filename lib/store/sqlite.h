@@ -41,7 +41,7 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
 /* Open for reading, creating nothing, also what a killed tracker left, also in a folder that may not be written. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
 /* The static data, GPUs, outcome, final values and provenance. */
-int gt_sqlite_read_facts(sqlite3 *database, const char *path, struct gt_recorded *recorded, struct gt_error *error);
+int gt_sqlite_read_fields(sqlite3 *database, const char *path, struct gt_recorded *recorded, struct gt_error *error);
 bool gt_sqlite_has_table(sqlite3 *database, const char *table);
 
 int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);

@@ -27,13 +27,13 @@ static double number_of(sqlite3_stmt *statement, int column)
     return sqlite3_column_type(statement, column) == SQLITE_NULL ? NAN : sqlite3_column_double(statement, column);
 }
 
-static int read_fact(sqlite3_stmt *statement, int column, struct gt_machine *machine, const struct gt_fact *fact,
+static int read_fact(sqlite3_stmt *statement, int column, struct gt_machine *machine, const struct gt_field *fact,
                      const char *path, struct gt_error *error)
 {
     int type = sqlite3_column_type(statement, column);
-    if (fact->kind == GT_FACT_TEXT || type == SQLITE_TEXT || type == SQLITE_BLOB)
+    if (fact->kind == GT_FIELD_TEXT || type == SQLITE_TEXT || type == SQLITE_BLOB)
         return gt_machine_fact_read(machine, fact, text_of(statement, column), path, error);
-    gt_fact_set_number(fact, machine, number_of(statement, column));
+    gt_field_set_number(fact, machine, number_of(statement, column));
     return 0;
 }
 
@@ -45,10 +45,10 @@ static int read_static(sqlite3 *database, const char *path, struct gt_machine *m
         return status;
     if (sqlite3_step(statement) != SQLITE_ROW)
         status = gt_error_set(error, EINVAL, "%s: its table static_data is empty", path);
-    for (size_t i = 0; !status && i < gt_machine_fact_count; i++)
+    for (size_t i = 0; !status && i < gt_machine_field_count; i++)
         for (int column = 0; !status && column < sqlite3_column_count(statement); column++)
-            if (!strcmp(sqlite3_column_name(statement, column), gt_machine_facts[i].name))
-                status = read_fact(statement, column, machine, &gt_machine_facts[i], path, error);
+            if (!strcmp(sqlite3_column_name(statement, column), gt_machine_fields[i].name))
+                status = read_fact(statement, column, machine, &gt_machine_fields[i], path, error);
     sqlite3_finalize(statement);
     return status;
 }
@@ -85,11 +85,11 @@ static int take_gpu(sqlite3_stmt *statement, struct gt_recorded *recorded)
 
 static int take_outcome(sqlite3_stmt *statement, struct gt_recorded *recorded)
 {
-    int index = gt_fact_find(gt_outcome_facts, gt_outcome_fact_count, text_of(statement, 0));
+    int index = gt_field_find(gt_outcome_fields, gt_outcome_field_count, text_of(statement, 0));
     if (index < 0)
         return 0;
     recorded->has_outcome = true;
-    gt_fact_set_number(&gt_outcome_facts[index], &recorded->outcome, number_of(statement, 1));
+    gt_field_set_number(&gt_outcome_fields[index], &recorded->outcome, number_of(statement, 1));
     return 0;
 }
 
@@ -185,13 +185,13 @@ static int take_life(sqlite3_stmt *statement, struct gt_recorded *recorded)
     struct gt_life life;
     gt_life_init(&life);
     for (int column = 0; column < sqlite3_column_count(statement); column++) {
-        int index = gt_fact_find(gt_life_facts, gt_life_fact_count, sqlite3_column_name(statement, column));
+        int index = gt_field_find(gt_life_fields, gt_life_field_count, sqlite3_column_name(statement, column));
         if (index < 0)
             continue;
-        if (gt_life_facts[index].kind == GT_FACT_TEXT)
-            gt_fact_set_text(&gt_life_facts[index], &life, text_of(statement, column));
+        if (gt_life_fields[index].kind == GT_FIELD_TEXT)
+            gt_field_set_text(&gt_life_fields[index], &life, text_of(statement, column));
         else
-            gt_fact_set_number(&gt_life_facts[index], &life, number_of(statement, column));
+            gt_field_set_number(&gt_life_fields[index], &life, number_of(statement, column));
     }
     return gt_lives_add(&recorded->outcome.lives, &life);
 }
@@ -202,7 +202,7 @@ static int take_version(sqlite3_stmt *statement, struct gt_recorded *recorded)
     return sqlite3_column_int(statement, 0) > GT_RECORDING_VERSION ? -ENOTSUP : 0;
 }
 
-int gt_sqlite_read_facts(sqlite3 *database, const char *path, struct gt_recorded *recorded, struct gt_error *error)
+int gt_sqlite_read_fields(sqlite3 *database, const char *path, struct gt_recorded *recorded, struct gt_error *error)
 {
     static const struct {
         const char *table, *sql;

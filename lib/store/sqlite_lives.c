@@ -6,8 +6,8 @@ int gt_sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char *pa
     struct gt_buffer create = {0}, insert = {0};
     gt_buffer_text(&create, "CREATE TABLE IF NOT EXISTS " GT_LIFE_TABLE " (");
     gt_buffer_text(&insert, "REPLACE INTO " GT_LIFE_TABLE " VALUES (");
-    for (size_t i = 0; i < gt_life_fact_count; i++) {
-        const struct gt_fact *fact = &gt_life_facts[i];
+    for (size_t i = 0; i < gt_life_field_count; i++) {
+        const struct gt_field *fact = &gt_life_fields[i];
         gt_buffer_printf(&create, "%s%s %s%s", i ? ", " : "", fact->name, types[fact->kind], i ? "" : " PRIMARY KEY");
         gt_buffer_text(&insert, i ? ",?" : "?");
     }
@@ -23,12 +23,12 @@ int gt_sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char *pa
     return status;
 }
 
-static void bind(sqlite3_stmt *insert, int position, const struct gt_fact *fact, const struct gt_life *life)
+static void bind(sqlite3_stmt *insert, int position, const struct gt_field *fact, const struct gt_life *life)
 {
-    if (fact->kind != GT_FACT_TEXT)
-        gt_sqlite_bind_number(insert, position, gt_life_number(fact, life), fact->kind == GT_FACT_INTEGER);
-    else if (*gt_fact_text(fact, life))
-        gt_sqlite_bind_text(insert, position, gt_fact_text(fact, life));
+    if (fact->kind != GT_FIELD_TEXT)
+        gt_sqlite_bind_number(insert, position, gt_life_number(fact, life), fact->kind == GT_FIELD_INTEGER);
+    else if (*gt_field_text(fact, life))
+        gt_sqlite_bind_text(insert, position, gt_field_text(fact, life));
     else
         sqlite3_bind_null(insert, position);
 }
@@ -38,8 +38,8 @@ int gt_sqlite_lives_write(sqlite3_stmt *insert, const char *path, const struct g
 {
     int status = 0;
     for (size_t k = 0; !status && k < count; k++) {
-        for (size_t i = 0; i < gt_life_fact_count; i++)
-            bind(insert, (int)i + 1, &gt_life_facts[i], &life[k]);
+        for (size_t i = 0; i < gt_life_field_count; i++)
+            bind(insert, (int)i + 1, &gt_life_fields[i], &life[k]);
         status = gt_sqlite_step(insert, sqlite3_db_handle(insert), path, error);
     }
     return status;

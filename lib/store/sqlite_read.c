@@ -133,7 +133,7 @@ int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *record
     recording->path = own_path;
     int status = gt_sqlite_open_existing(&recording->database, path, error);
     if (!status)
-        status = gt_sqlite_read_facts(recording->database, path, recorded, error);
+        status = gt_sqlite_read_fields(recording->database, path, recorded, error);
     if (status < 0)
         gt_sqlite_read_close(recording);
     else

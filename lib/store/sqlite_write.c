@@ -88,20 +88,20 @@ static int create_static(struct sqlite_writer *writer, const struct gt_machine *
     static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
     struct gt_buffer sql = {0};
     gt_buffer_text(&sql, "CREATE TABLE static_data (");
-    for (size_t i = 0; i < gt_machine_fact_count; i++)
-        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_machine_facts[i].name, types[gt_machine_facts[i].kind]);
+    for (size_t i = 0; i < gt_machine_field_count; i++)
+        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_machine_fields[i].name, types[gt_machine_fields[i].kind]);
     gt_buffer_char(&sql, ')');
     int status = run_text(writer, &sql, error);
     gt_buffer_release(&sql);
     sqlite3_stmt *insert = NULL;
     if (!status)
-        status = prepare_insert(writer, &insert, "static_data", gt_machine_fact_count, error);
-    for (size_t i = 0; !status && i < gt_machine_fact_count; i++) {
-        const struct gt_fact *fact = &gt_machine_facts[i];
-        if (fact->kind == GT_FACT_TEXT)
-            gt_sqlite_bind_text(insert, (int)i + 1, gt_fact_text(fact, machine));
+        status = prepare_insert(writer, &insert, "static_data", gt_machine_field_count, error);
+    for (size_t i = 0; !status && i < gt_machine_field_count; i++) {
+        const struct gt_field *fact = &gt_machine_fields[i];
+        if (fact->kind == GT_FIELD_TEXT)
+            gt_sqlite_bind_text(insert, (int)i + 1, gt_field_text(fact, machine));
         else
-            gt_sqlite_bind_number(insert, (int)i + 1, gt_fact_number(fact, machine), fact->kind == GT_FACT_INTEGER);
+            gt_sqlite_bind_number(insert, (int)i + 1, gt_field_number(fact, machine), fact->kind == GT_FIELD_INTEGER);
     }
     if (!status)
         status = step(writer, insert, error);
@@ -380,10 +380,10 @@ static int insert_outcome(struct sqlite_writer *writer, const struct gt_outcome 
 {
     sqlite3_stmt *insert = NULL;
     int status = prepare_insert(writer, &insert, "outcome", 2, error);
-    for (size_t i = 0; !status && i < gt_outcome_fact_count; i++) {
-        gt_sqlite_bind_text(insert, 1, gt_outcome_facts[i].name);
-        gt_sqlite_bind_number(insert, 2, gt_fact_number(&gt_outcome_facts[i], outcome),
-                              gt_outcome_facts[i].kind == GT_FACT_INTEGER);
+    for (size_t i = 0; !status && i < gt_outcome_field_count; i++) {
+        gt_sqlite_bind_text(insert, 1, gt_outcome_fields[i].name);
+        gt_sqlite_bind_number(insert, 2, gt_field_number(&gt_outcome_fields[i], outcome),
+                              gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
         status = step(writer, insert, error);
     }
     sqlite3_finalize(insert);

@@ -3,7 +3,7 @@
 #define GT_STORE_TYPE_H
 
 #include "store/detail.h"
-#include "store/fact.h"
+#include "store/field.h"
 
 struct gt_store_type {
     const char *suffix; /* ".csv" */

@@ -4,7 +4,7 @@
 
 #include "trace/filter.h"
 #include "trace/keys.h"
-#include "trace/item.h"
+#include "trace/raw_event.h"
 
 struct gt_reading;
 enum { GT_TRACK_CACHES = 64 };
@@ -41,7 +41,7 @@ extern const struct gt_trace_format *const gt_trace_formats[GT_TRACE_FORMAT_COUN
  * union of both arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own
  * in a trace. */
 struct gt_trace_event {
-    const struct gt_item *item;
+    const struct gt_raw_event *item;
     uint32_t track, name, category;
     int64_t start, duration; /* absolute */
     uint64_t id;
@@ -92,7 +92,7 @@ int64_t gt_reading_string(struct gt_reading *reading, struct gt_span text);
 int64_t gt_reading_process(struct gt_reading *reading, struct gt_span pid);
 int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct gt_span tid, struct gt_span real_pid);
 /* An event at the file's own times; `label` is its name. Negative errno. */
-int gt_reading_event(struct gt_reading *reading, const struct gt_item *item, struct gt_span label, uint32_t track,
+int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_span label, uint32_t track,
                      uint8_t flag);
 int64_t gt_reading_series(struct gt_reading *reading, struct gt_span type, struct gt_span name,
                           struct gt_span dimension, struct gt_span node);

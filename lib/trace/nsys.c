@@ -91,7 +91,7 @@ static int take_row(struct gt_reading *reading, const struct source *source, sql
                                 : gt_reading_track(reading, span_of(pid), span_of(tid), (struct gt_span){0});
     if (track >= 0) {
         sqlite3_int64 correlation = sqlite3_column_int64(row, 5);
-        struct gt_item item = {
+        struct gt_raw_event item = {
             .name = {name.data + 1, name.length - 2},
             .category = span_of(source->category),
             .start = start,
@@ -101,7 +101,7 @@ static int take_row(struct gt_reading *reading, const struct source *source, sql
             .external = GT_TRACE_NO_ID,
             .step = GT_TRACE_NO_STEP,
             .phase = has_end ? 'X' : 'i',
-            .has = GT_ITEM_TIME | GT_ITEM_DURATION};
+            .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
         track = gt_reading_event(reading, &item, item.name, (uint32_t)track, 0);
     }
     gt_buffer_release(&name);

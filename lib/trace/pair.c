@@ -73,7 +73,7 @@ static bool is_member(struct gt_span object, struct gt_span wanted)
 }
 
 /* The arguments of both; where both have one, that of E. */
-static int unite(struct gt_pairing *pairing, struct gt_item *begin, struct gt_span end)
+static int unite(struct gt_pairing *pairing, struct gt_raw_event *begin, struct gt_span end)
 {
     struct gt_walk walk;
     struct gt_span key, value;
@@ -106,12 +106,12 @@ static int unite(struct gt_pairing *pairing, struct gt_item *begin, struct gt_sp
 /* `args` of what closes it, or none. */
 static int close_one(struct gt_pairing *pairing, struct open *open, int64_t end, struct gt_span args, uint8_t flag)
 {
-    struct gt_item item;
-    int status = gt_item_parse(&item, (struct gt_span){open->text, open->length});
+    struct gt_raw_event item;
+    int status = gt_raw_event_parse(&item, (struct gt_span){open->text, open->length});
     if (status == 0)
         status = unite(pairing, &item, args);
     if (status == 0) {
-        gt_item_arguments(&item);
+        gt_raw_event_arguments(&item);
         item.phase = 'X';
         item.duration = end > item.start ? end - item.start : 0;
         status = pairing->receiver->event(pairing->receiver->context, &item, flag);
@@ -121,7 +121,7 @@ static int close_one(struct gt_pairing *pairing, struct open *open, int64_t end,
     return status;
 }
 
-int gt_pairing_begin(struct gt_pairing *pairing, const struct gt_item *item, uint32_t track)
+int gt_pairing_begin(struct gt_pairing *pairing, const struct gt_raw_event *item, uint32_t track)
 {
     struct lane *lane = lane_of(pairing, track);
     if (!lane)
@@ -152,7 +152,7 @@ static struct open *latest_of_process(struct gt_pairing *pairing, uint32_t track
     return NULL;
 }
 
-int gt_pairing_end(struct gt_pairing *pairing, const struct gt_item *item, uint32_t track)
+int gt_pairing_end(struct gt_pairing *pairing, const struct gt_raw_event *item, uint32_t track)
 {
     struct lane *lane = lane_of(pairing, track);
     if (!lane)

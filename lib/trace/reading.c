@@ -152,7 +152,7 @@ int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct 
 }
 
 /* "ProfilerStep#12" of the PyTorch profiler names a step; its copy on the GPU lags behind and is left out. */
-static int32_t profiler_step(const struct gt_item *item, struct gt_span label)
+static int32_t profiler_step(const struct gt_raw_event *item, struct gt_span label)
 {
     static const char prefix[] = "ProfilerStep#";
     const size_t length = sizeof prefix - 1;
@@ -209,7 +209,7 @@ static void note_time(struct gt_trace_file *file, int64_t start, int64_t end)
 }
 
 /* Numbers in decimal or as "0x1a" are the id; other texts stand by their number. */
-static int64_t read_id(struct gt_reading *reading, const struct gt_item *item, struct gt_trace_event *event)
+static int64_t read_id(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_trace_event *event)
 {
     struct gt_span text = gt_span_unquoted(item->id);
     int64_t number;
@@ -249,7 +249,7 @@ static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, str
     return reading->sink->event(reading->sink->context, event, reading->error);
 }
 
-int gt_reading_event(struct gt_reading *reading, const struct gt_item *item, struct gt_span label, uint32_t track,
+int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_span label, uint32_t track,
                      uint8_t flag)
 {
     struct gt_trace_file *file = gt_reading_file(reading);
@@ -266,9 +266,9 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_item *item, str
     reading->has_begun = true;
     file->read++;
     reading->trace->track[track].read++;
-    if (item->has & GT_ITEM_MENDED)
+    if (item->has & GT_RAW_EVENT_MENDED)
         file->damage.mended++;
-    if (!(item->has & GT_ITEM_TIME))
+    if (!(item->has & GT_RAW_EVENT_TIME))
         event.flag |= GT_TRACE_NO_TIME;
     else
         note_time(file, event.start, end);

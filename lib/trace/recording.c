@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/json_write.h"
-#include "store/border.h"
+#include "store/block_event.h"
 #include "store/store.h"
 #include "trace/format.h"
 
@@ -33,9 +33,9 @@ static bool is_recording(const char *path)
 
 static bool has_blocks(const char *path)
 {
-    struct gt_border_reader *reader = NULL;
-    int status = gt_border_open(&reader, path, NULL);
-    gt_border_close(reader);
+    struct gt_block_event_reader *reader = NULL;
+    int status = gt_block_event_open(&reader, path, NULL);
+    gt_block_event_close(reader);
     return status >= 0;
 }
 
@@ -120,16 +120,16 @@ static int take_interval(struct gt_reading *reading, const struct gt_interval *i
                                                      interval->thread < 0 ? (struct gt_span){0} : span_of(tid),
                                                      (struct gt_span){0});
     if (track >= 0) {
-        struct gt_item item = {.name = {quoted.data + 1, quoted.length - 2},
-                               .category = span_of("code_block"),
-                               .start = nanoseconds(interval->start),
-                               .duration = isfinite(interval->elapsed) ? nanoseconds(interval->elapsed) : 0,
-                               .bytes = -1,
-                               .correlation = GT_TRACE_NO_ID,
-                               .external = GT_TRACE_NO_ID,
-                               .step = GT_TRACE_NO_STEP,
-                               .phase = 'X',
-                               .has = GT_ITEM_TIME | GT_ITEM_DURATION};
+        struct gt_raw_event item = {.name = {quoted.data + 1, quoted.length - 2},
+                                    .category = span_of("code_block"),
+                                    .start = nanoseconds(interval->start),
+                                    .duration = isfinite(interval->elapsed) ? nanoseconds(interval->elapsed) : 0,
+                                    .bytes = -1,
+                                    .correlation = GT_TRACE_NO_ID,
+                                    .external = GT_TRACE_NO_ID,
+                                    .step = GT_TRACE_NO_STEP,
+                                    .phase = 'X',
+                                    .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
         track = gt_reading_event(reading, &item, item.name, (uint32_t)track,
                                  interval->unfinished ? GT_TRACE_PAIRED | GT_TRACE_UNCLOSED : GT_TRACE_PAIRED);
     }
@@ -140,10 +140,10 @@ static int take_interval(struct gt_reading *reading, const struct gt_interval *i
 static int read_blocks(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
-    struct gt_border_list list = {.skip_bad = true};
+    struct gt_block_event_list list = {.skip_bad = true};
     struct gt_intervals intervals = {0};
     double end = -INFINITY, clock_end = -INFINITY;
-    int status = gt_border_list_add(&list, path, error);
+    int status = gt_block_event_list_add(&list, path, error);
     for (size_t i = 0; i < list.count && status >= 0; i++) {
         end = fmax(end, list.border[i].timestamp);
         clock_end = fmax(clock_end, list.border[i].monotonic);
@@ -162,7 +162,7 @@ static int read_blocks(struct gt_reading *reading, const char *path, struct gt_e
     if (list.complaints.length)
         gt_damage_note(damage, 0, "%.*s", (int)strcspn(list.complaints.data, "\n"), list.complaints.data);
     gt_intervals_release(&intervals);
-    gt_border_list_release(&list);
+    gt_block_event_list_release(&list);
     return status;
 }
 
@@ -180,5 +180,5 @@ const struct gt_trace_format gt_trace_recording = {
     .help = "tracking files and sub-tracking files of gpu-tracker and gpu_tracker, CSV and SQLite",
     .probe = probe_recording,
     .read = read_recording,
-    .companion = gt_border_collected,
+    .companion = gt_block_event_collected,
 };

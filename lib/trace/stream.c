@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "trace/item.h"
+#include "trace/raw_event.h"
 
 enum { MOST_THREADS = 64, BATCHES_PER_THREAD = 2 };
 
@@ -12,15 +12,15 @@ enum stage { FREE, CUT, PARSING, PARSED };
 
 struct job {
     struct gt_batch batch;
-    struct gt_item *item; /* those that are events */
-    uint32_t *of;         /* of which entry each is */
+    struct gt_raw_event *item; /* those that are events */
+    uint32_t *of;              /* of which entry each is */
     size_t count, capacity;
     int status;
     enum stage stage;
 };
 
 struct stream {
-    const struct gt_item_receiver *receiver;
+    const struct gt_raw_event_receiver *receiver;
     struct gt_trace_damage *damage;
     struct job *job;
     size_t jobs;
@@ -31,12 +31,12 @@ struct stream {
 };
 
 /* Room for one more. NULL without memory. */
-static struct gt_item *next_item(struct job *job)
+static struct gt_raw_event *next_item(struct job *job)
 {
     if (job->count < job->capacity)
         return &job->item[job->count];
     size_t capacity = job->capacity ? job->capacity * 2 : 1024;
-    struct gt_item *items = realloc(job->item, capacity * sizeof *items);
+    struct gt_raw_event *items = realloc(job->item, capacity * sizeof *items);
     if (items)
         job->item = items;
     uint32_t *of = realloc(job->of, capacity * sizeof *of);
@@ -59,10 +59,10 @@ static int salvage(struct job *job, struct gt_span text, size_t entry)
     uint64_t lost = text.length;
     while ((at = gt_scan_resume(text.text, at + 1, text.length))) {
         size_t end = gt_scan_object_end(text.text, at, text.length);
-        struct gt_item *item = next_item(job);
+        struct gt_raw_event *item = next_item(job);
         if (!item)
             return -ENOMEM;
-        if (!end || gt_item_parse(item, (struct gt_span){text.text + at, end - at}) != 0)
+        if (!end || gt_raw_event_parse(item, (struct gt_span){text.text + at, end - at}) != 0)
             continue;
         job->of[job->count++] = (uint32_t)entry;
         lost -= end - at;
@@ -80,10 +80,10 @@ static int parse(struct job *job)
         if (entry->key_length != SIZE_MAX)
             continue;
         struct gt_span text = {job->batch.text + entry->value, entry->value_length};
-        struct gt_item *item = next_item(job);
+        struct gt_raw_event *item = next_item(job);
         if (!item)
             return -ENOMEM;
-        int status = gt_item_parse(item, text);
+        int status = gt_raw_event_parse(item, text);
         if (!status)
             job->of[job->count++] = (uint32_t)i;
         else if (status < 0 && (status = salvage(job, text, i)) < 0)
@@ -126,7 +126,7 @@ static void *work(void *context)
 /* Members and events in their order. */
 static int deliver(struct stream *stream, struct job *job, struct gt_error *error)
 {
-    const struct gt_item_receiver *receiver = stream->receiver;
+    const struct gt_raw_event_receiver *receiver = stream->receiver;
     size_t next = 0;
     int status = job->status < 0 ? gt_error_system(error, -job->status, "reading a trace") : 0;
     gt_damage_add(stream->damage, &job->batch.damage);
@@ -221,8 +221,8 @@ static int run_together(struct stream *stream, struct gt_scan *scan, int threads
     return status;
 }
 
-int gt_item_stream(struct gt_input *input, const struct gt_item_receiver *receiver, int threads, size_t block,
-                   struct gt_trace_damage *damage, uint64_t *bytes, struct gt_error *error)
+int gt_raw_event_stream(struct gt_input *input, const struct gt_raw_event_receiver *receiver, int threads, size_t block,
+                        struct gt_trace_damage *damage, uint64_t *bytes, struct gt_error *error)
 {
     struct stream stream = {.receiver = receiver, .damage = damage};
     struct gt_scan *scan = NULL;

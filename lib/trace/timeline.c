@@ -10,7 +10,7 @@ struct timeline {
 };
 
 /* args.<key> of a metadata event; {NULL} when there is none. */
-static struct gt_span argument(const struct gt_item *item, const char *wanted)
+static struct gt_span argument(const struct gt_raw_event *item, const char *wanted)
 {
     struct gt_walk walk;
     struct gt_span key, value, found = {0};
@@ -32,7 +32,7 @@ static int take_name(struct gt_reading *reading, struct gt_span value, uint32_t 
     return 0;
 }
 
-static int take_process(struct timeline *timeline, const struct gt_item *item)
+static int take_process(struct timeline *timeline, const struct gt_raw_event *item)
 {
     struct gt_reading *reading = timeline->reading;
     struct gt_span base = argument(item, "start_time_since_epoch_in_micros"), name = argument(item, "name"),
@@ -56,7 +56,7 @@ static int take_process(struct timeline *timeline, const struct gt_item *item)
     return status;
 }
 
-static int take_thread(struct timeline *timeline, const struct gt_item *item)
+static int take_thread(struct timeline *timeline, const struct gt_raw_event *item)
 {
     struct gt_reading *reading = timeline->reading;
     struct gt_span name = argument(item, "name"), sort = argument(item, "sort_index");
@@ -70,7 +70,7 @@ static int take_thread(struct timeline *timeline, const struct gt_item *item)
                : 0;
 }
 
-static int place(struct timeline *timeline, const struct gt_item *item, uint8_t flag)
+static int place(struct timeline *timeline, const struct gt_raw_event *item, uint8_t flag)
 {
     bool renames = timeline->options->labels_rename;
     struct gt_span label = renames && item->label.text && item->label.length ? item->label : item->name;
@@ -79,7 +79,7 @@ static int place(struct timeline *timeline, const struct gt_item *item, uint8_t 
     return track < 0 ? (int)track : gt_reading_event(timeline->reading, item, label, (uint32_t)track, flag);
 }
 
-static int take_metadata(struct timeline *timeline, const struct gt_item *item)
+static int take_metadata(struct timeline *timeline, const struct gt_raw_event *item)
 {
     if (gt_span_is(item->name, "process_name") || gt_span_is(item->name, "process_labels") ||
         gt_span_is(item->name, "process_sort_index"))
@@ -89,21 +89,21 @@ static int take_metadata(struct timeline *timeline, const struct gt_item *item)
     return place(timeline, item, 0);
 }
 
-static int take_whole(void *context, const struct gt_item *item, uint8_t flag)
+static int take_whole(void *context, const struct gt_raw_event *item, uint8_t flag)
 {
     return place(context, item, flag);
 }
 
 /* SMDebug's own writer makes whole events only: lanes are for the others, where they are the tracks. */
-static int keep_time(struct timeline *timeline, const struct gt_item *item, uint32_t lane)
+static int keep_time(struct timeline *timeline, const struct gt_raw_event *item, uint32_t lane)
 {
     int64_t end;
-    if (!(item->has & GT_ITEM_TIME) || __builtin_add_overflow(item->start, item->duration, &end))
+    if (!(item->has & GT_RAW_EVENT_TIME) || __builtin_add_overflow(item->start, item->duration, &end))
         return 0;
     return gt_pairing_time(timeline->pairing, lane, end);
 }
 
-static int take_item(void *context, struct gt_item *item, struct gt_error *error)
+static int take_item(void *context, struct gt_raw_event *item, struct gt_error *error)
 {
     (void)error;
     struct timeline *timeline = context;
@@ -180,7 +180,7 @@ int gt_timeline_read(struct gt_reading *reading, const char *path, const struct 
 {
     struct timeline timeline = {reading, options, NULL};
     struct gt_pair_receiver whole = {&timeline, take_whole};
-    struct gt_item_receiver receiver = {&timeline, take_item, take_member};
+    struct gt_raw_event_receiver receiver = {&timeline, take_item, take_member};
     struct gt_trace_damage damage = {0};
     struct gt_input *input = NULL;
     uint64_t bytes = 0;
@@ -188,8 +188,8 @@ int gt_timeline_read(struct gt_reading *reading, const char *path, const struct 
     if (status >= 0)
         status = gt_pairing_open(&timeline.pairing, reading, &whole);
     if (status >= 0)
-        status = gt_item_stream(input, &receiver, gt_reading_threads(reading, gt_input_size(input)),
-                                reading->options->block, &damage, &bytes, error);
+        status = gt_raw_event_stream(input, &receiver, gt_reading_threads(reading, gt_input_size(input)),
+                                     reading->options->block, &damage, &bytes, error);
     if (status >= 0)
         status = gt_pairing_finish(timeline.pairing);
     struct gt_trace_file *file = gt_reading_file(reading);

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "store/border.h"
+#include "store/block_event.h"
 #include "store/store.h"
 #include "trace/trace.h"
 
@@ -44,7 +44,7 @@ static void read_trace(const char *path)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64], target[64];
-    struct gt_border_list list = {.skip_bad = true};
+    struct gt_block_event_list list = {.skip_bad = true};
     int fd = memfd_create("input", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
@@ -54,8 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (symlink(target, path) < 0)
         abort();
     read_recording(path);
-    gt_border_list_add(&list, path, NULL);
-    gt_border_list_release(&list);
+    gt_block_event_list_add(&list, path, NULL);
+    gt_block_event_list_release(&list);
     read_trace(path);
     unlink(path);
     close(fd);

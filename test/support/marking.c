@@ -46,25 +46,25 @@ size_t marking_read(const char *name, struct marking_row *rows, size_t capacity)
     char **field;
     size_t fields, count = 0;
     assert_int_equal(gt_csv_next(reader, &field, &fields, &error), 1);
-    assert_int_equal(fields, GT_BORDER_COLUMNS);
+    assert_int_equal(fields, GT_BLOCK_EVENT_COLUMNS);
     for (size_t i = 0; i < fields; i++)
-        assert_string_equal(field[i], gt_border_columns[i]);
+        assert_string_equal(field[i], gt_block_event_columns[i]);
     int status;
     for (uint64_t line = 2; (status = gt_csv_next(reader, &field, &fields, &error)) == 1;) {
-        assert_int_equal(fields, GT_BORDER_COLUMNS);
+        assert_int_equal(fields, GT_BLOCK_EVENT_COLUMNS);
         assert_true(gt_csv_has_return(reader));
         assert_int_equal(gt_csv_line(reader), line);
-        line += 1 + (strchr(field[GT_BORDER_NAME], '\n') != NULL);
+        line += 1 + (strchr(field[GT_BLOCK_EVENT_NAME], '\n') != NULL);
         assert_true(count < capacity);
         struct marking_row *row = &rows[count++];
-        snprintf(row->name, sizeof row->name, "%s", field[GT_BORDER_NAME]);
-        assert_int_equal(gt_number_i64(field[GT_BORDER_PROCESS], &row->process), 0);
-        assert_int_equal(gt_number_i64(field[GT_BORDER_POSITION], &row->position), 0);
-        assert_int_equal(gt_number_i64(field[GT_BORDER_THREAD], &row->thread), 0);
-        assert_int_equal(gt_number_i64(field[GT_BORDER_CALL], &row->call), 0);
-        assert_int_equal(gt_number_double(field[GT_BORDER_TIMESTAMP], &row->timestamp), 0);
-        assert_int_equal(gt_number_double(field[GT_BORDER_MONOTONIC], &row->monotonic), 0);
-        assert_int_equal(gt_number_double(field[GT_BORDER_CPU_TIME], &row->cpu_time), 0);
+        snprintf(row->name, sizeof row->name, "%s", field[GT_BLOCK_EVENT_NAME]);
+        assert_int_equal(gt_number_i64(field[GT_BLOCK_EVENT_PROCESS], &row->process), 0);
+        assert_int_equal(gt_number_i64(field[GT_BLOCK_EVENT_POSITION], &row->position), 0);
+        assert_int_equal(gt_number_i64(field[GT_BLOCK_EVENT_THREAD], &row->thread), 0);
+        assert_int_equal(gt_number_i64(field[GT_BLOCK_EVENT_CALL], &row->call), 0);
+        assert_int_equal(gt_number_double(field[GT_BLOCK_EVENT_TIMESTAMP], &row->timestamp), 0);
+        assert_int_equal(gt_number_double(field[GT_BLOCK_EVENT_MONOTONIC], &row->monotonic), 0);
+        assert_int_equal(gt_number_double(field[GT_BLOCK_EVENT_CPU_TIME], &row->cpu_time), 0);
     }
     assert_int_equal(status, 0);
     gt_csv_close(reader);

@@ -6,7 +6,7 @@
 #ifndef TEST_SUPPORT_POWER_TRIAL_H
 #define TEST_SUPPORT_POWER_TRIAL_H
 
-#include "aggregate/energy_course.h"
+#include "aggregate/energy_curve.h"
 
 enum { TRIAL_SHAPES = 12, TRIAL_LOADS = 5, TRIAL_CORES = 8, TRIAL_MS = 12000 };
 extern const char *const trial_shape_names[TRIAL_SHAPES];
@@ -26,9 +26,9 @@ struct trial {
     double job_seconds[TRIAL_MS + 1], thread_seconds[TRIAL_MS + 1]; /* of CPU time */
     double ticks[TRIAL_MS + 1];                                     /* busy, seconds as counted */
     struct gt_machine machine;
-    struct gt_energy_course course;
+    struct gt_energy_curve course;
     double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at the end */
-    struct gt_counter_facts counter[GT_ENERGY_DEVICES];
+    struct gt_counter_fields counter[GT_ENERGY_DEVICES];
     double seconds;
 };
 

@@ -293,7 +293,7 @@ static size_t check_text(int fd, off_t from)
         int fields = 1;
         for (const char *c = line; c < end; c++)
             fields += *c == ',';
-        if (fields != GT_BORDER_COLUMNS)
+        if (fields != GT_BLOCK_EVENT_COLUMNS)
             fail_msg("%d fields: \"%.*s\"", fields, (int)(end - line), line);
     }
     return lines;

@@ -164,18 +164,18 @@ static void test_cases(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct gt_border border[ROWS];
+        struct gt_block_event border[ROWS];
         for (size_t j = 0; j < cases[i].rows; j++) {
             const struct row *row = &cases[i].row[j];
-            border[j] = (struct gt_border){.name = row->name,
-                                           .position = row->position,
-                                           .row = j + 2,
-                                           .process = row->process,
-                                           .thread = row->thread,
-                                           .call = row->call,
-                                           .timestamp = row->at,
-                                           .monotonic = row->clock,
-                                           .cpu_time = NAN};
+            border[j] = (struct gt_block_event){.name = row->name,
+                                                .position = row->position,
+                                                .row = j + 2,
+                                                .process = row->process,
+                                                .thread = row->thread,
+                                                .call = row->call,
+                                                .timestamp = row->at,
+                                                .monotonic = row->clock,
+                                                .cpu_time = NAN};
         }
         struct gt_intervals intervals;
         assert_int_equal(gt_intervals_pair(&intervals, border, cases[i].rows), 0);
@@ -200,18 +200,18 @@ static void test_cases(void **state)
 static void test_order_does_not_matter(void **state)
 {
     (void)state;
-    struct gt_border border[40], shuffled[40];
+    struct gt_block_event border[40], shuffled[40];
     srand(7);
     for (size_t i = 0; i < 40; i++)
-        border[i] = (struct gt_border){.name = (uint32_t)rand() % 2,
-                                       .position = (uint8_t)(rand() % 2),
-                                       .row = i,
-                                       .process = rand() % 2,
-                                       .thread = -1,
-                                       .call = -1,
-                                       .timestamp = (double)(i / 2),
-                                       .monotonic = (double)(i / 2),
-                                       .cpu_time = NAN};
+        border[i] = (struct gt_block_event){.name = (uint32_t)rand() % 2,
+                                            .position = (uint8_t)(rand() % 2),
+                                            .row = i,
+                                            .process = rand() % 2,
+                                            .thread = -1,
+                                            .call = -1,
+                                            .timestamp = (double)(i / 2),
+                                            .monotonic = (double)(i / 2),
+                                            .cpu_time = NAN};
     struct gt_intervals one, other;
     memcpy(shuffled, border, sizeof border);
     assert_int_equal(gt_intervals_pair(&one, shuffled, 40), 0);
@@ -220,7 +220,7 @@ static void test_order_does_not_matter(void **state)
         memcpy(shuffled, border, sizeof border);
         for (size_t i = 39; i > 0; i--) {
             size_t j = (size_t)rand() % (i + 1);
-            struct gt_border swap = shuffled[i];
+            struct gt_block_event swap = shuffled[i];
             shuffled[i] = shuffled[j];
             shuffled[j] = swap;
         }

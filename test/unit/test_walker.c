@@ -28,7 +28,7 @@ struct job {
     struct gt_process process[8];
     struct gt_process *list[8];
     struct gt_frame frame;
-    struct gt_overlap overlap;
+    struct gt_shared_memory overlap;
 };
 
 static void add_process(struct job *job, pid_t pid, pid_t parent, double rss, double file)
@@ -51,7 +51,7 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
                   double combined_shared)
 {
     struct gt_memory_process walked[8];
-    size_t count = gt_overlap_ask(&job->overlap, walked, false);
+    size_t count = gt_shared_memory_ask(&job->overlap, walked, false);
     for (size_t i = 0; i < count; i++) {
         walked[i].ok = !isnan(private_bytes[i]);
         walked[i].is_denied = !walked[i].ok;
@@ -63,14 +63,14 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
     const struct gt_memory_totals totals = {.main.shared_bytes = main_shared,
                                             .descendants.shared_bytes = descendants_shared,
                                             .combined.shared_bytes = combined_shared};
-    gt_overlap_learn(&job->overlap, walked, count, &totals, true, 0, 100);
+    gt_shared_memory_learn(&job->overlap, walked, count, &totals, true, 0, 100);
 }
 
 static struct gt_scope_memory combined(struct job *job)
 {
-    assert_int_equal(gt_overlap_follow(&job->overlap, &job->frame), 0);
-    gt_overlap_update(&job->overlap);
-    return gt_overlap_scope(&job->overlap, GT_SCOPE_COMBINED);
+    assert_int_equal(gt_shared_memory_follow(&job->overlap, &job->frame), 0);
+    gt_shared_memory_update(&job->overlap);
+    return gt_shared_memory_scope(&job->overlap, GT_SCOPE_COMBINED);
 }
 
 /* A root and three children that share 400, with 100 of their own each. */
@@ -103,7 +103,7 @@ static void a_process_takes_only_its_own_away(void **state)
     struct gt_scope_memory memory = combined(&job);
     assert_float_equal(memory.ram, 0, 0);
     assert_float_equal(memory.private_bytes, 0, 0);
-    gt_overlap_release(&job.overlap);
+    gt_shared_memory_release(&job.overlap);
 }
 
 static void anonymous_growth_is_private_and_shared_growth_counts_once(void **state)
@@ -121,7 +121,7 @@ static void anonymous_growth_is_private_and_shared_growth_counts_once(void **sta
     }
     assert_float_equal(combined(&job).ram, 980, 0);
     assert_float_equal(job.overlap.record[1].shared_bytes, 430, 0);
-    gt_overlap_release(&job.overlap);
+    gt_shared_memory_release(&job.overlap);
 }
 
 static void a_fork_counts_at_what_it_has_more_than_its_parent(void **state)
@@ -136,7 +136,7 @@ static void a_fork_counts_at_what_it_has_more_than_its_parent(void **state)
     assert_true(isnan(job.overlap.record[4].private_bytes));
     job.process[4].value[GT_RSS] = 530;
     assert_float_equal(combined(&job).ram, 830, 0);
-    gt_overlap_release(&job.overlap);
+    gt_shared_memory_release(&job.overlap);
 }
 
 static void denied_processes_count_whole(void **state)
@@ -149,7 +149,7 @@ static void denied_processes_count_whole(void **state)
     learn(&job, (const double[]){500, NAN}, 0, 0, 0);
     assert_float_equal(combined(&job).ram, 800, 0);
     assert_true(job.overlap.record[1].is_denied);
-    gt_overlap_release(&job.overlap);
+    gt_shared_memory_release(&job.overlap);
 }
 
 static void never_outside_the_bounds(void **state)
@@ -164,7 +164,7 @@ static void never_outside_the_bounds(void **state)
     struct gt_scope_memory memory = combined(&job);
     assert_true(memory.ram >= 23 && memory.ram <= memory.rss);
     assert_true(memory.private_bytes >= 0 && memory.shared_bytes >= 0);
-    gt_overlap_release(&job.overlap);
+    gt_shared_memory_release(&job.overlap);
 }
 
 /* A number used again is another process. */
@@ -177,7 +177,7 @@ static void reused_number_starts_anew(void **state)
     combined(&job);
     assert_false(job.overlap.record[3].has_walk);
     assert_true(job.overlap.has_left);
-    gt_overlap_release(&job.overlap);
+    gt_shared_memory_release(&job.overlap);
 }
 
 /* ---- the running kernel ---- */

@@ -1,0 +1,423 @@
+#include "aggregate/job_groups.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/placement.h"
+
+enum { NO_GROUP = -1 };
+enum { CPU_ENERGY, GPU_ENERGY }; /* in a group's energy */
+
+struct gt_job_groups_member {
+    pid_t pid;
+    uint64_t start;
+    int group;                   /* NO_GROUP: of no Slurm job */
+    unsigned looks;              /* readings so far */
+    double base[GT_ACCOUNTED];   /* own, before counting began */
+    double before[GT_ACCOUNTED]; /* of children it had waited for, before counting began */
+    double left[GT_ACCOUNTED];   /* all that its children had used when they vanished */
+    double counted[GT_ACCOUNTED];
+};
+
+int gt_job_groups_init(struct gt_job_groups *crowd, bool by_slurm, size_t most, int core_count, size_t device_count)
+{
+    *crowd = (struct gt_job_groups){
+        .by_slurm = by_slurm, .most = most, .core_count = core_count, .device_count = device_count};
+    crowd->group = calloc(most + 1, sizeof *crowd->group);
+    if (!crowd->group)
+        return -ENOMEM;
+    return 0;
+}
+
+static void empty(struct gt_job_groups_group *group)
+{
+    gt_cgroup_close(group->cgroup);
+    free(group->gpu);
+    *group = (struct gt_job_groups_group){0};
+}
+
+void gt_job_groups_release(struct gt_job_groups *crowd)
+{
+    for (size_t i = 0; crowd->group && i <= crowd->most; i++)
+        empty(&crowd->group[i]);
+    free(crowd->group);
+    free(crowd->member);
+    free(crowd->previous);
+    gt_pid_map_release(&crowd->index);
+    *crowd = (struct gt_job_groups){0};
+}
+
+/* ---- Groups ------------------------------------------------------------------------------------------------------ */
+
+/* The control group of the whole job, above its steps. All that a job has used counts when it began after the counting. */
+static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root *root, pid_t pid, bool is_new)
+{
+    struct gt_cgroup_place place;
+    char part[112];
+    group->cgroup_cpu = is_new ? 0 : NAN;
+    snprintf(part, sizeof part, "/job_%s", group->job);
+    if (gt_cgroup_locate(&place, root, pid, NULL) < 0)
+        return;
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
+        char *at = strstr(place.path[i], part);
+        place.path[i][at ? (size_t)(at - place.path[i]) + strlen(part) : 0] = 0;
+    }
+    if (gt_cgroup_open(&group->cgroup, root, &place, NULL) < 0)
+        group->cgroup = NULL;
+}
+
+static int begin_group(struct gt_job_groups *crowd, size_t number)
+{
+    struct gt_job_groups_group *group = &crowd->group[number];
+    *group = (struct gt_job_groups_group){.is_used = true, .is_other = number == crowd->most, .cgroup_cpu = NAN};
+    group->gpu = calloc(crowd->device_count ? crowd->device_count : 1, sizeof *group->gpu);
+    return group->gpu ? (int)number : -ENOMEM;
+}
+
+/* By what is shown, so that no two groups look alike. */
+static int find_group(const struct gt_job_groups *crowd, const char *user, const struct gt_identity *identity)
+{
+    for (size_t i = 0; i < crowd->most; i++) {
+        const struct gt_job_groups_group *group = &crowd->group[i];
+        if (group->is_used && !strcmp(group->job, identity->job) &&
+            (crowd->by_slurm || (!strcmp(group->user, user) && !strcmp(group->command, identity->command))))
+            return (int)i;
+    }
+    return NO_GROUP;
+}
+
+/* Slurm's own processes in a job are root's; the job is another's. */
+static void name_owner(struct gt_job_groups_group *group, const char *user, const struct gt_identity *identity)
+{
+    if (group->is_root && identity->uid != 0)
+        snprintf(group->user, sizeof group->user, "%s", user);
+    group->is_root = group->is_root && identity->uid == 0;
+}
+
+/* The group's number; a new one as long as there is room. */
+static int group_of(struct gt_job_groups *crowd, const struct gt_root *root, pid_t pid,
+                    const struct gt_identity *identity)
+{
+    char user[sizeof crowd->group->user];
+    gt_user_name(root, identity->uid, user, sizeof user);
+    int known = find_group(crowd, user, identity);
+    if (known >= 0) {
+        name_owner(&crowd->group[known], user, identity);
+        return known;
+    }
+    size_t number = 0;
+    while (number < crowd->most && crowd->group[number].is_used)
+        number++;
+    if (number == crowd->most && crowd->group[number].is_used)
+        return (int)number;
+    int status = begin_group(crowd, number);
+    struct gt_job_groups_group *group = &crowd->group[number];
+    if (status < 0 || group->is_other)
+        return status;
+    group->is_root = identity->uid == 0;
+    snprintf(group->user, sizeof group->user, "%s", user);
+    snprintf(group->job, sizeof group->job, "%s", identity->job);
+    if (crowd->by_slurm)
+        open_cgroup(group, root, pid, crowd->is_begun);
+    else
+        snprintf(group->command, sizeof group->command, "%s", identity->command);
+    return status;
+}
+
+/* Looked at again after 1, 2, 4, 8, ... readings: a child becomes another program soon after its fork, or never. */
+static bool is_due(const struct gt_job_groups_member *member)
+{
+    return (member->looks & (member->looks - 1)) == 0;
+}
+
+static int classify(struct gt_job_groups *crowd, const struct gt_root *root, struct gt_job_groups_member *member)
+{
+    struct gt_identity identity;
+    bool is_settled = member->group == (int)crowd->most; /* who is among the others stays there */
+    if (is_settled || !is_due(member) || gt_identity_read(root, member->pid, &identity) < 0)
+        return 0;
+    if (crowd->by_slurm && identity.kind != GT_JOB_SLURM) {
+        member->group = NO_GROUP;
+        return 0;
+    }
+    int group = group_of(crowd, root, member->pid, &identity);
+    if (group < 0)
+        return group;
+    member->group = group;
+    return 0;
+}
+
+/* ---- Counters ---------------------------------------------------------------------------------------------------- */
+
+/* For bytes the kernel does not tell children that were waited for apart from the process's own. */
+static bool holds_children(int k)
+{
+    return gt_accounted[k] == GT_READ_BYTES || gt_accounted[k] == GT_WRITTEN_BYTES ||
+           gt_accounted[k] == GT_READ_CHARACTERS || gt_accounted[k] == GT_WRITTEN_CHARACTERS;
+}
+
+/* Used since counting began by the process, and by children of it that no reading saw. */
+static double used(const struct gt_job_groups_member *member, const struct gt_process *process, int k)
+{
+    double own = process->value[gt_accounted[k]] - member->base[k];
+    double waited = process->reaped[gt_accounted[k]] - member->before[k];
+    return holds_children(k) ? own - member->left[k] : own + fmax(0, waited - member->left[k]);
+}
+
+static void place(struct gt_job_groups_group *group, const struct gt_placement *placement)
+{
+    for (int i = 0; i < GT_PACKAGES; i++)
+        group->placed[i] += placement->recent[i];
+}
+
+static void count(struct gt_job_groups *crowd, struct gt_job_groups_member *member, const struct gt_process *process)
+{
+    struct gt_job_groups_group *group = member->group == NO_GROUP ? NULL : &crowd->group[member->group];
+    if (group && process->placement)
+        place(group, process->placement);
+    for (int k = 0; k < GT_ACCOUNTED; k++) {
+        double now = used(member, process, k);
+        if (isnan(now))
+            continue;
+        if (group) {
+            group->is_measured[k] = true;
+            group->total[k] += fmax(0, now - member->counted[k]);
+        }
+        member->counted[k] = fmax(now, member->counted[k]);
+    }
+}
+
+/* All that the kernel will show of it in a parent that waits for it. */
+static void leave(const struct gt_job_groups_member *member, struct gt_job_groups_member *parent)
+{
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        parent->left[k] += member->base[k] + member->before[k] + member->counted[k] + member->left[k];
+}
+
+static void begin_member(struct gt_job_groups_member *member, const struct gt_process *process, uint64_t start_tick)
+{
+    *member = (struct gt_job_groups_member){
+        .pid = process->pid, .start = process->start, .group = NO_GROUP, .looks = 1};
+    for (int k = 0; k < GT_ACCOUNTED && process->start < start_tick; k++) {
+        double own = process->value[gt_accounted[k]];
+        member->base[k] = isnan(own) ? 0 : own;
+        member->before[k] = holds_children(k) ? 0 : process->reaped[gt_accounted[k]];
+    }
+}
+
+static struct gt_job_groups_member *find_member(const struct gt_job_groups *crowd, pid_t pid)
+{
+    uint32_t index = gt_pid_map_get(&crowd->index, pid);
+    return index == GT_PID_ABSENT ? NULL : &crowd->member[index];
+}
+
+static int younger_first(const void *a, const void *b)
+{
+    const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
+    return p->start < q->start ? 1 : p->start > q->start ? -1 : (p->pid < q->pid) - (p->pid > q->pid);
+}
+
+static int busiest_first(const void *a, const void *b)
+{
+    const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
+    double x = p->value[GT_CPU_TIME], y = q->value[GT_CPU_TIME];
+    return x < y ? 1 : x > y ? -1 : (p->pid > q->pid) - (p->pid < q->pid);
+}
+
+/* The members of this reading: those of the last one whose process is still in the tree, and new ones. */
+static int renew_members(struct gt_job_groups *crowd, struct gt_process *const *process, size_t count,
+                         uint64_t start_tick)
+{
+    struct gt_job_groups_member *spare = crowd->previous;
+    size_t spare_capacity = crowd->previous_capacity;
+    if (spare_capacity < count) {
+        spare = realloc(spare, 2 * count * sizeof *spare);
+        if (!spare)
+            return -ENOMEM;
+        spare_capacity = 2 * count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct gt_job_groups_member *known = find_member(crowd, process[i]->pid);
+        if (known && known->start == process[i]->start) {
+            spare[i] = *known;
+            spare[i].looks++;
+        } else {
+            begin_member(&spare[i], process[i], start_tick);
+        }
+    }
+    crowd->previous = crowd->member;
+    crowd->previous_capacity = crowd->member_capacity;
+    crowd->member = spare;
+    crowd->member_capacity = spare_capacity;
+    crowd->member_count = count;
+    gt_pid_map_clear(&crowd->index);
+    for (size_t i = 0; i < count; i++)
+        if (gt_pid_map_put(&crowd->index, process[i]->pid, (uint32_t)i) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+/* Those that vanished come first, children before parents, so that parents know what was left to them. */
+static void count_all(struct gt_job_groups *crowd, struct gt_process **process, size_t gone, size_t total)
+{
+    qsort(process, gone, sizeof *process, younger_first);
+    for (size_t i = 0; i < total; i++) {
+        struct gt_job_groups_member *member = find_member(crowd, process[i]->pid);
+        struct gt_job_groups_member *parent = find_member(crowd, process[i]->parent);
+        count(crowd, member, process[i]);
+        if (i < gone && parent && parent != member)
+            leave(member, parent);
+    }
+}
+
+static int classify_all(struct gt_job_groups *crowd, const struct gt_root *root, struct gt_process **living,
+                        size_t count)
+{
+    if (!crowd->is_begun && count)
+        qsort(living, count, sizeof *living, busiest_first);
+    for (size_t i = 0; i < count; i++) {
+        int status = classify(crowd, root, find_member(crowd, living[i]->pid));
+        if (status < 0)
+            return status;
+    }
+    crowd->is_begun = true;
+    return 0;
+}
+
+int gt_job_groups_count(struct gt_job_groups *crowd, const struct gt_sampler *sampler)
+{
+    const struct gt_tree *tree = &sampler->tree;
+    struct gt_process **sorted = malloc((tree->count + 1) * sizeof *sorted);
+    size_t gone = 0, living = 0;
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->process[i]->is_gone)
+            sorted[gone++] = tree->process[i];
+    for (size_t i = 0; i < tree->count; i++)
+        if (!tree->process[i]->is_gone)
+            sorted[gone + living++] = tree->process[i];
+    int status = renew_members(crowd, sorted, gone + living, sampler->account.start_tick);
+    if (status >= 0)
+        status = classify_all(crowd, tree->root, sorted + gone, living);
+    if (status >= 0)
+        count_all(crowd, sorted, gone, gone + living);
+    free(sorted);
+    return status;
+}
+
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
+
+static void add(double *sum, double value)
+{
+    if (!isnan(value))
+        *sum = (isnan(*sum) ? 0 : *sum) + value;
+}
+
+static struct gt_job_groups_group *group_of_pid(const struct gt_job_groups *crowd, pid_t pid)
+{
+    const struct gt_job_groups_member *member = find_member(crowd, pid);
+    return member && member->group != NO_GROUP ? &crowd->group[member->group] : NULL;
+}
+
+static void add_processes(struct gt_job_groups *crowd, const struct gt_sampler *sampler)
+{
+    static const enum gt_metric_id summed[] = {GT_RSS, GT_SWAP, GT_THREADS};
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        struct gt_job_groups_group *group = group_of_pid(crowd, process->pid);
+        if (!group || process->is_zombie)
+            continue;
+        group->processes++;
+        for (size_t k = 0; k < sizeof summed / sizeof *summed; k++)
+            add(&group->value[summed[k]], process->value[summed[k]]);
+    }
+}
+
+static void add_gpus(struct gt_job_groups *crowd, const struct gt_frame *frame,
+                     const struct gt_attribution *attribution)
+{
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        struct gt_job_groups_group *group = group_of_pid(crowd, share->pid);
+        if (!group)
+            continue;
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            if (gt_metric_has(id, GT_SCOPE_COMBINED) && gt_metrics[id].combine == GT_SUM)
+                add(&group->gpu[share->device][id], share->value[id]);
+        group->energy[GPU_ENERGY] += attribution->share_joules[i];
+    }
+}
+
+/* The kernel's own count for the whole job is complete, where there is one. */
+static void read_cgroup(struct gt_job_groups_group *group)
+{
+    double figure[GT_CGROUP_FIGURES];
+    if (!group->cgroup)
+        return;
+    gt_cgroup_read(group->cgroup, figure);
+    group->value[GT_CGROUP_RAM] = figure[GT_CGROUP_FIGURE_MEMORY];
+    group->value[GT_CGROUP_RAM_PEAK] = figure[GT_CGROUP_FIGURE_MEMORY_PEAK];
+    double cpu = figure[GT_CGROUP_FIGURE_CPU], more = cpu - group->cgroup_cpu;
+    if (isnan(cpu))
+        return;
+    group->total[0] = group->cpu_before + (more > 0 ? more : 0);
+    group->cgroup_cpu = cpu;
+}
+
+/* What a CPU second of the group drew in the last window. On packages of their own it depends on where it was used. */
+static double rate_of(struct gt_job_groups_group *group, const struct gt_attribution *attribution)
+{
+    double joules = 0, seconds = 0;
+    for (size_t i = 0; i < attribution->package_count; i++) {
+        joules += attribution->package[i].cpu.joules_per_cpu_second * group->placed[i];
+        seconds += group->placed[i];
+        group->placed[i] = 0;
+    }
+    return seconds > 0 ? joules / seconds : attribution->joules_per_cpu_second;
+}
+
+static void show_counters(struct gt_job_groups_group *group, const struct gt_job_groups *crowd,
+                          const struct gt_frame *frame, const struct gt_attribution *attribution)
+{
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        if (group->is_measured[k])
+            group->value[gt_accounted[k]] = group->total[k];
+    group->energy[CPU_ENERGY] += rate_of(group, attribution) * (group->total[0] - group->cpu_before);
+    group->cpu_before = group->total[0];
+    group->value[GT_CPU_UTILIZATION] = gt_rate_next(&group->rate, group->total[0], frame->monotonic_ns, 1,
+                                                    crowd->core_count);
+    if (attribution->energy[GT_ENERGY_CPU].is_measured)
+        group->value[GT_CPU_ENERGY] = group->energy[CPU_ENERGY];
+    if (attribution->energy[GT_ENERGY_GPU].is_measured)
+        group->value[GT_GPU_ENERGY] = group->energy[GPU_ENERGY];
+}
+
+void gt_job_groups_show(struct gt_job_groups *crowd, const struct gt_sampler *sampler,
+                        const struct gt_attribution *attribution)
+{
+    for (size_t i = 0; i <= crowd->most; i++) {
+        struct gt_job_groups_group *group = &crowd->group[i];
+        if (!group->is_used)
+            continue;
+        group->processes = 0;
+        gt_values_clear(group->value);
+        for (size_t k = 0; k < crowd->device_count; k++)
+            gt_values_clear(group->gpu[k]);
+    }
+    add_processes(crowd, sampler);
+    add_gpus(crowd, &sampler->frame, attribution);
+    for (size_t i = 0; i <= crowd->most; i++) {
+        struct gt_job_groups_group *group = &crowd->group[i];
+        if (!group->is_used)
+            continue;
+        group->last_ns = group->processes ? sampler->frame.monotonic_ns : group->last_ns;
+        read_cgroup(group);
+        show_counters(group, crowd, &sampler->frame, attribution);
+        group->value[GT_PROCESSES] = (double)group->processes;
+        if (!group->is_other && sampler->frame.monotonic_ns - group->last_ns > GT_JOB_GROUPS_KEPT_NS)
+            empty(group);
+    }
+}

@@ -1,0 +1,19 @@
+/* How rows of ours stand beside those of the original in tables for people: in the units the user chose. Formats for programs keep
+ * base units, as the columns of recordings have. */
+#ifndef GT_ANALYSE_DISPLAY_UNIT_H
+#define GT_ANALYSE_DISPLAY_UNIT_H
+
+#include "store/store.h"
+
+struct gt_display_unit {
+    char label[128]; /* "main_ram_private (gigabytes)", "combined_cpu_energy (joules, estimated)" */
+    double factor;   /* from the value in data to the one that is shown */
+};
+
+/* The original's columns, and names that are no columns, stay as they are. The machine tells units and what counts energy. */
+struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, const char *name,
+                                          const struct gt_machine *machine);
+/* Does what this metric has, joules or watts, rest on a model of the user's? */
+bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine);
+
+#endif

@@ -1,0 +1,281 @@
+#include "report/human_text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/utf8.h"
+
+static const struct gt_node *seen(const struct gt_node *node)
+{
+    while (node && (gt_node_flag_bits(node) & GT_ONLY_DATA) == GT_ONLY_DATA)
+        node = gt_node_next(node);
+    return node;
+}
+
+const struct gt_node *gt_human_text_child(const struct gt_node *node)
+{
+    return seen(gt_node_child(node));
+}
+
+const struct gt_node *gt_human_text_next(const struct gt_node *node)
+{
+    return seen(gt_node_next(node));
+}
+
+static int decimals(const struct gt_report *report, const struct gt_node *node, double value)
+{
+    if (!(gt_node_flag_bits(node) & GT_BRIEF))
+        return gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS ? 8 : 3;
+    double digits = value != 0 && isfinite(value) ? floor(log10(fabs(value))) : 0;
+    return (int)fmin(fmax(3 - digits, 0), 12);
+}
+
+static void add_number(struct gt_buffer *out, double value, int decimals)
+{
+    char text[GT_NUMBER_SIZE];
+    if (isnan(value))
+        gt_buffer_text(out, "n/a");
+    else
+        gt_buffer_append(out, text, gt_number_rounded(text, value, decimals));
+}
+
+static bool is_missing(const struct gt_node *fact)
+{
+    switch (gt_node_kind(fact)) {
+    case GT_NODE_NUMBER: return isnan(gt_node_number(fact));
+    case GT_NODE_TEXT: return !gt_node_text(fact);
+    default: return false;
+    }
+}
+
+void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact)
+{
+    if (is_missing(fact)) {
+        gt_buffer_text(out, "n/a");
+        return;
+    }
+    switch (gt_node_kind(fact)) {
+    case GT_NODE_NUMBER: add_number(out, gt_node_number(fact), decimals(report, fact, gt_node_number(fact))); break;
+    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
+    case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(fact)); break;
+    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
+    default: break;
+    }
+    if (*gt_node_unit(fact))
+        gt_buffer_char(out, ' ');
+    gt_utf8_show(out, gt_node_unit(fact));
+}
+
+static void add_cell(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *table, size_t row,
+                     size_t column, bool as_original)
+{
+    double number = as_original ? gt_table_cell_original(table, row, column) : gt_table_cell_number(table, row, column);
+    if (gt_table_cell_missing(table, row, column) && isnan(number)) {
+        gt_buffer_text(out, "n/a");
+        return;
+    }
+    switch (gt_table_column_kind(table, column)) {
+    case GT_CELL_NUMBER: add_number(out, number, decimals(report, table, number)); break;
+    case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
+    case GT_CELL_TEXT: gt_utf8_show(out, gt_table_cell_text(table, row, column)); break;
+    }
+}
+
+static void add_title(struct gt_buffer *out, const char *title, const char *unit)
+{
+    gt_utf8_show(out, title);
+    if (!*unit)
+        return;
+    gt_buffer_text(out, " (");
+    gt_utf8_show(out, unit);
+    gt_buffer_char(out, ')');
+}
+
+static int allocate(struct gt_grid *grid, size_t columns, size_t rows)
+{
+    grid->columns = columns;
+    grid->rows = rows;
+    grid->text = calloc(columns * rows + 1, sizeof *grid->text);
+    grid->is_text = calloc(columns + 1, sizeof *grid->is_text);
+    return grid->text && grid->is_text ? 0 : -ENOMEM;
+}
+
+/* Move what was appended into the grid; a failed append shows as a missing text. */
+static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text)
+{
+    int status = gt_buffer_text(text, "");
+    grid->text[row * grid->columns + column] = text->data;
+    *text = (struct gt_buffer){0};
+    return status;
+}
+
+static bool has_values(const struct gt_node *table, size_t column)
+{
+    size_t rows = gt_table_rows(table);
+    for (size_t row = 0; row < rows; row++)
+        if (!gt_table_cell_missing(table, row, column))
+            return true;
+    return rows == 0;
+}
+
+static int fill_column(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *table, size_t from,
+                       size_t to)
+{
+    struct gt_buffer text = {0};
+    grid->is_text[to] = gt_table_column_kind(table, from) == GT_CELL_TEXT;
+    if (to > 0 || !grid->keyed)
+        add_title(&text, gt_table_column_title(table, from), gt_table_column_unit(table, from));
+    int status = take(grid, 0, to, &text);
+    for (size_t row = 1; !status && row < grid->rows; row++) {
+        add_cell(&text, report, table, row - 1, from, grid->as_original);
+        status = take(grid, row, to, &text);
+    }
+    return status;
+}
+
+static int fill_from_table(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *table)
+{
+    size_t all = gt_table_columns(table), shown = 0;
+    grid->keyed = gt_node_flag_bits(table) & GT_KEYED;
+    for (size_t column = 0; column < all; column++)
+        shown += grid->keyed || has_values(table, column);
+    int status = allocate(grid, shown, gt_table_rows(table) + 1);
+    shown = 0;
+    for (size_t column = 0; !status && column < all; column++)
+        if (grid->keyed || has_values(table, column))
+            status = fill_column(grid, report, table, column, shown++);
+    return status;
+}
+
+static int fill_from_facts(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *section)
+{
+    struct gt_buffer text = {0};
+    size_t count = 0;
+    for (const struct gt_node *fact = gt_human_text_child(section); fact; fact = gt_human_text_next(fact))
+        count++;
+    int status = allocate(grid, count, 2);
+    size_t column = 0;
+    bool any_text = false;
+    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status;
+         fact = gt_human_text_next(fact), column++) {
+        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
+        gt_utf8_show(&text, gt_node_title(fact));
+        status = take(grid, 0, column, &text);
+        if (grid->as_original && isnan(gt_node_number(fact)) && !isnan(gt_node_original(fact)))
+            add_number(&text, 0, 0);
+        else
+            gt_human_text_fact(&text, report, fact);
+        if (!status)
+            status = take(grid, 1, column, &text);
+        any_text = any_text || grid->is_text[column];
+    }
+    /* As in pandas, where a row has one type: with a text among them, all are texts. */
+    for (column = 0; !status && column < grid->columns; column++)
+        grid->is_text[column] = any_text;
+    return status;
+}
+
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, bool as_original)
+{
+    *grid = (struct gt_grid){.as_original = as_original};
+    int status = gt_node_kind(node) == GT_NODE_TABLE ? fill_from_table(grid, report, node)
+                                                     : fill_from_facts(grid, report, node);
+    if (status < 0)
+        gt_grid_release(grid);
+    return status;
+}
+
+static bool holds_facts_alone(const struct gt_node *section)
+{
+    if (gt_node_kind(section) != GT_NODE_SECTION || gt_node_flag_bits(section) || !gt_human_text_child(section))
+        return false;
+    for (const struct gt_node *fact = gt_human_text_child(section); fact; fact = gt_human_text_next(fact))
+        if (!gt_node_is_fact(fact))
+            return false;
+    return true;
+}
+
+static bool same_keys(const struct gt_node *a, const struct gt_node *b)
+{
+    a = gt_human_text_child(a);
+    b = gt_human_text_child(b);
+    for (; a && b && !strcmp(gt_node_key(a), gt_node_key(b)); a = gt_human_text_next(a), b = gt_human_text_next(b))
+        ;
+    return !a && !b;
+}
+
+size_t gt_human_text_alike(const struct gt_node *first)
+{
+    size_t count = 0;
+    for (const struct gt_node *section = first; section && holds_facts_alone(section) && same_keys(first, section);
+         section = gt_human_text_next(section))
+        count++;
+    return count;
+}
+
+static int fill_row(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *section, size_t row)
+{
+    struct gt_buffer text = {0};
+    size_t column = 0;
+    int status = 0;
+    if (grid->keyed) {
+        gt_utf8_show(&text, gt_node_title(section));
+        status = take(grid, row, column++, &text);
+    }
+    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status; fact = gt_human_text_next(fact)) {
+        gt_human_text_fact(&text, report, fact);
+        status = take(grid, row, column++, &text);
+    }
+    return status;
+}
+
+static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
+{
+    struct gt_buffer text = {0};
+    size_t column = 0;
+    int status = 0;
+    if (grid->keyed) {
+        grid->is_text[column] = true;
+        status = take(grid, 0, column++, &text);
+    }
+    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status; fact = gt_human_text_next(fact)) {
+        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
+        gt_utf8_show(&text, gt_node_title(fact));
+        status = take(grid, 0, column++, &text);
+    }
+    return status;
+}
+
+int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count)
+{
+    *grid = (struct gt_grid){.keyed = *gt_node_title(first)}; /* items of lists have no titles */
+    size_t columns = grid->keyed;
+    for (const struct gt_node *fact = gt_human_text_child(first); fact; fact = gt_human_text_next(fact))
+        columns++;
+    int status = allocate(grid, columns, count + 1);
+    if (!status)
+        status = fill_titles(grid, first);
+    for (size_t row = 1; row <= count && !status; row++, first = gt_human_text_next(first))
+        status = fill_row(grid, report, first, row);
+    if (status < 0)
+        gt_grid_release(grid);
+    return status;
+}
+
+void gt_grid_release(struct gt_grid *grid)
+{
+    for (size_t i = 0; grid->text && i < grid->columns * grid->rows; i++)
+        free(grid->text[i]);
+    free(grid->text);
+    free(grid->is_text);
+    *grid = (struct gt_grid){0};
+}
+
+const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)
+{
+    return grid->text[row * grid->columns + column];
+}

@@ -1,0 +1,59 @@
+#include "sample/all_processes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "collect/process.h"
+
+/* A number used again belongs to somebody else: what is known of the kernel's threads is forgotten now and then. */
+static const int64_t FORGET_NS = 60 * GT_SECOND;
+
+/* 1 of the kernel, 0 not, negative errno: it has gone. */
+static int is_kernel_thread(const struct gt_root *root, pid_t pid)
+{
+    char path[64], text[1024];
+    struct gt_process_stat stat;
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    ssize_t length = gt_root_read(root, path, text, sizeof text);
+    if (length <= 0)
+        return length < 0 ? (int)length : -ESRCH;
+    return gt_process_parse_stat(text, &stat) < 0 ? -EINVAL : stat.is_kernel;
+}
+
+static int consider(struct gt_all_processes *everyone, struct gt_tree *tree, pid_t pid)
+{
+    if (gt_tree_find(tree, pid) || gt_pid_map_get(&everyone->kernel, pid) != GT_PID_ABSENT)
+        return 0;
+    int is_kernel = is_kernel_thread(tree->root, pid);
+    if (is_kernel < 0)
+        return 0;
+    return is_kernel ? gt_pid_map_put(&everyone->kernel, pid, 0) : gt_tree_add(tree, pid);
+}
+
+int gt_all_processes_find(struct gt_all_processes *everyone, struct gt_tree *tree, int64_t now_ns)
+{
+    int fd = gt_root_open_directory(tree->root, "proc");
+    DIR *proc = fd < 0 ? NULL : fdopendir(fd);
+    int status = 0;
+    if (!proc && fd >= 0)
+        close(fd);
+    if (!proc)
+        return fd < 0 ? fd : -ENOMEM;
+    if (now_ns - everyone->renewed_ns > FORGET_NS) {
+        gt_pid_map_clear(&everyone->kernel);
+        everyone->renewed_ns = now_ns;
+    }
+    for (struct dirent *entry; status >= 0 && (entry = readdir(proc));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            status = consider(everyone, tree, (pid_t)strtol(entry->d_name, NULL, 10));
+    closedir(proc);
+    return status < 0 ? status : 0;
+}
+
+void gt_all_processes_release(struct gt_all_processes *everyone)
+{
+    gt_pid_map_release(&everyone->kernel);
+}

@@ -1,0 +1,301 @@
+#include "sample/shared_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/process.h"
+
+static const int64_t RETRY_NS = GT_SECOND / 10; /* of a process that was just ending, or executing another program */
+
+static double or_zero(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static double between(double value, double low, double high)
+{
+    return value > high ? high : value < low ? low : value;
+}
+
+/* Frames keep their order from sample to sample, so the search begins where the last one ended. */
+static struct gt_shared_memory_record *find(struct gt_shared_memory *overlap, pid_t pid, uint64_t start, size_t *hint)
+{
+    for (size_t i = 0; i < overlap->count; i++) {
+        size_t at = (*hint + i) % overlap->count;
+        if (overlap->record[at].pid == pid && overlap->record[at].start == start) {
+            *hint = at + 1;
+            return &overlap->record[at];
+        }
+    }
+    return NULL;
+}
+
+static int reserve(struct gt_shared_memory *overlap, size_t count)
+{
+    if (count <= overlap->capacity)
+        return 0;
+    size_t capacity = count + count / 2 + 16;
+    struct gt_shared_memory_record *record = realloc(overlap->record, capacity * sizeof *record);
+    if (!record)
+        return -ENOMEM;
+    overlap->record = record;
+    overlap->capacity = capacity;
+    return 0;
+}
+
+static void swap(struct gt_shared_memory_record *a, struct gt_shared_memory_record *b)
+{
+    struct gt_shared_memory_record kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* The memory that a walk saw is gone when the process has executed another program. */
+static void take_fork(struct gt_shared_memory_record *record, const struct gt_process *process)
+{
+    if (record->is_forked && !process->is_forked)
+        record->has_walk = false;
+    record->is_forked = process->is_forked && !process->is_main;
+    record->is_pending = gt_process_is_pending(process);
+    record->heritage = process->heritage;
+}
+
+/* Records before `at` are settled; those behind are from the last frame, in any order. */
+static void take_over(struct gt_shared_memory *overlap, size_t at, const struct gt_process *process)
+{
+    size_t hint = at;
+    struct gt_shared_memory_record *known = at < overlap->count ? find(overlap, process->pid, process->start, &hint)
+                                                                : NULL;
+    struct gt_shared_memory_record *record = &overlap->record[at];
+    if (known) {
+        swap(record, known);
+    } else {
+        if (overlap->count > at)
+            overlap->record[overlap->count] = *record;
+        overlap->count++;
+        *record = (struct gt_shared_memory_record){.pid = process->pid, .start = process->start};
+    }
+    record->is_main = process->is_main;
+    record->rss = or_zero(process->value[GT_RSS]);
+    record->file_bytes = or_zero(process->file_bytes);
+    record->faults = process->value[GT_MINOR_FAULTS] + process->value[GT_MAJOR_FAULTS];
+    take_fork(record, process);
+}
+
+/* Whose record stands for those that inherited from the same process. */
+static int find_families(struct gt_shared_memory *overlap)
+{
+    int result = 0;
+    bool has_any = false;
+    for (size_t i = 0; i < overlap->count; i++) {
+        overlap->record[i].family = GT_SHARED_MEMORY_NONE;
+        has_any |= overlap->record[i].heritage.from != 0;
+    }
+    if (!has_any)
+        return 0;
+    gt_pid_map_clear(&overlap->place);
+    for (size_t i = 0; i < overlap->count && result >= 0; i++)
+        result = gt_pid_map_put(&overlap->place, overlap->record[i].pid, (uint32_t)i);
+    for (size_t i = 0; i < overlap->count && result >= 0; i++) {
+        struct gt_shared_memory_record *record = &overlap->record[i];
+        if (!record->heritage.from)
+            continue;
+        uint32_t place = gt_pid_map_get(&overlap->place, record->heritage.from);
+        record->family = place == GT_PID_ABSENT ? i : place;
+        if (place == GT_PID_ABSENT)
+            result = gt_pid_map_put(&overlap->place, record->heritage.from, (uint32_t)i);
+    }
+    return result;
+}
+
+int gt_shared_memory_follow(struct gt_shared_memory *overlap, const struct gt_frame *frame)
+{
+    int result = reserve(overlap, overlap->count + frame->process_count);
+    if (result < 0)
+        return result;
+    for (size_t i = 0; i < frame->process_count; i++)
+        take_over(overlap, i, frame->process[i]);
+    for (size_t i = frame->process_count; i < overlap->count; i++)
+        overlap->has_left |= overlap->record[i].has_walk;
+    overlap->count = frame->process_count;
+    return find_families(overlap);
+}
+
+size_t gt_shared_memory_ask(struct gt_shared_memory *overlap, struct gt_memory_process *process, bool only_new)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < overlap->count; i++) {
+        struct gt_shared_memory_record *record = &overlap->record[i];
+        if (record->is_pending || (only_new && (record->has_walk || record->is_denied)))
+            continue;
+        record->asked_rss = record->rss;
+        record->asked_file = record->file_bytes;
+        record->asked_faults = record->faults;
+        process[count++] = (struct gt_memory_process){
+            .pid = record->pid, .start = record->start, .is_main = record->is_main};
+    }
+    return count;
+}
+
+static void learn_one(struct gt_shared_memory_record *record, const struct gt_memory_process *walked, bool is_whole)
+{
+    record->is_denied = walked->is_denied;
+    record->has_walk = walked->ok;
+    if (!walked->ok)
+        return;
+    record->is_alone = !is_whole;
+    record->seen = walked->rss;
+    record->seen_file = record->asked_file;
+    record->seen_faults = isnan(walked->faults) ? record->asked_faults : walked->faults;
+    record->walked_private = walked->private_bytes;
+    record->walked_shared = walked->shared_bytes;
+}
+
+void gt_shared_memory_learn(struct gt_shared_memory *overlap, const struct gt_memory_process *process, size_t count,
+                            const struct gt_memory_totals *totals, bool is_whole, int64_t end_ns, int pause)
+{
+    size_t hint = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct gt_shared_memory_record *record = find(overlap, process[i].pid, process[i].start, &hint);
+        if (!record)
+            continue; /* it has ended meanwhile */
+        learn_one(record, &process[i], is_whole);
+        int64_t left_alone = pause * process[i].duration_ns;
+        record->allowed_ns = end_ns + (record->has_walk ? left_alone : left_alone + RETRY_NS);
+    }
+    if (is_whole) {
+        overlap->shared[GT_SCOPE_MAIN] = totals->main.shared_bytes;
+        overlap->shared[GT_SCOPE_DESCENDANTS] = totals->descendants.shared_bytes;
+        overlap->shared[GT_SCOPE_COMBINED] = totals->combined.shared_bytes;
+        overlap->has_left = false;
+    }
+}
+
+static double anonymous_bytes(const struct gt_shared_memory_record *record)
+{
+    return record->rss - record->file_bytes;
+}
+
+/* Each page that is written to is copied at a page fault, and new pages are made at others. A fault of a file may map several
+ * pages, so this is rather too low. */
+double gt_shared_memory_copied(const struct gt_shared_memory_record *record)
+{
+    if (!record->heritage.from)
+        return 0;
+    double before = record->has_walk ? record->seen - record->seen_file : record->heritage.bytes;
+    double faults = record->faults - (record->has_walk ? record->seen_faults : 0);
+    double file = record->file_bytes - (record->has_walk ? record->seen_file : 0);
+    double made = fmax(0, anonymous_bytes(record) - before) + fmax(0, file);
+    double left = record->has_walk ? record->shared_bytes - record->file_bytes : record->heritage.bytes;
+    double copied = or_zero(faults) * (double)sysconf(_SC_PAGESIZE) - made;
+    return between(copied, 0, fmax(0, left));
+}
+
+void gt_shared_memory_update(struct gt_shared_memory *overlap)
+{
+    for (size_t i = 0; i < overlap->count; i++) {
+        struct gt_shared_memory_record *record = &overlap->record[i];
+        double more = record->rss - record->seen, more_file = record->file_bytes - record->seen_file;
+        record->private_bytes = record->shared_bytes = NAN;
+        if (record->has_walk) {
+            record->private_bytes = between(record->walked_private + more - more_file, 0, record->rss);
+            record->shared_bytes = record->rss - record->private_bytes;
+        }
+        double alone = record->has_walk ? record->private_bytes
+                                        : fmax(0, anonymous_bytes(record) - record->heritage.bytes);
+        record->own = fmin(alone, record->rss);
+    }
+}
+
+struct sums {
+    double rss, largest, own, sure, counted;
+    double shared, largest_shared, more_shared, largest_file; /* of those that were part of a whole walk */
+    double other_shared;                                      /* the largest of the others */
+};
+
+static void add_walked(struct sums *sums, const struct gt_shared_memory_record *record)
+{
+    sums->sure += record->private_bytes;
+    sums->counted += fmin(record->private_bytes, record->walked_private);
+    if (record->is_alone) {
+        sums->other_shared = fmax(sums->other_shared, record->shared_bytes - record->heritage.bytes);
+        return;
+    }
+    sums->shared += record->shared_bytes;
+    sums->largest_file = fmax(sums->largest_file, record->file_bytes);
+    sums->largest_shared = fmax(sums->largest_shared, record->shared_bytes);
+    sums->more_shared = fmax(sums->more_shared, record->shared_bytes - record->walked_shared);
+}
+
+static void add(struct sums *sums, const struct gt_shared_memory_record *record)
+{
+    if (record->is_pending)
+        return;
+    sums->rss += record->rss;
+    sums->largest = fmax(sums->largest, record->rss);
+    sums->own += record->own;
+    if (record->has_walk) {
+        add_walked(sums, record);
+        return;
+    }
+    double inherited = record->heritage.from ? fmax(record->heritage.bound, record->heritage.bytes) : 0;
+    sums->sure += fmax(0, anonymous_bytes(record) - inherited);
+    sums->other_shared = fmax(sums->other_shared, record->file_bytes);
+}
+
+static bool is_in(const struct gt_shared_memory_record *record, enum gt_scope scope)
+{
+    return scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN);
+}
+
+/* What was inherited is counted with the process it is from, or once where that one is not in the scope. */
+static double inherited_memory(struct gt_shared_memory *overlap, enum gt_scope scope)
+{
+    double sum = 0;
+    for (size_t i = 0; i < overlap->count; i++)
+        overlap->record[i].inherited = 0;
+    for (size_t i = 0; i < overlap->count; i++) {
+        struct gt_shared_memory_record *record = &overlap->record[i];
+        if (record->family == GT_SHARED_MEMORY_NONE || record->is_pending || !is_in(record, scope))
+            continue;
+        struct gt_shared_memory_record *family = &overlap->record[record->family];
+        bool is_counted = family->inherited < 0 || (record->has_walk && !record->is_alone) ||
+                          (family->pid == record->heritage.from && is_in(family, scope));
+        double rest = fmin(record->heritage.bytes, anonymous_bytes(record) - record->own);
+        family->inherited = is_counted ? -1 : fmax(family->inherited, rest);
+    }
+    for (size_t i = 0; i < overlap->count; i++)
+        sum += fmax(0, overlap->record[i].inherited);
+    return sum;
+}
+
+/* Files of a process that was not part of a whole walk are taken for those that the others have. */
+struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *overlap, enum gt_scope scope)
+{
+    struct sums sums = {0};
+    for (size_t i = 0; i < overlap->count; i++)
+        if (is_in(&overlap->record[i], scope))
+            add(&sums, &overlap->record[i]);
+    double walked = fmin(overlap->shared[scope], sums.shared);
+    double shared = between(overlap->shared[scope] + sums.more_shared, sums.largest_shared, sums.shared);
+    shared += fmax(0, sums.other_shared - sums.largest_file) + inherited_memory(overlap, scope);
+    double ram = between(sums.own + shared, sums.largest, sums.rss);
+    double private_bytes = fmin(sums.own, ram);
+    return (struct gt_scope_memory){
+        .rss = sums.rss,
+        .ram = ram,
+        .private_bytes = private_bytes,
+        .shared_bytes = ram - private_bytes,
+        .certain = between(sums.sure + walked, sums.largest, ram),
+        .counted = fmin(sums.counted + walked, ram),
+    };
+}
+
+void gt_shared_memory_release(struct gt_shared_memory *overlap)
+{
+    free(overlap->record);
+    gt_pid_map_release(&overlap->place);
+    *overlap = (struct gt_shared_memory){0};
+}

@@ -1,0 +1,77 @@
+/* What the processes' resident sets and the last walk over their memory say about the memory that they have together.
+ *
+ * A walk is a moment in the past; resident sets are read at every look. Each walked process has private memory, which changes
+ * with its anonymous resident memory since, and shared memory; the shared memory of a scope is its union at the walk, never less
+ * than the largest part of one living process and never more than all of theirs. So a process that ends takes its private memory
+ * and leaves what others still map. Files and shared memory touched since the walk count once, as if they were the same in all
+ * processes.
+ *
+ * A process that was not walked yet needs no walk for what matters most. After execve(2) its anonymous memory is its own. After a
+ * fork it has what its parent had, once; what it has beyond that is its own. What it has written to of that, a walk finds: page
+ * faults tell when to walk. Its files count once. A process that may not be walked stays in this state. */
+#ifndef GT_SAMPLE_SHARED_MEMORY_H
+#define GT_SAMPLE_SHARED_MEMORY_H
+
+#include "base/pid_map.h"
+#include "collect/memory.h"
+
+struct gt_scope_memory {
+    double rss;           /* bytes: sum of resident sets */
+    double ram;           /* shared pages once, as far as is known; between the largest resident set and rss */
+    double private_bytes; /* its part that one process has alone */
+    double shared_bytes;  /* ram - private_bytes */
+    double certain;       /* it is not less than this */
+    double counted;       /* the part of it that the last walk saw; the rest follows from resident sets */
+};
+
+/* One process of the frame, matched with its last walk. */
+struct gt_shared_memory_record {
+    pid_t pid;
+    uint64_t start;
+    bool is_main;
+    bool is_forked;
+    bool is_pending; /* what it has now does not count: see gt_process_is_pending */
+    bool has_walk;
+    bool is_alone; /* walked alone, since it is new: what it shares is taken for part of the rest */
+    bool is_denied;
+    struct gt_heritage heritage;
+    size_t
+        family; /* the record of the process it inherited from; when that has ended, of the first that did; GT_SHARED_MEMORY_NONE */
+    double rss, file_bytes;                     /* now */
+    double faults;                              /* minor and major, as last read; NaN unknown */
+    double asked_rss, asked_file, asked_faults; /* when its walk was asked for */
+    double seen, seen_file, seen_faults;        /* at its walk */
+    double walked_private, walked_shared;
+    double private_bytes, shared_bytes; /* now; NaN without a walk */
+    double own;                         /* what would go if it ended now */
+    double inherited;   /* of those in its family, the most that still has what it inherited; -1: walked */
+    int64_t allowed_ns; /* not walked again before */
+};
+
+#define GT_SHARED_MEMORY_NONE SIZE_MAX
+
+struct gt_shared_memory {
+    struct gt_shared_memory_record *record; /* in the frame's order */
+    size_t count, capacity;
+    double shared[GT_SCOPE_COMBINED + 1]; /* union of the shared pages at the last whole walk */
+    bool has_left;                        /* a walked process has ended since */
+    struct gt_pid_map place;              /* scratch: the record of each process */
+};
+
+/* Take over which processes live and their resident sets. -ENOMEM. */
+int gt_shared_memory_follow(struct gt_shared_memory *overlap, const struct gt_frame *frame);
+/* The list for a walk of all processes, or of those that have had none; `process` has room for overlap->count. */
+size_t gt_shared_memory_ask(struct gt_shared_memory *overlap, struct gt_memory_process *process, bool only_new);
+/* Take over a walk; `is_whole`: of all processes, so that `totals` is the union. Processes may not be walked again for `pause`
+ * times what it took. */
+void gt_shared_memory_learn(struct gt_shared_memory *overlap, const struct gt_memory_process *process, size_t count,
+                            const struct gt_memory_totals *totals, bool is_whole, int64_t end_ns, int pause);
+/* Bring each process's figures up to its resident set now. */
+void gt_shared_memory_update(struct gt_shared_memory *overlap);
+/* Bytes of pages that the process may have written to, and so copied, since its last walk or its fork: reason for a walk. They may as
+ * well be pages that it has made and let go of again. */
+double gt_shared_memory_copied(const struct gt_shared_memory_record *record);
+struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *overlap, enum gt_scope scope);
+void gt_shared_memory_release(struct gt_shared_memory *overlap);
+
+#endif

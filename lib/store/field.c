@@ -1,0 +1,282 @@
+#include "store/field.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_write.h"
+#include "base/number.h"
+#include "schema/unit.h"
+
+enum storage { TEXT, INT, PID, BOOL, UINT64, DOUBLE, NANOSECONDS, RAM, GPU_RAM };
+
+#define FACT(type, name, member, kind, storage)                                                           \
+    {                                                                                                     \
+        name, GT_FIELD_##kind, storage, offsetof(struct type, member), sizeof(((struct type *)0)->member) \
+    }
+
+const struct gt_field gt_machine_fields[] = {
+    FACT(gt_machine, "ram_unit", ram_unit, TEXT, TEXT),
+    FACT(gt_machine, "gpu_ram_unit", gpu_ram_unit, TEXT, TEXT),
+    FACT(gt_machine, "time_unit", time_unit, TEXT, TEXT),
+    FACT(gt_machine, "ram_system_capacity", ram_capacity, NUMBER, RAM),
+    FACT(gt_machine, "gpu_ram_system_capacity", gpu_ram_capacity, NUMBER, GPU_RAM),
+    FACT(gt_machine, "system_core_count", core_count, INTEGER, INT),
+    FACT(gt_machine, "n_expected_cores", expected_cores, INTEGER, INT),
+    FACT(gt_machine, "system_gpu_count", gpu_count, INTEGER, INT),
+    FACT(gt_machine, "n_expected_gpus", expected_gpus, INTEGER, INT),
+    FACT(gt_machine, "host", host, TEXT, TEXT),
+    FACT(gt_machine, "command", command, TEXT, TEXT),
+    FACT(gt_machine, "pid", pid, INTEGER, PID),
+    FACT(gt_machine, "period", period, NUMBER, DOUBLE),
+    FACT(gt_machine, "start", start_real_ns, NUMBER, NANOSECONDS),
+    FACT(gt_machine, "ram_method", ram_method, TEXT, TEXT),
+    FACT(gt_machine, "idle_policy", idle_policy, TEXT, TEXT),
+    FACT(gt_machine, "cpu_energy_source", energy_source[GT_ENERGY_CPU].name, TEXT, TEXT),
+    FACT(gt_machine, "cpu_energy_refresh", energy_source[GT_ENERGY_CPU].refresh, NUMBER, DOUBLE),
+    FACT(gt_machine, "dram_energy_source", energy_source[GT_ENERGY_DRAM].name, TEXT, TEXT),
+    FACT(gt_machine, "dram_energy_refresh", energy_source[GT_ENERGY_DRAM].refresh, NUMBER, DOUBLE),
+    FACT(gt_machine, "gpu_energy_source", energy_source[GT_ENERGY_GPU].name, TEXT, TEXT),
+    FACT(gt_machine, "gpu_energy_refresh", energy_source[GT_ENERGY_GPU].refresh, NUMBER, DOUBLE),
+    FACT(gt_machine, "cpu_packages", cpu_packages, INTEGER, INT),
+    FACT(gt_machine, "cpu_packages_missing", cpu_packages_missing, TEXT, TEXT),
+    FACT(gt_machine, "carbon_intensity", carbon_intensity, NUMBER, DOUBLE),
+    FACT(gt_machine, "carbon_source", carbon_source, TEXT, TEXT),
+    FACT(gt_machine, "price", price, NUMBER, DOUBLE),
+    FACT(gt_machine, "currency", currency, TEXT, TEXT),
+};
+const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_machine_fields;
+
+const struct gt_field gt_outcome_fields[] = {
+    FACT(gt_outcome, "complete", complete, INTEGER, BOOL),
+    FACT(gt_outcome, "elapsed", elapsed, NUMBER, DOUBLE),
+    FACT(gt_outcome, "exit_status", exit_status, INTEGER, INT),
+    FACT(gt_outcome, "descendants_ram_peak_least", peak[GT_SCOPE_DESCENDANTS].least, NUMBER, DOUBLE),
+    FACT(gt_outcome, "descendants_ram_peak_private", peak[GT_SCOPE_DESCENDANTS].private_bytes, NUMBER, DOUBLE),
+    FACT(gt_outcome, "descendants_ram_peak_counted", peak[GT_SCOPE_DESCENDANTS].counted, NUMBER, DOUBLE),
+    FACT(gt_outcome, "combined_ram_peak_least", peak[GT_SCOPE_COMBINED].least, NUMBER, DOUBLE),
+    FACT(gt_outcome, "combined_ram_peak_private", peak[GT_SCOPE_COMBINED].private_bytes, NUMBER, DOUBLE),
+    FACT(gt_outcome, "combined_ram_peak_counted", peak[GT_SCOPE_COMBINED].counted, NUMBER, DOUBLE),
+    FACT(gt_outcome, "ram_peak_untold", peak_untold, NUMBER, DOUBLE),
+    FACT(gt_outcome, "cpu_energy_most_watts", counter[GT_ENERGY_CPU].most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "cpu_energy_job_most_watts", counter[GT_ENERGY_CPU].job_most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "cpu_energy_doubt", counter[GT_ENERGY_CPU].doubt, NUMBER, DOUBLE),
+    FACT(gt_outcome, "cpu_energy_gap_began", counter[GT_ENERGY_CPU].gap_began, NUMBER, DOUBLE),
+    FACT(gt_outcome, "cpu_energy_gap_cause", counter[GT_ENERGY_CPU].gap_cause, NUMBER, DOUBLE),
+    FACT(gt_outcome, "dram_energy_most_watts", counter[GT_ENERGY_DRAM].most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "dram_energy_job_most_watts", counter[GT_ENERGY_DRAM].job_most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "dram_energy_doubt", counter[GT_ENERGY_DRAM].doubt, NUMBER, DOUBLE),
+    FACT(gt_outcome, "dram_energy_gap_began", counter[GT_ENERGY_DRAM].gap_began, NUMBER, DOUBLE),
+    FACT(gt_outcome, "dram_energy_gap_cause", counter[GT_ENERGY_DRAM].gap_cause, NUMBER, DOUBLE),
+    FACT(gt_outcome, "gpu_energy_most_watts", counter[GT_ENERGY_GPU].most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "gpu_energy_job_most_watts", counter[GT_ENERGY_GPU].job_most_watts, NUMBER, DOUBLE),
+    FACT(gt_outcome, "gpu_energy_doubt", counter[GT_ENERGY_GPU].doubt, NUMBER, DOUBLE),
+    FACT(gt_outcome, "gpu_energy_gap_began", counter[GT_ENERGY_GPU].gap_began, NUMBER, DOUBLE),
+    FACT(gt_outcome, "gpu_energy_gap_cause", counter[GT_ENERGY_GPU].gap_cause, NUMBER, DOUBLE),
+    FACT(gt_outcome, "own_cpu_time", own_cpu_time, NUMBER, DOUBLE),
+    FACT(gt_outcome, "slowest_sample", slowest_sample, NUMBER, DOUBLE),
+    FACT(gt_outcome, "samples", samples, INTEGER, UINT64),
+    FACT(gt_outcome, "missed", missed, INTEGER, UINT64),
+    FACT(gt_outcome, "dropped", dropped, INTEGER, UINT64),
+    FACT(gt_outcome, "processes_not_listed", processes_not_listed, INTEGER, UINT64),
+};
+const size_t gt_outcome_field_count = sizeof gt_outcome_fields / sizeof *gt_outcome_fields;
+
+const struct gt_field gt_life_fields[] = {
+    FACT(gt_life, "number", number, INTEGER, UINT64),
+    FACT(gt_life, "pid", pid, INTEGER, PID),
+    FACT(gt_life, "parent", parent, INTEGER, PID),
+    FACT(gt_life, "start", start, INTEGER, UINT64),
+    FACT(gt_life, "name", name, TEXT, TEXT),
+    FACT(gt_life, "command", command, TEXT, TEXT),
+    FACT(gt_life, "began", begin, NUMBER, DOUBLE),
+    FACT(gt_life, "ended", end, NUMBER, DOUBLE),
+    FACT(gt_life, "ram_peak", ram_peak, NUMBER, DOUBLE),
+    FACT(gt_life, "cpu_time", cpu_time, NUMBER, DOUBLE),
+};
+const size_t gt_life_field_count = sizeof gt_life_fields / sizeof *gt_life_fields;
+
+const char *gt_field_text(const struct gt_field *fact, const void *object)
+{
+    return (const char *)object + fact->offset;
+}
+
+static double bytes_per_unit(const struct gt_field *fact, const struct gt_machine *machine)
+{
+    double factor = 1;
+    gt_unit_memory(fact->storage == RAM ? machine->ram_unit : machine->gpu_ram_unit, &factor, NULL);
+    return factor;
+}
+
+double gt_field_number(const struct gt_field *fact, const void *object)
+{
+    const void *at = (const char *)object + fact->offset;
+    switch ((enum storage)fact->storage) {
+    case INT: return *(const int *)at;
+    case PID: return *(const pid_t *)at;
+    case BOOL: return *(const bool *)at;
+    case UINT64: return (double)*(const uint64_t *)at;
+    case DOUBLE: return *(const double *)at;
+    case NANOSECONDS: return (double)(*(const int64_t *)at / 1000) / 1e6;
+    case RAM:
+    case GPU_RAM: return *(const double *)at / bytes_per_unit(fact, object);
+    case TEXT: break;
+    }
+    return NAN;
+}
+
+void gt_field_set_text(const struct gt_field *fact, void *object, const char *text)
+{
+    snprintf((char *)object + fact->offset, fact->size, "%s", text);
+}
+
+static double between(double value, double least, double most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+void gt_field_set_number(const struct gt_field *fact, void *object, double value)
+{
+    void *at = (char *)object + fact->offset;
+    if (isnan(value) && fact->kind == GT_FIELD_INTEGER)
+        return;
+    switch ((enum storage)fact->storage) {
+    case INT: *(int *)at = (int)between(value, INT32_MIN, INT32_MAX); break;
+    case PID: *(pid_t *)at = (pid_t)between(value, 0, INT32_MAX); break;
+    case BOOL: *(bool *)at = value != 0; break;
+    case UINT64: *(uint64_t *)at = (uint64_t)between(value, 0, 0x1p53); break;
+    case DOUBLE: *(double *)at = value; break;
+    case NANOSECONDS: *(int64_t *)at = isnan(value) ? 0 : (int64_t)(between(value, 0, 9e9) * 1e6) * 1000; break;
+    case RAM:
+    case GPU_RAM: *(double *)at = nearbyint(value * bytes_per_unit(fact, object)); break;
+    case TEXT: break;
+    }
+}
+
+int gt_field_find(const struct gt_field *facts, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(facts[i].name, name))
+            return (int)i;
+    return -ENOENT;
+}
+
+int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *fact, const char *text, const char *path,
+                         struct gt_error *error)
+{
+    if (fact->kind == GT_FIELD_TEXT) {
+        gt_field_set_text(fact, machine, text ? text : "");
+        return 0;
+    }
+    double value = NAN;
+    if (text && *text && gt_number_double(text, &value) < 0)
+        return gt_error_set(error, EINVAL, "%s: %s: \"%s\" is not a number", path, fact->name, text);
+    gt_field_set_number(fact, machine, value);
+    return 0;
+}
+
+void gt_life_init(struct gt_life *life)
+{
+    *life = (struct gt_life){.begin = NAN, .end = NAN, .ram_peak = NAN, .cpu_time = NAN};
+}
+
+double gt_life_number(const struct gt_field *fact, const struct gt_life *life)
+{
+    bool may_be_zero = fact->kind == GT_FIELD_NUMBER || fact->offset == offsetof(struct gt_life, number);
+    double value = gt_field_number(fact, life);
+    return value == 0 && !may_be_zero ? NAN : value;
+}
+
+void gt_outcome_init(struct gt_outcome *outcome)
+{
+    *outcome = (struct gt_outcome){.elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN};
+    outcome->peak_untold = NAN;
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
+        gt_values_clear(outcome->value[scope]);
+        outcome->peak[scope] = (struct gt_peak_fields){NAN, NAN, NAN};
+    }
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, NAN, NAN};
+}
+
+struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine)
+{
+    struct gt_gpu *gpu = reallocarray(machine->gpu, machine->gpu_length + 1, sizeof *gpu);
+    if (!gpu)
+        return NULL;
+    machine->gpu = gpu;
+    gpu += machine->gpu_length++;
+    *gpu = (struct gt_gpu){.memory = NAN};
+    return gpu;
+}
+
+void gt_machine_gpus_write(const struct gt_machine *machine, struct gt_buffer *out)
+{
+    struct gt_json json;
+    gt_json_init(&json, out, 0);
+    gt_json_array_begin(&json);
+    for (size_t i = 0; i < machine->gpu_length; i++) {
+        const struct gt_gpu *gpu = &machine->gpu[i];
+        gt_json_object_begin(&json);
+        gt_json_key(&json, "uuid");
+        gt_json_text(&json, gpu->uuid);
+        gt_json_key(&json, "name");
+        gt_json_text(&json, gpu->name);
+        gt_json_key(&json, "brand");
+        gt_json_text(&json, gpu->brand);
+        gt_json_key(&json, "memory");
+        gt_json_double(&json, gpu->memory);
+        gt_json_key(&json, "selected");
+        gt_json_bool(&json, gpu->selected);
+        gt_json_object_end(&json);
+    }
+    gt_json_array_end(&json);
+}
+
+static void copy_text(char *to, size_t size, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    snprintf(to, size, "%s", text ? text : "");
+}
+
+int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const char *path, struct gt_error *error)
+{
+    json_error_t problem;
+    json_t *list = json_loads(text, 0, &problem);
+    int status = json_is_array(list) ? 0 : gt_error_set(error, EINVAL, "%s: gpus: not a JSON list of GPUs", path);
+    for (size_t i = 0; !status && i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        struct gt_gpu *gpu = gt_machine_add_gpu(machine);
+        if (!gpu) {
+            status = gt_error_system(error, ENOMEM, "%s", path);
+            break;
+        }
+        copy_text(gpu->uuid, sizeof gpu->uuid, item, "uuid");
+        copy_text(gpu->name, sizeof gpu->name, item, "name");
+        copy_text(gpu->brand, sizeof gpu->brand, item, "brand");
+        const json_t *memory = json_object_get(item, "memory");
+        gpu->memory = json_is_number(memory) ? json_number_value(memory) : NAN;
+        gpu->selected = json_is_true(json_object_get(item, "selected"));
+    }
+    json_decref(list);
+    return status;
+}
+
+void gt_recorded_release(struct gt_recorded *recorded)
+{
+    free(recorded->machine.gpu);
+    free(recorded->outcome.provenance);
+    gt_lives_release(&recorded->outcome.lives);
+}
+
+int gt_recording_version_check(double version, const char *path, struct gt_error *error)
+{
+    if (version > GT_RECORDING_VERSION)
+        return gt_error_set(error, ENOTSUP,
+                            "%s: recorded by a newer gpu-tracker (layout %.0f, this one reads up to %d)", path, version,
+                            GT_RECORDING_VERSION);
+    return 0;
+}

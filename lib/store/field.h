@@ -1,0 +1,65 @@
+/* The static data and the outcome of a recording as named facts: one list for every format. */
+#ifndef GT_STORE_FIELD_H
+#define GT_STORE_FIELD_H
+
+#include "base/buffer.h"
+#include "store/store.h"
+
+enum gt_field_kind { GT_FIELD_TEXT, GT_FIELD_INTEGER, GT_FIELD_NUMBER };
+
+struct gt_field {
+    const char *name;
+    enum gt_field_kind kind;
+    int storage; /* how it lies in the struct: fact.c's business */
+    size_t offset, size;
+};
+
+/* Facts of a struct gt_machine. The first nine are gpu_tracker's own static data, in its order and units. */
+extern const struct gt_field gt_machine_fields[];
+extern const size_t gt_machine_field_count;
+/* Facts of a struct gt_outcome, without its values. The first is "complete". */
+extern const struct gt_field gt_outcome_fields[];
+extern const size_t gt_outcome_field_count;
+/* Facts of a struct gt_life: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
+ * A process may have several rows, of which the last counts; a finished recording has one of each. Base units. */
+#define GT_LIFE_TABLE "process"
+#define GT_LIFE_SUFFIX ".process_list"
+extern const struct gt_field gt_life_fields[];
+extern const size_t gt_life_field_count;
+/* Without anything known. */
+void gt_life_init(struct gt_life *life);
+/* A number of it, NaN for a parent or start that is not known. */
+double gt_life_number(const struct gt_field *fact, const struct gt_life *life);
+
+const char *gt_field_text(const struct gt_field *fact, const void *object);
+double gt_field_number(const struct gt_field *fact, const void *object); /* NaN: missing */
+void gt_field_set_text(const struct gt_field *fact, void *object, const char *text);
+void gt_field_set_number(const struct gt_field *fact, void *object, double value);
+/* Index or -ENOENT. */
+int gt_field_find(const struct gt_field *facts, size_t count, const char *name);
+
+/* Set a fact of a machine from a field of a file, NULL or "" when it is missing: -EINVAL names the field that is not a number or not a
+ * unit. The unit names come before the capacities. */
+int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *fact, const char *text, const char *path,
+                         struct gt_error *error);
+
+/* What a reader knows of a recording before its first sample. */
+struct gt_recorded {
+    struct gt_machine machine;
+    struct gt_outcome outcome; /* its lives are there without an outcome, too */
+    bool has_outcome;
+};
+
+void gt_outcome_init(struct gt_outcome *outcome);
+/* A new GPU of the machine, at the end; NULL without memory. */
+struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine);
+/* The GPUs as a JSON list, for formats that have one table only. */
+void gt_machine_gpus_write(const struct gt_machine *machine, struct gt_buffer *out);
+int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const char *path, struct gt_error *error);
+void gt_recorded_release(struct gt_recorded *recorded);
+
+/* Recordings of a later layout are refused. */
+enum { GT_RECORDING_VERSION = 1 };
+int gt_recording_version_check(double version, const char *path, struct gt_error *error);
+
+#endif

@@ -1,0 +1,41 @@
+/* One event of the Trace Event Format as it stands in the text, and streams of them.
+ * The format: "Trace Event Format", N. Duca and D. Sinclair, Google, 2016. */
+#ifndef GT_TRACE_RAW_EVENT_H
+#define GT_TRACE_RAW_EVENT_H
+
+#include "trace/scan.h"
+
+enum { GT_RAW_EVENT_TIME = 1, GT_RAW_EVENT_DURATION = 2, GT_RAW_EVENT_MENDED = 4 };
+
+/* Spans are raw: escapes not undone; strings without quotes but for `id`, `args` and `text`. */
+struct gt_raw_event {
+    struct gt_span text; /* the whole object */
+    struct gt_span name, category, pid, tid, id, args;
+    struct gt_span real_pid, real_tid, label; /* args.pid, args.thread_id; args.layer_name or args.name */
+    int64_t start, duration;                  /* ns, as the file counts; 0 when not given */
+    int64_t bytes;                            /* args.bytes_fetched, bytes, Bytes; -1 */
+    uint64_t correlation, external;           /* GT_TRACE_NO_ID */
+    int32_t step;                             /* args.step_num; GT_TRACE_NO_STEP */
+    char phase;                               /* "ph" */
+    uint8_t has;                              /* the bits above */
+};
+
+/* 0; 1 an empty object, as TensorFlow ends its lists with; -EBADMSG no event: no JSON, no "ph", or a time that is no
+ * number. Only after 0 does *item mean something. */
+int gt_raw_event_parse(struct gt_raw_event *item, struct gt_span text);
+
+/* Read the columns again from item->args, which was changed. -EBADMSG. */
+int gt_raw_event_arguments(struct gt_raw_event *item);
+
+/* What a stream calls, in the order of the text, on the thread that called gt_raw_event_stream. Negative values end it. */
+struct gt_raw_event_receiver {
+    void *context;
+    int (*item)(void *context, struct gt_raw_event *item, struct gt_error *error);
+    int (*member)(void *context, struct gt_span key, struct gt_span value, struct gt_error *error); /* may be NULL */
+};
+
+/* Scan an input and parse its events, on `threads` threads (1: on this one alone). */
+int gt_raw_event_stream(struct gt_input *input, const struct gt_raw_event_receiver *receiver, int threads, size_t block,
+                        struct gt_trace_damage *damage, uint64_t *bytes, struct gt_error *error);
+
+#endif

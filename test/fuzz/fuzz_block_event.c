@@ -1,0 +1,54 @@
+/* Sub-tracking files, and the pairing of what they hold. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "store/block_event.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST = 4096 };
+
+static void pair(struct gt_block_event *border, size_t count)
+{
+    struct gt_intervals intervals;
+    size_t starts = 0;
+    for (size_t i = 0; i < count; i++)
+        starts += border[i].position == GT_START;
+    if (gt_intervals_pair(&intervals, border, count) < 0)
+        abort();
+    if (intervals.count != starts || intervals.orphans > count - starts)
+        abort();
+    if (gt_intervals_close(&intervals, 0, NAN) < 0)
+        abort();
+    for (size_t i = 0; i < intervals.count; i++)
+        if (intervals.interval[i].self < 0)
+            abort();
+    gt_intervals_release(&intervals);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct gt_block_event border[MOST];
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0)
+        abort();
+    struct gt_block_event_reader *reader;
+    struct gt_names names = {0};
+    size_t count = 0;
+    if (gt_block_event_open_csv(&reader, fd, "input", NULL) == 0) {
+        const char *name;
+        int status;
+        while (count < MOST &&
+               ((status = gt_block_event_next(reader, &border[count], &name, NULL)) == 1 || status == -EBADMSG))
+            if (status == 1)
+                border[count++].name = (uint32_t)gt_names_add(&names, name);
+        gt_block_event_close(reader);
+    }
+    pair(border, count);
+    gt_names_release(&names);
+    close(fd);
+    return 0;
+}
