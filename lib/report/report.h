@@ -137,7 +137,5 @@ size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret)
 
 /* Formats, in format.h and format.def. Render into `out`; -EINVAL names the formats there are. */
 int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);
-/* The same into a file, written beside and renamed; path NULL or "-": standard output, past stdio: flush that first. */
-int gt_report_save(const struct gt_report *report, const char *format, const char *path, struct gt_error *error);
 
 #endif

@@ -342,38 +342,6 @@ static void read_file(const char *path, char *text, size_t size)
     fclose(file);
 }
 
-static void test_save(void **state)
-{
-    (void)state;
-    char folder[] = "/tmp/gt_report_XXXXXX", path[128], link_path[128], text[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/out.txt", folder);
-    snprintf(link_path, sizeof link_path, "%s/link.txt", folder);
-    struct gt_report *report = report_of("sample");
-    gt_report_integer(gt_report_root(report), "a", "A", 1, "");
-    assert_int_equal(gt_report_save(report, "text", path, NULL), 0);
-    assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(symlink("out.txt", link_path), 0);
-    gt_report_integer(gt_report_root(report), "b", "B", 2, "");
-    assert_int_equal(gt_report_save(report, "text", link_path, NULL), 0);
-    read_file(path, text, sizeof text);
-    assert_string_equal(text, "A: 1\nB: 2\n");
-    struct stat info;
-    assert_int_equal(lstat(link_path, &info), 0);
-    assert_true(S_ISLNK(info.st_mode));
-    assert_int_equal(stat(path, &info), 0);
-    assert_int_equal(info.st_mode & 0777, 0640);
-
-    struct gt_error error = {0};
-    assert_int_equal(gt_report_save(report, "text", folder, &error), -EISDIR);
-    assert_non_null(strstr(error.text, folder));
-    assert_int_equal(gt_report_save(report, "text", "/nonexistent/out.txt", NULL), -ENOENT);
-    assert_int_equal(gt_report_save(report, "text", "/dev/full", NULL), -ENOSPC);
-    gt_report_free(report);
-    assert_int_equal(unlink(link_path) | unlink(path), 0);
-    assert_int_equal(rmdir(folder), 0); /* so nothing was left beside */
-}
-
 static struct gt_report *one_fact(const char *title, int64_t value)
 {
     struct gt_report *report = report_of("sample");
@@ -422,7 +390,6 @@ int main(void)
         cmocka_unit_test(test_unknown_format),
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_render),
-        cmocka_unit_test(test_save),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
