@@ -334,14 +334,6 @@ static void test_render(void **state)
     gt_report_free(report);
 }
 
-static void read_file(const char *path, char *text, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    text[fread(text, 1, size - 1, file)] = '\0';
-    fclose(file);
-}
-
 static struct gt_report *one_fact(const char *title, int64_t value)
 {
     struct gt_report *report = report_of("sample");
