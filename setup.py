@@ -50,6 +50,8 @@ class BuildLibrary(build_clib):
     def build_libraries(self, libraries):
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
+            archive = pathlib.Path(self.build_clib, self.compiler.library_filename(name))
+            archive.unlink(missing_ok=True)  # or objects of files that are gone would stay in it
             self.compiler.create_static_lib(objects, name, self.build_clib)
 
 
