@@ -60,9 +60,7 @@ static void note_first(struct gt_coverage *coverage, int64_t now_ns)
 
 void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules, double doubt, bool is_resting)
 {
-    if (isinf(doubt) && joules > fmax(0, coverage->joules))
-        coverage->is_lost = true;
-    else if (isinf(doubt) && isnan(coverage->joules))
+    if (isinf(doubt)) /* also where it goes on from the same figure */
         coverage->is_lost = true;
     else if (doubt > 0)
         coverage->doubt += doubt;

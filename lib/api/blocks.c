@@ -61,6 +61,8 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
     if (status >= 0 && gt_block_event_folder(path, sizeof path, file) < 0)
         status = gt_error_system(error, ENAMETOOLONG, "%s", file);
     if (status >= 0)
+        status = gt_block_event_check(file, overwrite, error);
+    if (status >= 0)
         status = gt_block_event_folder_make(path, overwrite, error);
     if (status < 0)
         return status;

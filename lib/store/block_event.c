@@ -278,6 +278,17 @@ static bool has_rows(const char *path)
     return true;
 }
 
+int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_error *error)
+{
+    char path[PATH_MAX];
+    struct stat facts;
+    bool is_beside = has_suffix(tracking_file, gt_block_csv.suffix) &&
+                     beside_csv(path, sizeof path, tracking_file) == 0;
+    if (!is_beside || overwrite || lstat(path, &facts) < 0)
+        return 0;
+    return gt_error_set(error, EEXIST, "%s exists; it is replaced only when overwriting is asked for", path);
+}
+
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file)
 {
     bool is_csv = has_suffix(tracking_file, gt_block_csv.suffix);

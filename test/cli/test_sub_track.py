@@ -322,3 +322,12 @@ def test_combining_follows_no_link(cli, files, suffix):
     assert (files / "victim").stat().st_size == 0
     assert (files / f"all.{suffix}").stat().st_size > 100
 
+
+
+def test_ones_own_file_of_blocks_is_kept(cli, tmp_path):
+    (tmp_path / "run.blocks.csv").write_text("mine")
+    words = ["run", "--blocks", "--disable-logs", "--tf=run.csv", "--", "touch", "started"]
+    done = cli(*words)
+    assert done.returncode == 125 and "run.blocks.csv exists" in done.stderr
+    assert (tmp_path / "run.blocks.csv").read_text() == "mine" and not (tmp_path / "started").exists()
+    assert cli(words[0], "--overwrite", *words[1:]).returncode == 0

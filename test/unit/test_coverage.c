@@ -117,6 +117,21 @@ static void a_counter_that_was_set_back_misses_that_time(void **state)
     expect(3, 1, "from 1 s on: its counter was set back, or one of several stood still");
 }
 
+/* As a relay that was started again: from the figure that was reached before. */
+static void a_counter_that_goes_on_from_the_same_figure_misses_that_time(void **state)
+{
+    (void)state;
+    gt_coverage_init(&coverage, START, 0.1);
+    add(1, 10);
+    add(1.5, NAN);
+    add(2, NAN);
+    gt_coverage_add(&coverage, at(2.4), 10, INFINITY, false);
+    add(2.5, 15);
+    add(3, 40);
+    expect(3, 1.5, "from 1 s on: its counter was set back, or one of several stood still");
+    assert_true(isfinite(coverage.doubt));
+}
+
 static void rounds_that_may_have_been_missed_are_counted(void **state)
 {
     (void)state;
@@ -144,6 +159,7 @@ int main(void)
         cmocka_unit_test_setup(a_counter_that_stands_still_is_missing_from_its_last_move_on, begin),
         cmocka_unit_test_setup(a_slow_counter_may_stand_still_for_longer, begin),
         cmocka_unit_test_setup(a_counter_that_was_set_back_misses_that_time, begin),
+        cmocka_unit_test_setup(a_counter_that_goes_on_from_the_same_figure_misses_that_time, begin),
         cmocka_unit_test_setup(rounds_that_may_have_been_missed_are_counted, begin),
         cmocka_unit_test_setup(a_device_that_sleeps_is_known_to_draw_nothing, begin),
     };
