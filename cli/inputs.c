@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gpu_tracker.h"
 #include "message.h"
 
 struct output_file {
@@ -25,18 +26,11 @@ static bool is_file(const char *path, const struct output_file *output)
 /* "run.csv" is several files: with "run.blocks.csv" and so on. */
 static bool is_part(const char *path, const struct output_file *output)
 {
-    static const char *const parts[] = {".blocks", ".gpus", ".processes", ".process_list"};
     char name[PATH_MAX];
-    const char *suffix = strrchr(path, '.');
-    if (!suffix || strcmp(suffix, ".csv") != 0)
-        return false;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (snprintf(name, sizeof name, "%.*s%s.csv", (int)(suffix - path), path, parts[i]) >= (int)sizeof name)
-            continue;
-        if (strcmp(name, output->path) == 0 || is_file(name, output))
-            return true;
-    }
-    return false;
+    bool is_one = false;
+    for (size_t i = 0; !is_one && gt_recording_part(path, i, name, sizeof name) >= 0; i++)
+        is_one = strcmp(name, output->path) == 0 || is_file(name, output);
+    return is_one;
 }
 
 /* A path, "NAME=PATH", or "PATH:COLUMN,...". */

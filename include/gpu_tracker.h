@@ -212,6 +212,9 @@ struct gt_recording_options {
 };
 int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                              struct gt_error *error);
+/* A recording in CSV may be several files, "run.csv", "run.gpus.csv" and so on: the path of number `index` of the others, whether it is
+ * there or not. -ENOENT: past the end, or `path` is no CSV file. */
+int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
 /* A CSV file of moments, one each row, joined with what a recording has at them, interpolated: accuracy of each epoch against
  * joules. Times are in the column "timestamp", "time", "wall time" or "seconds", else in the first: seconds since the epoch, ISO
  * 8601, or seconds since the recording began. `columns`: of the recording, with commas, sums as in

@@ -9,6 +9,7 @@
 #include "api/tracker.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
+#include "store/type.h"
 
 int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
 {
@@ -62,6 +63,13 @@ static int summarize(struct gt_summary *summary, struct gt_recording *recording,
             return gt_error_system(error, ENOMEM, "report");
     }
     return status;
+}
+
+int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
+{
+    const struct gt_store_type *type = gt_store_type_of(path, NULL);
+    const char *suffix = type && type->has_detail_files ? gt_store_part(index) : NULL;
+    return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
 }
 
 int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,

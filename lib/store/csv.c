@@ -23,6 +23,7 @@ const struct gt_store_type gt_store_csv = {
     .create = gt_csv_create,
     .write = gt_csv_write,
     .flush = gt_csv_flush,
+    .is_in_place = gt_csv_is_in_place,
     .restore = gt_csv_restore,
     .finish = gt_csv_finish,
     .open = gt_csv_read_open,

@@ -34,6 +34,7 @@ int gt_csv_create(void **ret, const struct gt_store_options *options, const stru
                   struct gt_error *error);
 int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *error);
 int gt_csv_flush(void *state, struct gt_error *error);
+bool gt_csv_is_in_place(const void *state);
 int gt_csv_restore(void *state, struct gt_error *error);
 int gt_csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/csv.h"
@@ -336,12 +337,38 @@ static int copy_lines(int from, int to, off_t size)
     return 0;
 }
 
-/* One whose file is there stays in it. */
+enum place { IN_PLACE, MISSING, REPLACED, CUT_OFF };
+
+static enum place look_for(const struct output *output)
+{
+    struct stat found, own;
+    if (output->fd < 0)
+        return IN_PLACE;
+    if (stat(output->path, &found) < 0 || fstat(output->fd, &own) < 0)
+        return MISSING;
+    if (found.st_dev != own.st_dev || found.st_ino != own.st_ino)
+        return REPLACED;
+    return own.st_size < output->size ? CUT_OFF : IN_PLACE;
+}
+
+bool gt_csv_is_in_place(const void *state)
+{
+    const struct csv_writer *writer = state;
+    bool is_whole = look_for(&writer->data) == IN_PLACE && look_for(&writer->lives) == IN_PLACE;
+    for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
+        is_whole = is_whole && look_for(&writer->detail[i]) == IN_PLACE;
+    return is_whole;
+}
+
 static int restore_output(struct output *output, struct gt_error *error)
 {
     struct gt_new_file file;
-    if (output->fd < 0 || access(output->path, F_OK) == 0)
+    enum place place = look_for(output);
+    if (place == IN_PLACE)
         return 0;
+    if (place != MISSING)
+        return gt_error_set(error, place == REPLACED ? EEXIST : ENODATA,
+                            place == REPLACED ? "another file is there now" : "what was in it has been cut off");
     int status = gt_new_file_begin(&file, output->path);
     if (status < 0)
         return gt_error_system(error, -status, "%s", output->path);

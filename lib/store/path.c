@@ -191,6 +191,15 @@ static int check_folder(const char *path, struct gt_error *error)
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
 }
 
+const char *gt_store_part(size_t index)
+{
+    static const char *const others[] = {GT_LIFE_SUFFIX, GT_BLOCKS_SUFFIX};
+    if (index < GT_DETAIL_COUNT)
+        return gt_details[index].suffix;
+    index -= GT_DETAIL_COUNT;
+    return index < sizeof others / sizeof *others ? others[index] : NULL;
+}
+
 int gt_store_check(const struct gt_store_options *options, struct gt_error *error)
 {
     const struct gt_store_type *type = gt_store_type_of(options->path, error);
@@ -201,8 +210,7 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
         status = check_file(options->path, options->overwrite, error);
     for (size_t i = 0; !status && options->detail && type->has_detail_files && i <= GT_DETAIL_COUNT; i++) {
         char beside[PATH_MAX];
-        const char *suffix = i < GT_DETAIL_COUNT ? gt_details[i].suffix : GT_LIFE_SUFFIX;
-        if (gt_store_path_beside(beside, sizeof beside, options->path, suffix) < 0)
+        if (gt_store_path_beside(beside, sizeof beside, options->path, gt_store_part(i)) < 0)
             return gt_error_system(error, ENAMETOOLONG, "%s", options->path);
         status = check_file(beside, options->overwrite, error);
     }

@@ -91,6 +91,7 @@ const struct gt_store_type gt_store_sqlite = {
     .create = gt_sqlite_create,
     .write = gt_sqlite_write,
     .flush = gt_sqlite_flush,
+    .is_in_place = gt_sqlite_is_in_place,
     .restore = gt_sqlite_restore,
     .finish = gt_sqlite_finish,
     .open = gt_sqlite_read_open,

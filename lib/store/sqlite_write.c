@@ -200,8 +200,9 @@ static void release(struct sqlite_writer *writer)
 }
 
 /* SQLite opens by name, and would follow a link that somebody puts there meanwhile. */
-static bool is_ours(const struct sqlite_writer *writer)
+bool gt_sqlite_is_in_place(const void *state)
 {
+    const struct sqlite_writer *writer = state;
     struct stat facts;
     int has_moved = 1;
     if (writer->database)
@@ -215,7 +216,7 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
 {
     int status = connect_database(writer, writer->path,
                                   "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-500", error);
-    if (!status && !is_ours(writer))
+    if (!status && !gt_sqlite_is_in_place(writer))
         status = gt_error_set(error, EEXIST, "%s was replaced while it was made", writer->path);
     if (!status)
         status = prepare_insert(writer, &writer->data.insert, "data", writer->data.columns.count, error);
@@ -245,7 +246,7 @@ static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool re
         return gt_error_system(error, -status, "%s", writer->path);
     close(file->fd);
     status = reopen(writer, error);
-    if (status < 0 && is_ours(writer) && remove_logs(writer->path, NULL) == 0)
+    if (status < 0 && gt_sqlite_is_in_place(writer) && remove_logs(writer->path, NULL) == 0)
         unlink(writer->path);
     return status;
 }
@@ -362,6 +363,8 @@ int gt_sqlite_restore(void *state, struct gt_error *error)
 {
     struct sqlite_writer *writer = state;
     struct gt_new_file file;
+    if (access(writer->path, F_OK) == 0)
+        return gt_error_set(error, EEXIST, "another file is there now");
     int status = gt_new_file_begin(&file, writer->path);
     if (status < 0)
         return gt_error_system(error, -status, "%s", writer->path);

@@ -29,10 +29,8 @@ struct gt_store {
     pthread_t writer;
     bool has_writer, is_direct; /* without a thread, who writes waits for the disk */
     enum trouble { NONE, RESTORED, REMOVED, DROPPED, STOPPED } told;
-    char trouble[700]; /* the owner's: what gt_store_trouble last said */
-    dev_t device;      /* the writer's: of the file that is written */
-    ino_t inode;
-    int64_t next_look_ns;
+    char trouble[700];    /* the owner's: what gt_store_trouble last said */
+    int64_t next_look_ns; /* the writer's */
 
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t wake;
@@ -49,23 +47,6 @@ struct gt_store {
 
 /* ---- The writer thread --------------------------------------------------------------------------------------- */
 
-static bool note_place(struct gt_store *store)
-{
-    struct stat facts;
-    if (stat(store->path, &facts) < 0)
-        return false;
-    store->device = facts.st_dev;
-    store->inode = facts.st_ino;
-    return true;
-}
-
-/* Is the file that is written still found under its name? */
-static bool is_in_place(const struct gt_store *store)
-{
-    struct stat facts;
-    return stat(store->path, &facts) == 0 && facts.st_dev == store->device && facts.st_ino == store->inode;
-}
-
 /* A file that somebody removed meanwhile is written again. That takes as long as a recording is large, so it is not tried for
  * ever: a folder that is gone is looked for at the end once more. */
 static void keep_in_place(struct gt_store *store, bool is_end)
@@ -75,14 +56,10 @@ static void keep_in_place(struct gt_store *store, bool is_end)
     if (!is_end && (now < store->next_look_ns || store->removal.code))
         return;
     store->next_look_ns = now + GT_SECOND;
-    if (is_in_place(store))
+    if (store->type->is_in_place(store->state))
         return;
-    int status = access(store->path, F_OK) == 0 ? gt_error_set(&removal, EEXIST, "another file is there now")
-                                                : store->type->restore(store->state, &removal);
-    if (status >= 0) {
+    if (store->type->restore(store->state, &removal) >= 0)
         removal = (struct gt_error){.text = "restored"};
-        note_place(store);
-    }
     pthread_mutex_lock(&store->lock);
     store->removal = removal;
     pthread_mutex_unlock(&store->lock);
@@ -253,7 +230,6 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
         release(store);
         return status;
     }
-    note_place(store);
     *ret = store;
     return 0;
 }
@@ -351,8 +327,8 @@ static void describe_trouble(struct gt_store *store)
         snprintf(text, size, "%s: %llu samples were not recorded because writing is slower than sampling", store->path,
                  (unsigned long long)store->dropped);
     else if (store->told == REMOVED)
-        snprintf(text, size, "%s was removed while it was written, and cannot be written again: %s", store->path,
-                 store->removal.text);
+        snprintf(text, size, "%s was removed or changed while it was written, and cannot be written again: %s",
+                 store->path, store->removal.text);
     else if (store->told == RESTORED)
         snprintf(text, size, "%s was removed while it was written: it has been written again", store->path);
 }

@@ -15,8 +15,10 @@ struct gt_store_type {
                   struct gt_error *error);
     int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
     int (*flush)(void *state, struct gt_error *error); /* what was written outlives the process */
-    /* Its files were removed or renamed: write all that was recorded into new ones, in which it goes on. Nothing that is there is
-     * replaced: -EEXIST. After an error it goes on in the old ones. */
+    /* Are all its files found under their names, with all that was written to them? */
+    bool (*is_in_place)(const void *state);
+    /* They are not: write all that was recorded into new ones, in which it goes on. Nothing that is there is replaced: -EEXIST.
+     * After an error it goes on in the old ones. */
     int (*restore)(void *state, struct gt_error *error);
     /* Write the outcome (may be NULL), close and free. `whole`: no write failed before. */
     int (*finish)(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
@@ -34,6 +36,9 @@ struct gt_store_type {
 
 /* By the suffix of the path; NULL and an error that names the suffixes there are. */
 const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error);
+/* The suffixes of files beside a recording of a type that has several, code blocks last; NULL past the end. */
+const char *gt_store_part(size_t index);
+#define GT_BLOCKS_SUFFIX ".blocks"
 /* "NAME.csv" and ".gpus" -> "NAME.gpus.csv"; -ENAMETOOLONG. */
 int gt_store_path_beside(char *ret, size_t size, const char *path, const char *suffix);
 

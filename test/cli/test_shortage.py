@@ -123,7 +123,7 @@ def test_a_folder_that_vanishes(cli, tmp_path, suffix):
              "sleep 0.4; rm -r folder; sleep 1.3"]
     done = cli("run", *words)
     assert done.returncode == 0 and figures(tmp_path / "out.json")[0] > 0
-    assert "was removed while it was written, and cannot be written again" in done.stderr
+    assert "was removed or changed while it was written, and cannot be written again" in done.stderr
     (tmp_path / "folder").mkdir()
     assert cli("run", "--strict-recording", *words).returncode == 125
 
@@ -133,6 +133,22 @@ def test_another_file_in_its_place_is_kept(cli, tmp_path):
     done = cli("run", "--tf=run.csv", "--st=0.1", "-o", "out.json", "--", "sh", "-c", script)
     assert done.returncode == 0 and (tmp_path / "run.csv").read_text() == "mine\n"
     assert "another file is there now" in done.stderr
+
+
+def test_one_file_of_several_that_is_removed(cli, tmp_path):
+    done = cli("run", "--tf=run.csv", "--detail", "--st=0.1", "--", "sh", "-c", "sleep 0.4; rm run.processes.csv; sleep 1.6")
+    assert done.returncode == 0 and "run.csv was removed while it was written: it has been written again" in done.stderr
+    rows = (tmp_path / "run.processes.csv").read_text().splitlines()
+    assert rows[0].startswith("timestamp,") and len(rows) > 20
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
+def test_a_recording_that_is_cut_off(cli, strict, status):
+    done = cli("run", *strict, "--tf=run.csv", "--st=0.1", "--", "sh", "-c", "sleep 0.4; truncate -s 100 run.csv; sleep 1.3")
+    assert done.returncode == status
+    assert "run.csv was removed or changed while it was written, and cannot be written again: what was in it has been cut off" \
+        in done.stderr
 
 
 @pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
