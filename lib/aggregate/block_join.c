@@ -45,25 +45,25 @@ struct gt_block_join {
     double *point;    /* counters between two samples */
 };
 
-static double start_of(const struct gt_block_join *sweep, const struct gt_interval *interval)
+static double start_of(const struct gt_block_join *join, const struct gt_interval *interval)
 {
-    return sweep->use_monotonic ? interval->clock_start : interval->start;
+    return join->use_monotonic ? interval->clock_start : interval->start;
 }
 
 /* Never before the start, so that a clock that was set back leaves a moment and not a negative stretch. */
-static double stop_of(const struct gt_block_join *sweep, const struct gt_interval *interval)
+static double stop_of(const struct gt_block_join *join, const struct gt_interval *interval)
 {
-    return fmax(sweep->use_monotonic ? interval->clock_stop : interval->stop, start_of(sweep, interval));
+    return fmax(join->use_monotonic ? interval->clock_stop : interval->stop, start_of(join, interval));
 }
 
-static uint32_t block_of(const struct gt_block_join *sweep, const struct gt_interval *interval)
+static uint32_t block_of(const struct gt_block_join *join, const struct gt_interval *interval)
 {
-    return interval->name + (interval->unfinished ? (uint32_t)sweep->shape.blocks : 0);
+    return interval->name + (interval->unfinished ? (uint32_t)join->shape.blocks : 0);
 }
 
-static struct block *everything(const struct gt_block_join *sweep)
+static struct block *everything(const struct gt_block_join *join)
 {
-    return &sweep->block[sweep->blocks - 1];
+    return &join->block[join->blocks - 1];
 }
 
 /* ---- preparation ---- */
@@ -105,64 +105,64 @@ static size_t merge_stretches(struct stretch *list, size_t count)
     return kept;
 }
 
-static void place_stretches(struct gt_block_join *sweep, const struct stretch *list)
+static void place_stretches(struct gt_block_join *join, const struct stretch *list)
 {
-    size_t count = sweep->stretches;
+    size_t count = join->stretches;
     for (size_t i = 0; i < count; i++) {
-        struct block *block = &sweep->block[list[i].block];
+        struct block *block = &join->block[list[i].block];
         if (!block->stretches++)
             block->first_stretch = i;
-        sweep->stretch_start[i] = (struct edge){list[i].start, list[i].block};
-        sweep->stretch_stop[i] = (struct edge){list[i].stop, list[i].block};
+        join->stretch_start[i] = (struct edge){list[i].start, list[i].block};
+        join->stretch_stop[i] = (struct edge){list[i].stop, list[i].block};
     }
-    memcpy(sweep->start, sweep->stretch_start, count * sizeof *sweep->start);
-    memcpy(sweep->stop, sweep->stretch_stop, count * sizeof *sweep->stop);
-    qsort(sweep->start, count, sizeof *sweep->start, compare_times);
-    qsort(sweep->stop, count, sizeof *sweep->stop, compare_times);
+    memcpy(join->start, join->stretch_start, count * sizeof *join->start);
+    memcpy(join->stop, join->stretch_stop, count * sizeof *join->stop);
+    qsort(join->start, count, sizeof *join->start, compare_times);
+    qsort(join->stop, count, sizeof *join->stop, compare_times);
 }
 
-static int make_stretches(struct gt_block_join *sweep)
+static int make_stretches(struct gt_block_join *join)
 {
-    size_t count = sweep->intervals->count;
+    size_t count = join->intervals->count;
     struct stretch *list = calloc(count + 1, sizeof *list);
     if (!list)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        const struct gt_interval *interval = &sweep->intervals->interval[i];
-        list[i] = (struct stretch){block_of(sweep, interval), start_of(sweep, interval), stop_of(sweep, interval)};
-        sweep->call_start[i] = list[i].start;
-        sweep->call_stop[i] = list[i].stop;
+        const struct gt_interval *interval = &join->intervals->interval[i];
+        list[i] = (struct stretch){block_of(join, interval), start_of(join, interval), stop_of(join, interval)};
+        join->call_start[i] = list[i].start;
+        join->call_stop[i] = list[i].stop;
     }
-    qsort(sweep->call_start, count, sizeof *sweep->call_start, compare_doubles);
-    qsort(sweep->call_stop, count, sizeof *sweep->call_stop, compare_doubles);
+    qsort(join->call_start, count, sizeof *join->call_start, compare_doubles);
+    qsort(join->call_stop, count, sizeof *join->call_stop, compare_doubles);
     qsort(list, count, sizeof *list, compare_stretches);
-    sweep->stretches = merge_stretches(list, count);
-    place_stretches(sweep, list);
+    join->stretches = merge_stretches(list, count);
+    place_stretches(join, list);
     free(list);
     return 0;
 }
 
-static bool allocate(struct gt_block_join *sweep)
+static bool allocate(struct gt_block_join *join)
 {
-    size_t calls = sweep->intervals->count + 1, blocks = sweep->blocks, counters = sweep->shape.counters + 1;
-    sweep->block = calloc(blocks, sizeof *sweep->block);
-    sweep->open = calloc(blocks, sizeof *sweep->open);
-    sweep->stretch_start = calloc(calls, sizeof *sweep->stretch_start);
-    sweep->stretch_stop = calloc(calls, sizeof *sweep->stretch_stop);
-    sweep->start = calloc(calls, sizeof *sweep->start);
-    sweep->stop = calloc(calls, sizeof *sweep->stop);
-    sweep->call_start = calloc(calls, sizeof *sweep->call_start);
-    sweep->call_stop = calloc(calls, sizeof *sweep->call_stop);
-    sweep->samples_at_start = calloc(calls, sizeof *sweep->samples_at_start);
-    sweep->samples_at_stop = calloc(calls, sizeof *sweep->samples_at_stop);
-    sweep->previous = calloc(counters, sizeof *sweep->previous);
-    sweep->point = calloc(counters, sizeof *sweep->point);
-    bool complete = sweep->block && sweep->open && sweep->stretch_start && sweep->stretch_stop && sweep->start &&
-                    sweep->stop && sweep->call_start && sweep->call_stop && sweep->samples_at_start &&
-                    sweep->samples_at_stop && sweep->previous && sweep->point;
+    size_t calls = join->intervals->count + 1, blocks = join->blocks, counters = join->shape.counters + 1;
+    join->block = calloc(blocks, sizeof *join->block);
+    join->open = calloc(blocks, sizeof *join->open);
+    join->stretch_start = calloc(calls, sizeof *join->stretch_start);
+    join->stretch_stop = calloc(calls, sizeof *join->stretch_stop);
+    join->start = calloc(calls, sizeof *join->start);
+    join->stop = calloc(calls, sizeof *join->stop);
+    join->call_start = calloc(calls, sizeof *join->call_start);
+    join->call_stop = calloc(calls, sizeof *join->call_stop);
+    join->samples_at_start = calloc(calls, sizeof *join->samples_at_start);
+    join->samples_at_stop = calloc(calls, sizeof *join->samples_at_stop);
+    join->previous = calloc(counters, sizeof *join->previous);
+    join->point = calloc(counters, sizeof *join->point);
+    bool complete = join->block && join->open && join->stretch_start && join->stretch_stop && join->start &&
+                    join->stop && join->call_start && join->call_stop && join->samples_at_start &&
+                    join->samples_at_stop && join->previous && join->point;
     for (size_t i = 0; complete && i < blocks; i++) {
-        sweep->block[i].counter = calloc(counters, sizeof *sweep->block[i].counter);
-        complete = sweep->block[i].counter;
+        join->block[i].counter = calloc(counters, sizeof *join->block[i].counter);
+        complete = join->block[i].counter;
     }
     return complete;
 }
@@ -178,64 +178,64 @@ static bool any_unfinished(const struct gt_intervals *intervals)
 int gt_block_join_open(struct gt_block_join **ret, const struct gt_block_join_shape *shape,
                        struct gt_intervals *intervals, bool use_monotonic)
 {
-    struct gt_block_join *sweep = calloc(1, sizeof *sweep);
-    if (!sweep)
+    struct gt_block_join *join = calloc(1, sizeof *join);
+    if (!join)
         return -ENOMEM;
-    sweep->shape = *shape;
-    sweep->blocks = shape->blocks * (any_unfinished(intervals) ? 2 : 1) + 1;
-    sweep->intervals = intervals;
-    sweep->use_monotonic = use_monotonic;
-    sweep->time = sweep->latest = NAN;
-    if (!allocate(sweep) || make_stretches(sweep) < 0) {
-        gt_block_join_close(sweep);
+    join->shape = *shape;
+    join->blocks = shape->blocks * (any_unfinished(intervals) ? 2 : 1) + 1;
+    join->intervals = intervals;
+    join->use_monotonic = use_monotonic;
+    join->time = join->latest = NAN;
+    if (!allocate(join) || make_stretches(join) < 0) {
+        gt_block_join_close(join);
         return -ENOMEM;
     }
-    *ret = sweep;
+    *ret = join;
     return 0;
 }
 
-void gt_block_join_close(struct gt_block_join *sweep)
+void gt_block_join_close(struct gt_block_join *join)
 {
-    if (!sweep)
+    if (!join)
         return;
-    for (size_t i = 0; sweep->block && i < sweep->blocks; i++) {
-        for (size_t j = 0; sweep->block[i].gauge && j < sweep->shape.gauges; j++)
-            gt_distribution_release(&sweep->block[i].gauge[j]);
-        free(sweep->block[i].gauge);
-        free(sweep->block[i].counter);
+    for (size_t i = 0; join->block && i < join->blocks; i++) {
+        for (size_t j = 0; join->block[i].gauge && j < join->shape.gauges; j++)
+            gt_distribution_release(&join->block[i].gauge[j]);
+        free(join->block[i].gauge);
+        free(join->block[i].counter);
     }
-    free(sweep->block);
-    free(sweep->open);
-    free(sweep->stretch_start);
-    free(sweep->stretch_stop);
-    free(sweep->start);
-    free(sweep->stop);
-    free(sweep->call_start);
-    free(sweep->call_stop);
-    free(sweep->samples_at_start);
-    free(sweep->samples_at_stop);
-    free(sweep->previous);
-    free(sweep->point);
-    free(sweep);
+    free(join->block);
+    free(join->open);
+    free(join->stretch_start);
+    free(join->stretch_stop);
+    free(join->start);
+    free(join->stop);
+    free(join->call_start);
+    free(join->call_stop);
+    free(join->samples_at_start);
+    free(join->samples_at_stop);
+    free(join->previous);
+    free(join->point);
+    free(join);
 }
 
 /* ---- which blocks are open ---- */
 
-static void open_block(struct gt_block_join *sweep, size_t block)
+static void open_block(struct gt_block_join *join, size_t block)
 {
-    sweep->open[sweep->open_count++] = block;
-    sweep->block[block].open_at = sweep->open_count;
+    join->open[join->open_count++] = block;
+    join->block[block].open_at = join->open_count;
 }
 
-static void close_block(struct gt_block_join *sweep, size_t block)
+static void close_block(struct gt_block_join *join, size_t block)
 {
-    size_t at = sweep->block[block].open_at;
+    size_t at = join->block[block].open_at;
     if (!at)
         return;
-    size_t last = sweep->open[--sweep->open_count];
-    sweep->open[at - 1] = last;
-    sweep->block[last].open_at = at;
-    sweep->block[block].open_at = 0;
+    size_t last = join->open[--join->open_count];
+    join->open[at - 1] = last;
+    join->block[last].open_at = at;
+    join->block[block].open_at = 0;
 }
 
 /* How many edges are before `time`, or at it as well. */
@@ -266,41 +266,41 @@ static size_t count_times(const double *times, size_t count, double time, bool o
 }
 
 /* Going back in time: look every block up anew. */
-static void seek(struct gt_block_join *sweep, double time)
+static void seek(struct gt_block_join *join, double time)
 {
-    while (sweep->open_count)
-        close_block(sweep, sweep->open[0]);
-    for (size_t i = 0; i + 1 < sweep->blocks; i++) {
-        const struct block *block = &sweep->block[i];
-        size_t started = count_edges(sweep->stretch_start + block->first_stretch, block->stretches, time, true);
-        if (started && sweep->stretch_stop[block->first_stretch + started - 1].time >= time)
-            open_block(sweep, i);
+    while (join->open_count)
+        close_block(join, join->open[0]);
+    for (size_t i = 0; i + 1 < join->blocks; i++) {
+        const struct block *block = &join->block[i];
+        size_t started = count_edges(join->stretch_start + block->first_stretch, block->stretches, time, true);
+        if (started && join->stretch_stop[block->first_stretch + started - 1].time >= time)
+            open_block(join, i);
     }
-    sweep->started = count_edges(sweep->start, sweep->stretches, time, true);
-    sweep->stopped = count_edges(sweep->stop, sweep->stretches, time, false);
-    sweep->starts_passed = count_times(sweep->call_start, sweep->intervals->count, time, true);
-    sweep->stops_passed = count_times(sweep->call_stop, sweep->intervals->count, time, false);
+    join->started = count_edges(join->start, join->stretches, time, true);
+    join->stopped = count_edges(join->stop, join->stretches, time, false);
+    join->starts_passed = count_times(join->call_start, join->intervals->count, time, true);
+    join->stops_passed = count_times(join->call_stop, join->intervals->count, time, false);
 }
 
 /* A stop may be met here before the start of the same block's next stretch, and both before this sample: the stretches of
  * one block do not touch, so taking edges in time order, stops first, keeps one state for each block. */
-static void advance(struct gt_block_join *sweep, double time)
+static void advance(struct gt_block_join *join, double time)
 {
     for (;;) {
-        bool start = sweep->started < sweep->stretches && sweep->start[sweep->started].time <= time;
-        bool stop = sweep->stopped < sweep->stretches && sweep->stop[sweep->stopped].time < time;
+        bool start = join->started < join->stretches && join->start[join->started].time <= time;
+        bool stop = join->stopped < join->stretches && join->stop[join->stopped].time < time;
         if (!start && !stop)
             break;
-        if (start && (!stop || sweep->start[sweep->started].time <= sweep->stop[sweep->stopped].time))
-            open_block(sweep, sweep->start[sweep->started++].block);
+        if (start && (!stop || join->start[join->started].time <= join->stop[join->stopped].time))
+            open_block(join, join->start[join->started++].block);
         else
-            close_block(sweep, sweep->stop[sweep->stopped++].block);
+            close_block(join, join->stop[join->stopped++].block);
     }
-    size_t calls = sweep->intervals->count;
-    while (sweep->starts_passed < calls && sweep->call_start[sweep->starts_passed] <= time)
-        sweep->starts_passed++;
-    while (sweep->stops_passed < calls && sweep->call_stop[sweep->stops_passed] < time)
-        sweep->stops_passed++;
+    size_t calls = join->intervals->count;
+    while (join->starts_passed < calls && join->call_start[join->starts_passed] <= time)
+        join->starts_passed++;
+    while (join->stops_passed < calls && join->call_stop[join->stops_passed] < time)
+        join->stops_passed++;
 }
 
 /* ---- counters ---- */
@@ -314,143 +314,142 @@ static void use_samples(struct block *block, uint64_t first, uint64_t last)
     block->last_counted = last;
 }
 
-static void interpolate(struct gt_block_join *sweep, double at, double time, const double *counters)
+static void interpolate(struct gt_block_join *join, double at, double time, const double *counters)
 {
-    double share = time > sweep->time ? (at - sweep->time) / (time - sweep->time) : 1;
+    double share = time > join->time ? (at - join->time) / (time - join->time) : 1;
     share = fmin(fmax(share, 0), 1);
-    for (size_t i = 0; i < sweep->shape.counters; i++)
-        sweep->point[i] = share == 1   ? counters[i]
-                          : share == 0 ? sweep->previous[i]
-                                       : sweep->previous[i] + share * (counters[i] - sweep->previous[i]);
+    for (size_t i = 0; i < join->shape.counters; i++)
+        join->point[i] = share == 1   ? counters[i]
+                         : share == 0 ? join->previous[i]
+                                      : join->previous[i] + share * (counters[i] - join->previous[i]);
 }
 
-static void count_edge(struct gt_block_join *sweep, const struct edge *edge, double sign, double time,
+static void count_edge(struct gt_block_join *join, const struct edge *edge, double sign, double time,
                        const double *counters)
 {
-    struct block *block = &sweep->block[edge->block];
-    interpolate(sweep, edge->time, time, counters);
-    for (size_t i = 0; i < sweep->shape.counters; i++)
-        block->counter[i] += sign * sweep->point[i];
-    bool is_between = sweep->samples > 1 && edge->time < time && !sweep->has_ended;
-    uint64_t first = is_between ? sweep->samples - 1 : sweep->samples;
-    use_samples(block, first, sweep->samples);
+    struct block *block = &join->block[edge->block];
+    interpolate(join, edge->time, time, counters);
+    for (size_t i = 0; i < join->shape.counters; i++)
+        block->counter[i] += sign * join->point[i];
+    bool is_between = join->samples > 1 && edge->time < time && !join->has_ended;
+    uint64_t first = is_between ? join->samples - 1 : join->samples;
+    use_samples(block, first, join->samples);
 }
 
 /* The borders that lie between the sample before and this one, number sweep->samples. */
-static void count_edges_until(struct gt_block_join *sweep, double limit, double time, const double *counters)
+static void count_edges_until(struct gt_block_join *join, double limit, double time, const double *counters)
 {
-    while (sweep->counted_start < sweep->stretches && sweep->start[sweep->counted_start].time <= limit)
-        count_edge(sweep, &sweep->start[sweep->counted_start++], -1, time, counters);
-    while (sweep->counted_stop < sweep->stretches && sweep->stop[sweep->counted_stop].time <= limit)
-        count_edge(sweep, &sweep->stop[sweep->counted_stop++], 1, time, counters);
+    while (join->counted_start < join->stretches && join->start[join->counted_start].time <= limit)
+        count_edge(join, &join->start[join->counted_start++], -1, time, counters);
+    while (join->counted_stop < join->stretches && join->stop[join->counted_stop].time <= limit)
+        count_edge(join, &join->stop[join->counted_stop++], 1, time, counters);
 }
 
 /* ---- samples ---- */
 
-static int add_to(struct gt_block_join *sweep, struct block *block, const double *gauges)
+static int add_to(struct gt_block_join *join, struct block *block, const double *gauges)
 {
     if (!block->gauge)
-        block->gauge = calloc(sweep->shape.gauges + 1, sizeof *block->gauge);
+        block->gauge = calloc(join->shape.gauges + 1, sizeof *block->gauge);
     if (!block->gauge)
         return -ENOMEM;
     block->timepoints++;
-    use_samples(block, sweep->samples, sweep->samples);
+    use_samples(block, join->samples, join->samples);
     int status = 0;
-    for (size_t i = 0; i < sweep->shape.gauges; i++)
+    for (size_t i = 0; i < join->shape.gauges; i++)
         status |= gt_distribution_add(&block->gauge[i], gauges[i]);
     return status ? -ENOMEM : 0;
 }
 
-static void add_rises(struct gt_block_join *sweep, const double *counters)
+static void add_rises(struct gt_block_join *join, const double *counters)
 {
-    struct block *overall = everything(sweep);
-    for (size_t i = 0; i < sweep->shape.counters; i++)
-        overall->counter[i] += counters[i] - sweep->previous[i];
+    struct block *overall = everything(join);
+    for (size_t i = 0; i < join->shape.counters; i++)
+        overall->counter[i] += counters[i] - join->previous[i];
 }
 
-static void keep(struct gt_block_join *sweep, double time, const double *counters)
+static void keep(struct gt_block_join *join, double time, const double *counters)
 {
-    sweep->time = time;
-    sweep->has_previous = true;
-    memcpy(sweep->previous, counters, sweep->shape.counters * sizeof *counters);
+    join->time = time;
+    join->has_previous = true;
+    memcpy(join->previous, counters, join->shape.counters * sizeof *counters);
 }
 
-void gt_block_join_begin(struct gt_block_join *sweep, double time)
+void gt_block_join_begin(struct gt_block_join *join, double time)
 {
-    sweep->time = time;
-    sweep->has_previous = true;
+    join->time = time;
+    join->has_previous = true;
 }
 
-int gt_block_join_add(struct gt_block_join *sweep, double time, const double *gauges, const double *counters)
+int gt_block_join_add(struct gt_block_join *join, double time, const double *gauges, const double *counters)
 {
-    bool is_first = sweep->samples++ == 0;
-    if (sweep->has_previous)
-        add_rises(sweep, counters);
+    bool is_first = join->samples++ == 0;
+    if (join->has_previous)
+        add_rises(join, counters);
     else
-        memcpy(sweep->previous, counters, sweep->shape.counters * sizeof *counters);
-    if (sweep->time > time)
-        seek(sweep, time);
+        memcpy(join->previous, counters, join->shape.counters * sizeof *counters);
+    if (join->time > time)
+        seek(join, time);
     else
-        advance(sweep, time);
-    if (is_first || time >= sweep->latest) {
-        count_edges_until(sweep, time, time, counters);
-        sweep->latest = time;
+        advance(join, time);
+    if (is_first || time >= join->latest) {
+        count_edges_until(join, time, time, counters);
+        join->latest = time;
     }
-    int status = add_to(sweep, everything(sweep), gauges);
-    for (size_t i = 0; i < sweep->open_count && status == 0; i++)
-        status = add_to(sweep, &sweep->block[sweep->open[i]], gauges);
-    sweep->samples_at_start[sweep->starts_passed]++;
-    sweep->samples_at_stop[sweep->stops_passed]++;
-    keep(sweep, time, counters);
+    int status = add_to(join, everything(join), gauges);
+    for (size_t i = 0; i < join->open_count && status == 0; i++)
+        status = add_to(join, &join->block[join->open[i]], gauges);
+    join->samples_at_start[join->starts_passed]++;
+    join->samples_at_stop[join->stops_passed]++;
+    keep(join, time, counters);
     return status;
 }
 
-void gt_block_join_end(struct gt_block_join *sweep, double time, double *counters)
+void gt_block_join_end(struct gt_block_join *join, double time, double *counters)
 {
-    if (!sweep->samples || !(time >= sweep->latest))
+    if (!join->samples || !(time >= join->latest))
         return;
-    for (size_t i = 0; i < sweep->shape.counters; i++)
+    for (size_t i = 0; i < join->shape.counters; i++)
         if (isnan(counters[i]))
-            counters[i] = sweep->previous[i];
-    sweep->has_ended = true;
-    add_rises(sweep, counters);
-    count_edges_until(sweep, time, time, counters);
-    keep(sweep, time, counters);
+            counters[i] = join->previous[i];
+    join->has_ended = true;
+    add_rises(join, counters);
+    count_edges_until(join, time, time, counters);
+    keep(join, time, counters);
 }
 
 /* A sample lies in a call when it is neither before its start nor after its stop. */
-static void count_timepoints(struct gt_block_join *sweep)
+static void count_timepoints(struct gt_block_join *join)
 {
-    size_t count = sweep->intervals->count;
+    size_t count = join->intervals->count;
     for (size_t i = 1; i <= count; i++) {
-        sweep->samples_at_start[i] += sweep->samples_at_start[i - 1];
-        sweep->samples_at_stop[i] += sweep->samples_at_stop[i - 1];
+        join->samples_at_start[i] += join->samples_at_start[i - 1];
+        join->samples_at_stop[i] += join->samples_at_stop[i - 1];
     }
     for (size_t i = 0; i < count; i++) {
-        struct gt_interval *interval = &sweep->intervals->interval[i];
-        double start = start_of(sweep, interval), stop = stop_of(sweep, interval);
-        size_t starts = count_times(sweep->call_start, count, start, false);
-        size_t stops = count_times(sweep->call_stop, count, stop, true);
-        uint64_t before = sweep->samples_at_start[starts];
-        uint64_t until = sweep->samples_at_stop[stops - 1];
+        struct gt_interval *interval = &join->intervals->interval[i];
+        double start = start_of(join, interval), stop = stop_of(join, interval);
+        size_t starts = count_times(join->call_start, count, start, false);
+        size_t stops = count_times(join->call_stop, count, stop, true);
+        uint64_t before = join->samples_at_start[starts];
+        uint64_t until = join->samples_at_stop[stops - 1];
         interval->timepoints = until - before;
     }
 }
 
-void gt_block_join_finish(struct gt_block_join *sweep)
+void gt_block_join_finish(struct gt_block_join *join)
 {
-    if (sweep->samples)
-        count_edges_until(sweep, INFINITY, sweep->time, sweep->previous);
+    if (join->samples)
+        count_edges_until(join, INFINITY, join->time, join->previous);
     else
-        for (size_t i = 0; i < sweep->blocks; i++)
-            for (size_t j = 0; j < sweep->shape.counters; j++)
-                sweep->block[i].counter[j] = NAN;
-    everything(sweep)->counter_samples = sweep->samples;
-    count_timepoints(sweep);
-    for (size_t i = 0; i < sweep->stretches; i++) {
-        double stop = sweep->stretch_stop[i].time, last = fmax(sweep->latest, sweep->stretch_start[i].time);
-        sweep->block[sweep->stretch_start[i].block].covered += (isinf(stop) ? last : stop) -
-                                                               sweep->stretch_start[i].time;
+        for (size_t i = 0; i < join->blocks; i++)
+            for (size_t j = 0; j < join->shape.counters; j++)
+                join->block[i].counter[j] = NAN;
+    everything(join)->counter_samples = join->samples;
+    count_timepoints(join);
+    for (size_t i = 0; i < join->stretches; i++) {
+        double stop = join->stretch_stop[i].time, last = fmax(join->latest, join->stretch_start[i].time);
+        join->block[join->stretch_start[i].block].covered += (isinf(stop) ? last : stop) - join->stretch_start[i].time;
     }
 }
 
@@ -460,24 +459,24 @@ static struct gt_block_total total_of(const struct block *block)
                                    block->gauge};
 }
 
-struct gt_block_total gt_block_join_block(const struct gt_block_join *sweep, size_t block)
+struct gt_block_total gt_block_join_block(const struct gt_block_join *join, size_t block)
 {
-    return total_of(&sweep->block[block]);
+    return total_of(&join->block[block]);
 }
 
-struct gt_block_total gt_block_join_unfinished(const struct gt_block_join *sweep, size_t block)
+struct gt_block_total gt_block_join_unfinished(const struct gt_block_join *join, size_t block)
 {
     static const struct block none = {0};
-    size_t number = sweep->shape.blocks + block;
-    return total_of(number + 1 < sweep->blocks ? &sweep->block[number] : &none);
+    size_t number = join->shape.blocks + block;
+    return total_of(number + 1 < join->blocks ? &join->block[number] : &none);
 }
 
-struct gt_block_total gt_block_join_overall(const struct gt_block_join *sweep)
+struct gt_block_total gt_block_join_overall(const struct gt_block_join *join)
 {
-    return total_of(everything(sweep));
+    return total_of(everything(join));
 }
 
-double gt_block_join_last(const struct gt_block_join *sweep)
+double gt_block_join_last(const struct gt_block_join *join)
 {
-    return sweep->latest;
+    return join->latest;
 }

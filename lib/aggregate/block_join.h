@@ -34,20 +34,20 @@ struct gt_block_total {
 int gt_block_join_open(struct gt_block_join **ret, const struct gt_block_join_shape *shape,
                        struct gt_intervals *intervals, bool use_monotonic);
 /* Before the first sample: when the counters stood at 0. */
-void gt_block_join_begin(struct gt_block_join *sweep, double time);
+void gt_block_join_begin(struct gt_block_join *join, double time);
 /* One sample: its time in seconds, its gauges and its counters. Samples that go back in time are allowed, and cost more. */
-int gt_block_join_add(struct gt_block_join *sweep, double time, const double *gauges, const double *counters);
+int gt_block_join_add(struct gt_block_join *join, double time, const double *gauges, const double *counters);
 /* After the last sample: how the counters stood at the end; NaN: as at the last sample. */
-void gt_block_join_end(struct gt_block_join *sweep, double time, double *counters);
+void gt_block_join_end(struct gt_block_join *join, double time, double *counters);
 /* After all samples: fills in the counters, and the timepoints of each interval. */
-void gt_block_join_finish(struct gt_block_join *sweep);
+void gt_block_join_finish(struct gt_block_join *join);
 /* The figures of a block's calls that ended, and of those that never did; borrowed until the close. */
-struct gt_block_total gt_block_join_block(const struct gt_block_join *sweep, size_t block);
-struct gt_block_total gt_block_join_unfinished(const struct gt_block_join *sweep, size_t block);
+struct gt_block_total gt_block_join_block(const struct gt_block_join *join, size_t block);
+struct gt_block_total gt_block_join_unfinished(const struct gt_block_join *join, size_t block);
 /* The same for all samples, inside blocks or not. */
-struct gt_block_total gt_block_join_overall(const struct gt_block_join *sweep);
+struct gt_block_total gt_block_join_overall(const struct gt_block_join *join);
 /* Seconds of the latest sample, NaN without. */
-double gt_block_join_last(const struct gt_block_join *sweep);
-void gt_block_join_close(struct gt_block_join *sweep);
+double gt_block_join_last(const struct gt_block_join *join);
+void gt_block_join_close(struct gt_block_join *join);
 
 #endif

@@ -98,7 +98,7 @@ static void keep_main_peak(struct gt_combiner *combine, const struct gt_sampler 
 
 static void keep_tree_peak(struct gt_combiner *combine, const struct gt_sampler *sampler, enum gt_scope scope)
 {
-    const struct gt_job_peak *job = &sampler->follow.peak;
+    const struct gt_job_peak *job = &sampler->finder.peak;
     int which = scope == GT_SCOPE_COMBINED ? GT_PEAK_COMBINED : GT_PEAK_DESCENDANTS;
     raise_to(&combine->peak[scope][GT_RAM_PEAK], job->scope[which].best);
     raise_to(&combine->peak[scope][GT_RAM_PEAK_BOUND], gt_job_peak_most(job, which));
@@ -109,7 +109,7 @@ static void keep_tree_peak(struct gt_combiner *combine, const struct gt_sampler 
 static void keep_counts(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
-    const struct gt_membership_counts *counts = &sampler->follow.counts;
+    const struct gt_membership_counts *counts = &sampler->finder.counts;
     const double threads[] = {
         [GT_SCOPE_MAIN] = (double)counts->main_threads_peak,
         [GT_SCOPE_DESCENDANTS] = (double)counts->descendant_threads_peak,

@@ -45,24 +45,24 @@ static double bucket_value(int key, unsigned bucket)
     return value;
 }
 
-static struct gt_distribution_page *page_of(struct gt_distribution *spread, int key)
+static struct gt_distribution_page *page_of(struct gt_distribution *distribution, int key)
 {
     size_t at = 0;
-    while (at < spread->pages && spread->page[at]->key < key)
+    while (at < distribution->pages && distribution->page[at]->key < key)
         at++;
-    if (at < spread->pages && spread->page[at]->key == key)
-        return spread->page[at];
-    struct gt_distribution_page **list = realloc(spread->page, (spread->pages + 1) * sizeof *list);
+    if (at < distribution->pages && distribution->page[at]->key == key)
+        return distribution->page[at];
+    struct gt_distribution_page **list = realloc(distribution->page, (distribution->pages + 1) * sizeof *list);
     if (!list)
         return NULL;
-    spread->page = list;
+    distribution->page = list;
     struct gt_distribution_page *page = calloc(1, sizeof *page);
     if (!page)
         return NULL;
     page->key = key;
-    memmove(list + at + 1, list + at, (spread->pages - at) * sizeof *list);
+    memmove(list + at + 1, list + at, (distribution->pages - at) * sizeof *list);
     list[at] = page;
-    spread->pages++;
+    distribution->pages++;
     return page;
 }
 
@@ -97,87 +97,87 @@ static struct gt_moments join(const struct gt_moments *a, const struct gt_moment
     };
 }
 
-static struct gt_moments total(const struct gt_distribution *spread)
+static struct gt_moments total(const struct gt_distribution *distribution)
 {
-    if (!spread->values)
-        return spread->before;
-    struct gt_moments last = moments_of(spread->value, spread->values);
-    return join(&spread->before, &last);
+    if (!distribution->values)
+        return distribution->before;
+    struct gt_moments last = moments_of(distribution->value, distribution->values);
+    return join(&distribution->before, &last);
 }
 
 /* ---- values ---- */
 
 /* Evaluate the buffer and empty it. Values differ little in their exponents, so pages found once are kept at hand. */
-static int empty_buffer(struct gt_distribution *spread)
+static int empty_buffer(struct gt_distribution *distribution)
 {
     struct gt_distribution_page *found[16] = {0};
-    spread->before = total(spread);
-    for (uint32_t i = 0; i < spread->values; i++) {
-        double value = spread->value[i] + 0.0; /* -0 counts as 0 */
+    distribution->before = total(distribution);
+    for (uint32_t i = 0; i < distribution->values; i++) {
+        double value = distribution->value[i] + 0.0; /* -0 counts as 0 */
         int key = page_key(value);
         struct gt_distribution_page **page = &found[key & 15];
         if (!*page || (*page)->key != key)
-            *page = page_of(spread, key);
+            *page = page_of(distribution, key);
         if (!*page)
             return -ENOMEM;
         (*page)->count[bucket_of(value)]++;
     }
-    spread->values = 0;
+    distribution->values = 0;
     return 0;
 }
 
-static int make_room(struct gt_distribution *spread)
+static int make_room(struct gt_distribution *distribution)
 {
-    if (spread->capacity == GT_DISTRIBUTION_EXACT)
-        return empty_buffer(spread);
-    uint32_t capacity = spread->capacity ? spread->capacity * 2 : 8;
-    double *list = realloc(spread->value, capacity * sizeof *list);
+    if (distribution->capacity == GT_DISTRIBUTION_EXACT)
+        return empty_buffer(distribution);
+    uint32_t capacity = distribution->capacity ? distribution->capacity * 2 : 8;
+    double *list = realloc(distribution->value, capacity * sizeof *list);
     if (!list)
         return -ENOMEM;
-    spread->value = list;
-    spread->capacity = capacity;
+    distribution->value = list;
+    distribution->capacity = capacity;
     return 0;
 }
 
-int gt_distribution_add(struct gt_distribution *spread, double value)
+int gt_distribution_add(struct gt_distribution *distribution, double value)
 {
     if (isnan(value))
         return 0;
-    if (spread->values == spread->capacity && make_room(spread) < 0)
+    if (distribution->values == distribution->capacity && make_room(distribution) < 0)
         return -ENOMEM;
-    spread->value[spread->values++] = value;
+    distribution->value[distribution->values++] = value;
     return 0;
 }
 
-uint64_t gt_distribution_count(const struct gt_distribution *spread)
+uint64_t gt_distribution_count(const struct gt_distribution *distribution)
 {
-    return spread->before.count + spread->values;
+    return distribution->before.count + distribution->values;
 }
 
-double gt_distribution_min(const struct gt_distribution *spread)
+double gt_distribution_min(const struct gt_distribution *distribution)
 {
-    return gt_distribution_count(spread) ? total(spread).min : NAN;
+    return gt_distribution_count(distribution) ? total(distribution).min : NAN;
 }
 
-double gt_distribution_max(const struct gt_distribution *spread)
+double gt_distribution_max(const struct gt_distribution *distribution)
 {
-    return gt_distribution_count(spread) ? total(spread).max : NAN;
+    return gt_distribution_count(distribution) ? total(distribution).max : NAN;
 }
 
-double gt_distribution_mean(const struct gt_distribution *spread)
+double gt_distribution_mean(const struct gt_distribution *distribution)
 {
-    return gt_distribution_count(spread) ? total(spread).mean : NAN;
+    return gt_distribution_count(distribution) ? total(distribution).mean : NAN;
 }
 
-double gt_distribution_deviation(const struct gt_distribution *spread)
+double gt_distribution_deviation(const struct gt_distribution *distribution)
 {
-    struct gt_moments all = total(spread);
+    struct gt_moments all = total(distribution);
     return all.count ? sqrt(all.m2 / (double)all.count) : NAN;
 }
 
-double gt_distribution_total(const struct gt_distribution *spread)
+double gt_distribution_total(const struct gt_distribution *distribution)
 {
-    struct gt_moments all = total(spread);
+    struct gt_moments all = total(distribution);
     return all.mean * (double)all.count;
 }
 
@@ -190,55 +190,55 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /* The value of a whole rank, from 0. */
-static double ranked(const struct gt_distribution *spread, uint64_t rank)
+static double ranked(const struct gt_distribution *distribution, uint64_t rank)
 {
-    if (!spread->pages)
-        return spread->value[rank];
+    if (!distribution->pages)
+        return distribution->value[rank];
     uint64_t below = 0;
-    for (uint32_t i = 0; i < spread->pages; i++) {
-        const struct gt_distribution_page *page = spread->page[i];
+    for (uint32_t i = 0; i < distribution->pages; i++) {
+        const struct gt_distribution_page *page = distribution->page[i];
         for (unsigned j = 0; j < PAGE_SIZE; j++) {
             unsigned bucket = page->key < 0 ? PAGE_SIZE - 1 - j : j;
             below += page->count[bucket];
             if (below > rank)
-                return fmin(fmax(bucket_value(page->key, bucket), spread->before.min), spread->before.max);
+                return fmin(fmax(bucket_value(page->key, bucket), distribution->before.min), distribution->before.max);
         }
     }
-    return spread->before.max;
+    return distribution->before.max;
 }
 
-double gt_distribution_percentile(struct gt_distribution *spread, double percent)
+double gt_distribution_percentile(struct gt_distribution *distribution, double percent)
 {
-    if (!gt_distribution_count(spread))
+    if (!gt_distribution_count(distribution))
         return NAN;
-    if (!spread->pages)
-        qsort(spread->value, spread->values, sizeof *spread->value, compare_doubles);
-    else if (spread->values && empty_buffer(spread) < 0)
+    if (!distribution->pages)
+        qsort(distribution->value, distribution->values, sizeof *distribution->value, compare_doubles);
+    else if (distribution->values && empty_buffer(distribution) < 0)
         return NAN;
-    double rank = percent / 100 * (double)(gt_distribution_count(spread) - 1);
-    double low = ranked(spread, (uint64_t)floor(rank)), high = ranked(spread, (uint64_t)ceil(rank));
+    double rank = percent / 100 * (double)(gt_distribution_count(distribution) - 1);
+    double low = ranked(distribution, (uint64_t)floor(rank)), high = ranked(distribution, (uint64_t)ceil(rank));
     return low + (high - low) * (rank - floor(rank));
 }
 
-double gt_distribution_statistic(struct gt_distribution *spread, enum gt_statistic_id id)
+double gt_distribution_statistic(struct gt_distribution *distribution, enum gt_statistic_id id)
 {
     switch (id) {
-    case GT_STAT_MIN: return gt_distribution_min(spread);
-    case GT_STAT_MAX: return gt_distribution_max(spread);
-    case GT_STAT_MEAN: return gt_distribution_mean(spread);
-    case GT_STAT_STD: return gt_distribution_deviation(spread);
-    case GT_STAT_P50: return gt_distribution_percentile(spread, 50);
-    case GT_STAT_P95: return gt_distribution_percentile(spread, 95);
-    case GT_STAT_P99: return gt_distribution_percentile(spread, 99);
+    case GT_STAT_MIN: return gt_distribution_min(distribution);
+    case GT_STAT_MAX: return gt_distribution_max(distribution);
+    case GT_STAT_MEAN: return gt_distribution_mean(distribution);
+    case GT_STAT_STD: return gt_distribution_deviation(distribution);
+    case GT_STAT_P50: return gt_distribution_percentile(distribution, 50);
+    case GT_STAT_P95: return gt_distribution_percentile(distribution, 95);
+    case GT_STAT_P99: return gt_distribution_percentile(distribution, 99);
     default: return NAN;
     }
 }
 
-void gt_distribution_release(struct gt_distribution *spread)
+void gt_distribution_release(struct gt_distribution *distribution)
 {
-    for (uint32_t i = 0; i < spread->pages; i++)
-        free(spread->page[i]);
-    free(spread->page);
-    free(spread->value);
-    memset(spread, 0, sizeof *spread);
+    for (uint32_t i = 0; i < distribution->pages; i++)
+        free(distribution->page[i]);
+    free(distribution->page);
+    free(distribution->value);
+    memset(distribution, 0, sizeof *distribution);
 }

@@ -32,16 +32,16 @@ struct gt_distribution {
 };
 
 /* A spread begins as all zero. NaN is not counted. 0 or -ENOMEM. */
-int gt_distribution_add(struct gt_distribution *spread, double value);
-uint64_t gt_distribution_count(const struct gt_distribution *spread);
+int gt_distribution_add(struct gt_distribution *distribution, double value);
+uint64_t gt_distribution_count(const struct gt_distribution *distribution);
 /* All NaN while the spread is empty. */
-double gt_distribution_min(const struct gt_distribution *spread);
-double gt_distribution_max(const struct gt_distribution *spread);
-double gt_distribution_mean(const struct gt_distribution *spread);
-double gt_distribution_deviation(const struct gt_distribution *spread);
-double gt_distribution_total(const struct gt_distribution *spread); /* mean times count; 0 of none */
-double gt_distribution_percentile(struct gt_distribution *spread, double percent);
-void gt_distribution_release(struct gt_distribution *spread);
+double gt_distribution_min(const struct gt_distribution *distribution);
+double gt_distribution_max(const struct gt_distribution *distribution);
+double gt_distribution_mean(const struct gt_distribution *distribution);
+double gt_distribution_deviation(const struct gt_distribution *distribution);
+double gt_distribution_total(const struct gt_distribution *distribution); /* mean times count; 0 of none */
+double gt_distribution_percentile(struct gt_distribution *distribution, double percent);
+void gt_distribution_release(struct gt_distribution *distribution);
 
 /* The names under which reports show these statistics, one list for all: min max mean std p50 p95 p99. */
 enum gt_statistic_id {
@@ -56,6 +56,6 @@ enum gt_statistic_id {
 };
 enum { GT_ORIGINAL_STATISTICS = GT_STAT_P50 }; /* those before are gpu_tracker's own */
 extern const char *const gt_statistic_names[GT_STATISTICS];
-double gt_distribution_statistic(struct gt_distribution *spread, enum gt_statistic_id id);
+double gt_distribution_statistic(struct gt_distribution *distribution, enum gt_statistic_id id);
 
 #endif

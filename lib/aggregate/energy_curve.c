@@ -70,11 +70,11 @@ size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)
     return kept;
 }
 
-void gt_energy_curve_init(struct gt_energy_curve *course, const struct gt_machine *machine)
+void gt_energy_curve_init(struct gt_energy_curve *curve, const struct gt_machine *machine)
 {
-    *course = (struct gt_energy_curve){0};
+    *curve = (struct gt_energy_curve){0};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        struct gt_device_curve *device = &course->device[i];
+        struct gt_device_curve *device = &curve->device[i];
         gt_curve_init(&device->curve, GT_COURSE_QUANTITIES);
         device->refresh = machine->energy_source[i].refresh > 0 ? machine->energy_source[i].refresh : 0;
         device->has_packages = i == GT_ENERGY_CPU;
@@ -83,10 +83,10 @@ void gt_energy_curve_init(struct gt_energy_curve *course, const struct gt_machin
     }
 }
 
-void gt_energy_curve_release(struct gt_energy_curve *course)
+void gt_energy_curve_release(struct gt_energy_curve *curve)
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        gt_curve_release(&course->device[i].curve);
+        gt_curve_release(&curve->device[i].curve);
 }
 
 static double known(double value, double last)
@@ -119,12 +119,12 @@ static int add(struct gt_device_curve *device, double time, double total, double
     return gt_curve_add(&device->curve, time, device->last);
 }
 
-int gt_energy_curve_add(struct gt_energy_curve *course, double time, const double *system, const double *job)
+int gt_energy_curve_add(struct gt_energy_curve *curve, double time, const double *system, const double *job)
 {
     int status = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
         enum gt_metric_id metric = gt_energy_metrics[i];
-        status = add(&course->device[i], time, system[metric], job[metric], system[gt_missing_metrics[i]], job);
+        status = add(&curve->device[i], time, system[metric], job[metric], system[gt_missing_metrics[i]], job);
     }
     return status;
 }
@@ -150,11 +150,11 @@ static int add_end(struct gt_device_curve *device)
     return gt_curve_add(&device->curve, device->time, device->last);
 }
 
-int gt_energy_curve_finish(struct gt_energy_curve *course)
+int gt_energy_curve_finish(struct gt_energy_curve *curve)
 {
     int status = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
-        struct gt_device_curve *device = &course->device[i];
+        struct gt_device_curve *device = &curve->device[i];
         gt_curve_finish(&device->curve);
         if (device->is_measured)
             status = add_end(device);
@@ -162,19 +162,19 @@ int gt_energy_curve_finish(struct gt_energy_curve *course)
     return status;
 }
 
-bool gt_energy_curve_is_measured(const struct gt_energy_curve *course)
+bool gt_energy_curve_is_measured(const struct gt_energy_curve *curve)
 {
     bool any = false;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        any |= course->device[i].is_measured;
+        any |= curve->device[i].is_measured;
     return any;
 }
 
-unsigned gt_energy_curve_marks(const struct gt_energy_curve *course)
+unsigned gt_energy_curve_marks(const struct gt_energy_curve *curve)
 {
     unsigned marks = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        const struct gt_device_curve *device = &course->device[i];
+        const struct gt_device_curve *device = &curve->device[i];
         marks |= device->is_measured && device->is_estimated ? GT_ENERGY_IS_ESTIMATED : 0u;
         marks |= device->is_measured && device->last[GT_COURSE_MISSING] > 0 ? GT_ENERGY_IS_PARTIAL : 0u;
     }
@@ -375,10 +375,10 @@ static double share_error(const struct gt_device_curve *device, const struct gt_
     return sqrt(fmax(0, sum));
 }
 
-struct gt_spent gt_energy_curve_over(const struct gt_energy_curve *course, enum gt_energy_device device,
+struct gt_spent gt_energy_curve_over(const struct gt_energy_curve *curve, enum gt_energy_device device,
                                      const struct gt_time_stretch *stretch, size_t count)
 {
-    const struct gt_device_curve *of = &course->device[device];
+    const struct gt_device_curve *of = &curve->device[device];
     struct figure figure = over(of, stretch, count);
     figure.placement = placement_error(of, stretch, count);
     figure.share = share_error(of, stretch, count);
@@ -422,10 +422,10 @@ static double whole_gaps(const struct gt_device_curve *device, struct gt_time_st
            gt_curve_value(curve, first_gap(curve, stretch.start) - 1, GT_COURSE_JOULES);
 }
 
-struct gt_spent gt_energy_curve_of_cpu(const struct gt_energy_curve *course, struct gt_time_stretch stretch,
+struct gt_spent gt_energy_curve_of_cpu(const struct gt_energy_curve *curve, struct gt_time_stretch stretch,
                                        double cpu_seconds)
 {
-    const struct gt_device_curve *device = &course->device[GT_ENERGY_CPU];
+    const struct gt_device_curve *device = &curve->device[GT_ENERGY_CPU];
     struct gt_time_stretch wide = around(device, stretch);
     struct figure by_time = over(device, &stretch, 1);
     double missing = missing_part(device, &stretch, 1);

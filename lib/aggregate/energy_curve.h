@@ -60,21 +60,21 @@ struct gt_spent {
         missing; /* the part of the time of which it is not known what was drawn; then the error is not known either */
 };
 
-void gt_energy_curve_init(struct gt_energy_curve *course, const struct gt_machine *machine);
+void gt_energy_curve_init(struct gt_energy_curve *curve, const struct gt_machine *machine);
 /* `time` in seconds on the clock of the stretches; the values of the rows of the machine and of the job. 0 or -ENOMEM. */
-int gt_energy_curve_add(struct gt_energy_curve *course, double time, const double *system, const double *job);
+int gt_energy_curve_add(struct gt_energy_curve *curve, double time, const double *system, const double *job);
 /* 0 or -ENOMEM. */
-int gt_energy_curve_finish(struct gt_energy_curve *course);
+int gt_energy_curve_finish(struct gt_energy_curve *curve);
 /* Did anything count energy? */
-bool gt_energy_curve_is_measured(const struct gt_energy_curve *course);
+bool gt_energy_curve_is_measured(const struct gt_energy_curve *curve);
 /* What is to be said of some of it: bits. */
 enum gt_energy_mark { GT_ENERGY_IS_ESTIMATED = 1, GT_ENERGY_IS_PARTIAL = 2 };
-unsigned gt_energy_curve_marks(const struct gt_energy_curve *course);
+unsigned gt_energy_curve_marks(const struct gt_energy_curve *curve);
 /* What a device drew for the job in stretches that are in order and do not overlap. */
-struct gt_spent gt_energy_curve_over(const struct gt_energy_curve *course, enum gt_energy_device device,
+struct gt_spent gt_energy_curve_over(const struct gt_energy_curve *curve, enum gt_energy_device device,
                                      const struct gt_time_stretch *stretch, size_t count);
 /* CPU energy of one stretch in which `cpu_seconds` were used; NaN: not known, the same as above. */
-struct gt_spent gt_energy_curve_of_cpu(const struct gt_energy_curve *course, struct gt_time_stretch stretch,
+struct gt_spent gt_energy_curve_of_cpu(const struct gt_energy_curve *curve, struct gt_time_stretch stretch,
                                        double cpu_seconds);
 /* Add one figure to another, either of which may be unknown. */
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part);
@@ -94,6 +94,6 @@ double gt_energy_run_error(const struct gt_energy_run *run, bool of_job);
 double gt_energy_lag(const struct gt_energy_source *source, double joules, double seconds);
 /* Is it a model of the user's? */
 bool gt_energy_is_estimated(const struct gt_energy_source *source);
-void gt_energy_curve_release(struct gt_energy_curve *course);
+void gt_energy_curve_release(struct gt_energy_curve *curve);
 
 #endif

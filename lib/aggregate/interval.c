@@ -14,9 +14,9 @@ struct pairing {
     struct gt_block_event orphan;
 };
 
-static double time_of(const struct gt_block_event *border)
+static double time_of(const struct gt_block_event *event)
 {
-    return isnan(border->monotonic) ? border->timestamp : border->monotonic;
+    return isnan(event->monotonic) ? event->timestamp : event->monotonic;
 }
 
 /* Groups of rows that may pair with each other: rows with a call number by that, the others by thread and block. */

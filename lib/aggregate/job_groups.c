@@ -21,12 +21,12 @@ struct gt_job_groups_member {
     double counted[GT_ACCOUNTED];
 };
 
-int gt_job_groups_init(struct gt_job_groups *crowd, bool by_slurm, size_t most, int core_count, size_t device_count)
+int gt_job_groups_init(struct gt_job_groups *groups, bool by_slurm, size_t most, int core_count, size_t device_count)
 {
-    *crowd = (struct gt_job_groups){
+    *groups = (struct gt_job_groups){
         .by_slurm = by_slurm, .most = most, .core_count = core_count, .device_count = device_count};
-    crowd->group = calloc(most + 1, sizeof *crowd->group);
-    if (!crowd->group)
+    groups->group = calloc(most + 1, sizeof *groups->group);
+    if (!groups->group)
         return -ENOMEM;
     return 0;
 }
@@ -38,15 +38,15 @@ static void empty(struct gt_job_groups_group *group)
     *group = (struct gt_job_groups_group){0};
 }
 
-void gt_job_groups_release(struct gt_job_groups *crowd)
+void gt_job_groups_release(struct gt_job_groups *groups)
 {
-    for (size_t i = 0; crowd->group && i <= crowd->most; i++)
-        empty(&crowd->group[i]);
-    free(crowd->group);
-    free(crowd->member);
-    free(crowd->previous);
-    gt_pid_map_release(&crowd->index);
-    *crowd = (struct gt_job_groups){0};
+    for (size_t i = 0; groups->group && i <= groups->most; i++)
+        empty(&groups->group[i]);
+    free(groups->group);
+    free(groups->member);
+    free(groups->previous);
+    gt_pid_map_release(&groups->index);
+    *groups = (struct gt_job_groups){0};
 }
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
@@ -68,21 +68,21 @@ static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root 
         group->cgroup = NULL;
 }
 
-static int begin_group(struct gt_job_groups *crowd, size_t number)
+static int begin_group(struct gt_job_groups *groups, size_t number)
 {
-    struct gt_job_groups_group *group = &crowd->group[number];
-    *group = (struct gt_job_groups_group){.is_used = true, .is_other = number == crowd->most, .cgroup_cpu = NAN};
-    group->gpu = calloc(crowd->device_count ? crowd->device_count : 1, sizeof *group->gpu);
+    struct gt_job_groups_group *group = &groups->group[number];
+    *group = (struct gt_job_groups_group){.is_used = true, .is_other = number == groups->most, .cgroup_cpu = NAN};
+    group->gpu = calloc(groups->device_count ? groups->device_count : 1, sizeof *group->gpu);
     return group->gpu ? (int)number : -ENOMEM;
 }
 
 /* By what is shown, so that no two groups look alike. */
-static int find_group(const struct gt_job_groups *crowd, const char *user, const struct gt_identity *identity)
+static int find_group(const struct gt_job_groups *groups, const char *user, const struct gt_identity *identity)
 {
-    for (size_t i = 0; i < crowd->most; i++) {
-        const struct gt_job_groups_group *group = &crowd->group[i];
+    for (size_t i = 0; i < groups->most; i++) {
+        const struct gt_job_groups_group *group = &groups->group[i];
         if (group->is_used && !strcmp(group->job, identity->job) &&
-            (crowd->by_slurm || (!strcmp(group->user, user) && !strcmp(group->command, identity->command))))
+            (groups->by_slurm || (!strcmp(group->user, user) && !strcmp(group->command, identity->command))))
             return (int)i;
     }
     return NO_GROUP;
@@ -97,30 +97,30 @@ static void name_owner(struct gt_job_groups_group *group, const char *user, cons
 }
 
 /* The group's number; a new one as long as there is room. */
-static int group_of(struct gt_job_groups *crowd, const struct gt_root *root, pid_t pid,
+static int group_of(struct gt_job_groups *groups, const struct gt_root *root, pid_t pid,
                     const struct gt_identity *identity)
 {
-    char user[sizeof crowd->group->user];
+    char user[sizeof groups->group->user];
     gt_user_name(root, identity->uid, user, sizeof user);
-    int known = find_group(crowd, user, identity);
+    int known = find_group(groups, user, identity);
     if (known >= 0) {
-        name_owner(&crowd->group[known], user, identity);
+        name_owner(&groups->group[known], user, identity);
         return known;
     }
     size_t number = 0;
-    while (number < crowd->most && crowd->group[number].is_used)
+    while (number < groups->most && groups->group[number].is_used)
         number++;
-    if (number == crowd->most && crowd->group[number].is_used)
+    if (number == groups->most && groups->group[number].is_used)
         return (int)number;
-    int status = begin_group(crowd, number);
-    struct gt_job_groups_group *group = &crowd->group[number];
+    int status = begin_group(groups, number);
+    struct gt_job_groups_group *group = &groups->group[number];
     if (status < 0 || group->is_other)
         return status;
     group->is_root = identity->uid == 0;
     snprintf(group->user, sizeof group->user, "%s", user);
     snprintf(group->job, sizeof group->job, "%s", identity->job);
-    if (crowd->by_slurm)
-        open_cgroup(group, root, pid, crowd->is_begun);
+    if (groups->by_slurm)
+        open_cgroup(group, root, pid, groups->is_begun);
     else
         snprintf(group->command, sizeof group->command, "%s", identity->command);
     return status;
@@ -132,17 +132,17 @@ static bool is_due(const struct gt_job_groups_member *member)
     return (member->looks & (member->looks - 1)) == 0;
 }
 
-static int classify(struct gt_job_groups *crowd, const struct gt_root *root, struct gt_job_groups_member *member)
+static int classify(struct gt_job_groups *groups, const struct gt_root *root, struct gt_job_groups_member *member)
 {
     struct gt_identity identity;
-    bool is_settled = member->group == (int)crowd->most; /* who is among the others stays there */
+    bool is_settled = member->group == (int)groups->most; /* who is among the others stays there */
     if (is_settled || !is_due(member) || gt_identity_read(root, member->pid, &identity) < 0)
         return 0;
-    if (crowd->by_slurm && identity.kind != GT_JOB_SLURM) {
+    if (groups->by_slurm && identity.kind != GT_JOB_SLURM) {
         member->group = NO_GROUP;
         return 0;
     }
-    int group = group_of(crowd, root, member->pid, &identity);
+    int group = group_of(groups, root, member->pid, &identity);
     if (group < 0)
         return group;
     member->group = group;
@@ -172,9 +172,9 @@ static void place(struct gt_job_groups_group *group, const struct gt_placement *
         group->placed[i] += placement->recent[i];
 }
 
-static void count(struct gt_job_groups *crowd, struct gt_job_groups_member *member, const struct gt_process *process)
+static void count(struct gt_job_groups *groups, struct gt_job_groups_member *member, const struct gt_process *process)
 {
-    struct gt_job_groups_group *group = member->group == NO_GROUP ? NULL : &crowd->group[member->group];
+    struct gt_job_groups_group *group = member->group == NO_GROUP ? NULL : &groups->group[member->group];
     if (group && process->placement)
         place(group, process->placement);
     for (int k = 0; k < GT_ACCOUNTED; k++) {
@@ -207,10 +207,10 @@ static void begin_member(struct gt_job_groups_member *member, const struct gt_pr
     }
 }
 
-static struct gt_job_groups_member *find_member(const struct gt_job_groups *crowd, pid_t pid)
+static struct gt_job_groups_member *find_member(const struct gt_job_groups *groups, pid_t pid)
 {
-    uint32_t index = gt_pid_map_get(&crowd->index, pid);
-    return index == GT_PID_ABSENT ? NULL : &crowd->member[index];
+    uint32_t index = gt_pid_map_get(&groups->index, pid);
+    return index == GT_PID_ABSENT ? NULL : &groups->member[index];
 }
 
 static int younger_first(const void *a, const void *b)
@@ -227,11 +227,11 @@ static int busiest_first(const void *a, const void *b)
 }
 
 /* The members of this reading: those of the last one whose process is still in the tree, and new ones. */
-static int renew_members(struct gt_job_groups *crowd, struct gt_process *const *process, size_t count,
+static int renew_members(struct gt_job_groups *groups, struct gt_process *const *process, size_t count,
                          uint64_t start_tick)
 {
-    struct gt_job_groups_member *spare = crowd->previous;
-    size_t spare_capacity = crowd->previous_capacity;
+    struct gt_job_groups_member *spare = groups->previous;
+    size_t spare_capacity = groups->previous_capacity;
     if (spare_capacity < count) {
         spare = realloc(spare, 2 * count * sizeof *spare);
         if (!spare)
@@ -239,7 +239,7 @@ static int renew_members(struct gt_job_groups *crowd, struct gt_process *const *
         spare_capacity = 2 * count;
     }
     for (size_t i = 0; i < count; i++) {
-        const struct gt_job_groups_member *known = find_member(crowd, process[i]->pid);
+        const struct gt_job_groups_member *known = find_member(groups, process[i]->pid);
         if (known && known->start == process[i]->start) {
             spare[i] = *known;
             spare[i].looks++;
@@ -247,46 +247,46 @@ static int renew_members(struct gt_job_groups *crowd, struct gt_process *const *
             begin_member(&spare[i], process[i], start_tick);
         }
     }
-    crowd->previous = crowd->member;
-    crowd->previous_capacity = crowd->member_capacity;
-    crowd->member = spare;
-    crowd->member_capacity = spare_capacity;
-    crowd->member_count = count;
-    gt_pid_map_clear(&crowd->index);
+    groups->previous = groups->member;
+    groups->previous_capacity = groups->member_capacity;
+    groups->member = spare;
+    groups->member_capacity = spare_capacity;
+    groups->member_count = count;
+    gt_pid_map_clear(&groups->index);
     for (size_t i = 0; i < count; i++)
-        if (gt_pid_map_put(&crowd->index, process[i]->pid, (uint32_t)i) < 0)
+        if (gt_pid_map_put(&groups->index, process[i]->pid, (uint32_t)i) < 0)
             return -ENOMEM;
     return 0;
 }
 
 /* Those that vanished come first, children before parents, so that parents know what was left to them. */
-static void count_all(struct gt_job_groups *crowd, struct gt_process **process, size_t gone, size_t total)
+static void count_all(struct gt_job_groups *groups, struct gt_process **process, size_t gone, size_t total)
 {
     qsort(process, gone, sizeof *process, younger_first);
     for (size_t i = 0; i < total; i++) {
-        struct gt_job_groups_member *member = find_member(crowd, process[i]->pid);
-        struct gt_job_groups_member *parent = find_member(crowd, process[i]->parent);
-        count(crowd, member, process[i]);
+        struct gt_job_groups_member *member = find_member(groups, process[i]->pid);
+        struct gt_job_groups_member *parent = find_member(groups, process[i]->parent);
+        count(groups, member, process[i]);
         if (i < gone && parent && parent != member)
             leave(member, parent);
     }
 }
 
-static int classify_all(struct gt_job_groups *crowd, const struct gt_root *root, struct gt_process **living,
+static int classify_all(struct gt_job_groups *groups, const struct gt_root *root, struct gt_process **living,
                         size_t count)
 {
-    if (!crowd->is_begun && count)
+    if (!groups->is_begun && count)
         qsort(living, count, sizeof *living, busiest_first);
     for (size_t i = 0; i < count; i++) {
-        int status = classify(crowd, root, find_member(crowd, living[i]->pid));
+        int status = classify(groups, root, find_member(groups, living[i]->pid));
         if (status < 0)
             return status;
     }
-    crowd->is_begun = true;
+    groups->is_begun = true;
     return 0;
 }
 
-int gt_job_groups_count(struct gt_job_groups *crowd, const struct gt_sampler *sampler)
+int gt_job_groups_count(struct gt_job_groups *groups, const struct gt_sampler *sampler)
 {
     const struct gt_tree *tree = &sampler->tree;
     struct gt_process **sorted = malloc((tree->count + 1) * sizeof *sorted);
@@ -299,11 +299,11 @@ int gt_job_groups_count(struct gt_job_groups *crowd, const struct gt_sampler *sa
     for (size_t i = 0; i < tree->count; i++)
         if (!tree->process[i]->is_gone)
             sorted[gone + living++] = tree->process[i];
-    int status = renew_members(crowd, sorted, gone + living, sampler->account.start_tick);
+    int status = renew_members(groups, sorted, gone + living, sampler->account.start_tick);
     if (status >= 0)
-        status = classify_all(crowd, tree->root, sorted + gone, living);
+        status = classify_all(groups, tree->root, sorted + gone, living);
     if (status >= 0)
-        count_all(crowd, sorted, gone, gone + living);
+        count_all(groups, sorted, gone, gone + living);
     free(sorted);
     return status;
 }
@@ -316,18 +316,18 @@ static void add(double *sum, double value)
         *sum = (isnan(*sum) ? 0 : *sum) + value;
 }
 
-static struct gt_job_groups_group *group_of_pid(const struct gt_job_groups *crowd, pid_t pid)
+static struct gt_job_groups_group *group_of_pid(const struct gt_job_groups *groups, pid_t pid)
 {
-    const struct gt_job_groups_member *member = find_member(crowd, pid);
-    return member && member->group != NO_GROUP ? &crowd->group[member->group] : NULL;
+    const struct gt_job_groups_member *member = find_member(groups, pid);
+    return member && member->group != NO_GROUP ? &groups->group[member->group] : NULL;
 }
 
-static void add_processes(struct gt_job_groups *crowd, const struct gt_sampler *sampler)
+static void add_processes(struct gt_job_groups *groups, const struct gt_sampler *sampler)
 {
     static const enum gt_metric_id summed[] = {GT_RSS, GT_SWAP, GT_THREADS};
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_process *process = sampler->tree.process[i];
-        struct gt_job_groups_group *group = group_of_pid(crowd, process->pid);
+        struct gt_job_groups_group *group = group_of_pid(groups, process->pid);
         if (!group || process->is_zombie)
             continue;
         group->processes++;
@@ -336,12 +336,12 @@ static void add_processes(struct gt_job_groups *crowd, const struct gt_sampler *
     }
 }
 
-static void add_gpus(struct gt_job_groups *crowd, const struct gt_frame *frame,
+static void add_gpus(struct gt_job_groups *groups, const struct gt_frame *frame,
                      const struct gt_attribution *attribution)
 {
     for (size_t i = 0; i < frame->share_count; i++) {
         const struct gt_share *share = &frame->share[i];
-        struct gt_job_groups_group *group = group_of_pid(crowd, share->pid);
+        struct gt_job_groups_group *group = group_of_pid(groups, share->pid);
         if (!group)
             continue;
         for (int id = 0; id < GT_METRIC_COUNT; id++)
@@ -379,7 +379,7 @@ static double rate_of(struct gt_job_groups_group *group, const struct gt_attribu
     return seconds > 0 ? joules / seconds : attribution->joules_per_cpu_second;
 }
 
-static void show_counters(struct gt_job_groups_group *group, const struct gt_job_groups *crowd,
+static void show_counters(struct gt_job_groups_group *group, const struct gt_job_groups *groups,
                           const struct gt_frame *frame, const struct gt_attribution *attribution)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
@@ -388,34 +388,34 @@ static void show_counters(struct gt_job_groups_group *group, const struct gt_job
     group->energy[CPU_ENERGY] += rate_of(group, attribution) * (group->total[0] - group->cpu_before);
     group->cpu_before = group->total[0];
     group->value[GT_CPU_UTILIZATION] = gt_rate_next(&group->rate, group->total[0], frame->monotonic_ns, 1,
-                                                    crowd->core_count);
+                                                    groups->core_count);
     if (attribution->energy[GT_ENERGY_CPU].is_measured)
         group->value[GT_CPU_ENERGY] = group->energy[CPU_ENERGY];
     if (attribution->energy[GT_ENERGY_GPU].is_measured)
         group->value[GT_GPU_ENERGY] = group->energy[GPU_ENERGY];
 }
 
-void gt_job_groups_show(struct gt_job_groups *crowd, const struct gt_sampler *sampler,
+void gt_job_groups_show(struct gt_job_groups *groups, const struct gt_sampler *sampler,
                         const struct gt_attribution *attribution)
 {
-    for (size_t i = 0; i <= crowd->most; i++) {
-        struct gt_job_groups_group *group = &crowd->group[i];
+    for (size_t i = 0; i <= groups->most; i++) {
+        struct gt_job_groups_group *group = &groups->group[i];
         if (!group->is_used)
             continue;
         group->processes = 0;
         gt_values_clear(group->value);
-        for (size_t k = 0; k < crowd->device_count; k++)
+        for (size_t k = 0; k < groups->device_count; k++)
             gt_values_clear(group->gpu[k]);
     }
-    add_processes(crowd, sampler);
-    add_gpus(crowd, &sampler->frame, attribution);
-    for (size_t i = 0; i <= crowd->most; i++) {
-        struct gt_job_groups_group *group = &crowd->group[i];
+    add_processes(groups, sampler);
+    add_gpus(groups, &sampler->frame, attribution);
+    for (size_t i = 0; i <= groups->most; i++) {
+        struct gt_job_groups_group *group = &groups->group[i];
         if (!group->is_used)
             continue;
         group->last_ns = group->processes ? sampler->frame.monotonic_ns : group->last_ns;
         read_cgroup(group);
-        show_counters(group, crowd, &sampler->frame, attribution);
+        show_counters(group, groups, &sampler->frame, attribution);
         group->value[GT_PROCESSES] = (double)group->processes;
         if (!group->is_other && sampler->frame.monotonic_ns - group->last_ns > GT_JOB_GROUPS_KEPT_NS)
             empty(group);

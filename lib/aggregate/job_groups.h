@@ -55,13 +55,13 @@ struct gt_job_groups {
 };
 
 /* `device_count`: of the sampler's frame. -ENOMEM. */
-int gt_job_groups_init(struct gt_job_groups *crowd, bool by_slurm, size_t most, int core_count, size_t device_count);
-void gt_job_groups_release(struct gt_job_groups *crowd);
+int gt_job_groups_init(struct gt_job_groups *groups, bool by_slurm, size_t most, int core_count, size_t device_count);
+void gt_job_groups_release(struct gt_job_groups *groups);
 
 /* After gt_sampler_read_machine, before gt_sampler_settle_machine. -ENOMEM. */
-int gt_job_groups_count(struct gt_job_groups *crowd, const struct gt_sampler *sampler);
+int gt_job_groups_count(struct gt_job_groups *groups, const struct gt_sampler *sampler);
 /* After that: the groups' values, energy as `attribution` has divided it over the same reading. */
-void gt_job_groups_show(struct gt_job_groups *crowd, const struct gt_sampler *sampler,
+void gt_job_groups_show(struct gt_job_groups *groups, const struct gt_sampler *sampler,
                         const struct gt_attribution *attribution);
 
 #endif

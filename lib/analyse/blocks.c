@@ -50,7 +50,7 @@ static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct
     int status = file && *file ? 0 : read_collected(analysis, optional, error);
     for (; status == 0 && file && *file; file++)
         status = gt_block_event_list_add(&analysis->borders, *file, error);
-    if (status == 0 && gt_intervals_pair(&analysis->intervals, analysis->borders.border, analysis->borders.count) < 0)
+    if (status == 0 && gt_intervals_pair(&analysis->intervals, analysis->borders.event, analysis->borders.count) < 0)
         status = out_of_memory(analysis, error);
     return status;
 }
@@ -121,7 +121,7 @@ static void begin_counters(struct gt_block_analysis *analysis, const struct gt_s
 {
     int64_t start = gt_recording_machine(analysis->recording)->start_real_ns;
     if (start > 0 && start < first->real_ns)
-        gt_block_join_begin(analysis->sweep, analysis->first - (double)(first->real_ns - start) / 1e9);
+        gt_block_join_begin(analysis->join, analysis->first - (double)(first->real_ns - start) / 1e9);
 }
 
 static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample *first)
@@ -131,8 +131,8 @@ static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample
     if (first)
         analysis->first = seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
     gt_history_init(&analysis->history);
-    gt_energy_curve_init(&analysis->course, gt_recording_machine(analysis->recording));
-    int status = gt_block_join_open(&analysis->sweep, &shape, &analysis->intervals, analysis->use_monotonic);
+    gt_energy_curve_init(&analysis->curve, gt_recording_machine(analysis->recording));
+    int status = gt_block_join_open(&analysis->join, &shape, &analysis->intervals, analysis->use_monotonic);
     if (status == 0 && first)
         begin_counters(analysis, first);
     return status;
@@ -154,12 +154,12 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
     gt_history_add(&analysis->history, sample);
     double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
-    if (gt_energy_curve_add(&analysis->course, time, sample->row[GT_SCOPE_SYSTEM].value,
+    if (gt_energy_curve_add(&analysis->curve, time, sample->row[GT_SCOPE_SYSTEM].value,
                             sample->row[GT_SCOPE_COMBINED].value) < 0)
         return -ENOMEM;
     keep_last(analysis->system, sample->row[GT_SCOPE_SYSTEM].value);
     keep_last(analysis->job, sample->row[GT_SCOPE_COMBINED].value);
-    return gt_block_join_add(analysis->sweep, time, values, counters);
+    return gt_block_join_add(analysis->join, time, values, counters);
 }
 
 /* 1 a sample, 0 the end. */
@@ -205,7 +205,7 @@ static void end_counters(struct gt_block_analysis *analysis, const struct gt_out
 {
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = outcome->value[analysis->counter[i]->scope][analysis->counter[i]->metric];
-    gt_block_join_end(analysis->sweep, end, counters);
+    gt_block_join_end(analysis->join, end, counters);
 }
 
 /* What was counted between the last sample and the end. `last`: the last sample on the wall clock. */
@@ -220,9 +220,9 @@ static int add_outcome(struct gt_block_analysis *analysis, double last, double *
     double after = seconds(machine->start_real_ns) + outcome->elapsed - last;
     if (!(after > 0))
         return 0;
-    double end = gt_block_join_last(analysis->sweep) + after;
+    double end = gt_block_join_last(analysis->join) + after;
     end_counters(analysis, outcome, end, counters);
-    return gt_energy_curve_add(&analysis->course, end, analysis->system, analysis->job);
+    return gt_energy_curve_add(&analysis->curve, end, analysis->system, analysis->job);
 }
 
 static double later(double a, double b)
@@ -233,16 +233,16 @@ static double later(double a, double b)
 /* What never ended lasts to the last thing that is known, where its time is told. */
 static int close_intervals(struct gt_block_analysis *analysis, double last)
 {
-    double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->sweep) : NAN;
+    double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->join) : NAN;
     for (size_t i = 0; i < analysis->borders.count; i++) {
-        last = later(last, analysis->borders.border[i].timestamp);
+        last = later(last, analysis->borders.event[i].timestamp);
         if (analysis->intervals.has_monotonic)
-            clock_last = later(clock_last, analysis->borders.border[i].monotonic);
+            clock_last = later(clock_last, analysis->borders.event[i].monotonic);
     }
     return gt_intervals_close(&analysis->intervals, last, clock_last);
 }
 
-static int sweep(struct gt_block_analysis *analysis, struct gt_error *error)
+static int join(struct gt_block_analysis *analysis, struct gt_error *error)
 {
     double *values = calloc(analysis->gauges + analysis->counters + 1, sizeof *values), last;
     if (!values)
@@ -253,7 +253,7 @@ static int sweep(struct gt_block_analysis *analysis, struct gt_error *error)
     free(values);
     if (status < 0)
         return status;
-    gt_block_join_finish(analysis->sweep);
+    gt_block_join_finish(analysis->join);
     if (close_intervals(analysis, last) < 0 || gt_blocks_count_calls(analysis) < 0 ||
         gt_blocks_count_energy(analysis) < 0)
         return out_of_memory(analysis, error);
@@ -276,8 +276,8 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
     uint64_t unfinished = 0, inside = 0;
     for (size_t i = 0; i < borders->names.count; i++) {
         unfinished += analysis->block[i].unfinished;
-        inside += gt_block_join_block(analysis->sweep, i).timepoints +
-                  gt_block_join_unfinished(analysis->sweep, i).timepoints;
+        inside += gt_block_join_block(analysis->join, i).timepoints +
+                  gt_block_join_unfinished(analysis->join, i).timepoints;
     }
     for (char *line = borders->complaints.data, *end; line && *line; line = end + 1) {
         end = strchr(line, '\n');
@@ -309,8 +309,8 @@ static void release(struct gt_block_analysis *analysis)
     free(analysis->block);
     free(analysis->process);
     free(analysis->energy);
-    gt_energy_curve_release(&analysis->course);
-    gt_block_join_close(analysis->sweep);
+    gt_energy_curve_release(&analysis->curve);
+    gt_block_join_close(analysis->join);
     gt_recording_close(analysis->recording);
     free(analysis->gauge);
     free(analysis->counter);
@@ -334,7 +334,7 @@ int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *opt
     if (status >= 0)
         status = want_columns(&analysis, error);
     if (status >= 0)
-        status = sweep(&analysis, error);
+        status = join(&analysis, error);
     if (status >= 0) {
         warn_of_gaps(&analysis);
         status = gt_blocks_build(ret, &analysis, error);

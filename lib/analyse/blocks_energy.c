@@ -47,7 +47,7 @@ static size_t join(const struct call *call, size_t first, size_t end, struct cal
 }
 
 /* Joined calls go into `stretch`, whose beginning becomes the block's time. */
-static void count_block(const struct gt_energy_curve *course, const struct call *call, size_t first, size_t end,
+static void count_block(const struct gt_energy_curve *curve, const struct call *call, size_t first, size_t end,
                         struct gt_time_stretch *stretch, struct gt_block_energy *ret)
 {
     size_t count = 0;
@@ -58,12 +58,12 @@ static void count_block(const struct gt_energy_curve *course, const struct call 
         i = join(call, i, end, &joined);
         double used = joined.cpu_stop - joined.cpu_start;
         by_cpu_time &= !isnan(used);
-        gt_spent_add(&cpu, gt_energy_curve_of_cpu(course, joined.stretch, used));
+        gt_spent_add(&cpu, gt_energy_curve_of_cpu(curve, joined.stretch, used));
         stretch[count] = joined.stretch;
     }
     count = gt_time_stretches_merge(stretch, count);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        ret->device[device] = gt_energy_curve_over(course, device, stretch, count);
+        ret->device[device] = gt_energy_curve_over(curve, device, stretch, count);
     ret->by_cpu_time = by_cpu_time;
     if (by_cpu_time)
         ret->device[GT_ENERGY_CPU] = cpu;
@@ -92,19 +92,19 @@ int gt_blocks_count_energy(struct gt_block_analysis *analysis)
     static const struct gt_spent unknown = {.joules = NAN, .error = NAN};
     size_t blocks = analysis->borders.names.count, calls;
     analysis->energy = calloc(blocks + 1, sizeof *analysis->energy);
-    if (!analysis->energy || gt_energy_curve_finish(&analysis->course) < 0)
+    if (!analysis->energy || gt_energy_curve_finish(&analysis->curve) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < blocks; i++)
         for (int device = 0; device < GT_ENERGY_DEVICES; device++)
             analysis->energy[i].device[device] = unknown;
-    if (!gt_energy_curve_is_measured(&analysis->course))
+    if (!gt_energy_curve_is_measured(&analysis->curve))
         return 0;
     struct call *call = sorted_calls(analysis, &calls);
     struct gt_time_stretch *stretch = calloc(calls + 1, sizeof *stretch);
     for (size_t first = 0, end; call && stretch && first < calls; first = end) {
         for (end = first + 1; end < calls && call[end].name == call[first].name;)
             end++;
-        count_block(&analysis->course, call, first, end, stretch, &analysis->energy[call[first].name]);
+        count_block(&analysis->curve, call, first, end, stretch, &analysis->energy[call[first].name]);
     }
     int status = call && stretch ? 0 : -ENOMEM;
     free(call);
@@ -117,7 +117,7 @@ struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysi
     struct gt_time_stretch stretch = stretch_of(analysis, interval);
     struct gt_spent spent[GT_ENERGY_DEVICES];
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        spent[device] = gt_energy_curve_over(&analysis->course, device, &stretch, 1);
-    spent[GT_ENERGY_CPU] = gt_energy_curve_of_cpu(&analysis->course, stretch, interval->cpu_stop - interval->cpu_start);
+        spent[device] = gt_energy_curve_over(&analysis->curve, device, &stretch, 1);
+    spent[GT_ENERGY_CPU] = gt_energy_curve_of_cpu(&analysis->curve, stretch, interval->cpu_stop - interval->cpu_start);
     return gt_energy_sum(spent);
 }

@@ -44,14 +44,14 @@ struct gt_block_analysis {
     struct gt_columns columns;
     const struct gt_column **gauge, **counter;
     size_t gauges, counters;
-    struct gt_block_join *sweep;
+    struct gt_block_join *join;
     struct gt_call_total *block; /* [borders.names.count] */
     struct gt_process_total *process;
     size_t processes;
     bool use_monotonic;
     double first; /* seconds of the first sample, on the clock used */
     struct gt_history history;
-    struct gt_energy_curve course;
+    struct gt_energy_curve curve;
     struct gt_block_energy *energy;                       /* [borders.names.count] */
     double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at the end of the recording */
     uint64_t bad_timepoints;

@@ -7,22 +7,22 @@
 #include "analyse/display_unit.h"
 #include "schema/unit.h"
 
-static void add_statistics(struct gt_node *section, struct gt_distribution *spread, bool with_total)
+static void add_statistics(struct gt_node *section, struct gt_distribution *distribution, bool with_total)
 {
     for (int id = 0; id < GT_STATISTICS; id++) {
         if (id == GT_ORIGINAL_STATISTICS && with_total) /* the original ends here */
-            gt_report_number(section, "total", "total", gt_distribution_total(spread), NULL);
-        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id], gt_distribution_statistic(spread, id),
-                         NULL);
+            gt_report_number(section, "total", "total", gt_distribution_total(distribution), NULL);
+        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id],
+                         gt_distribution_statistic(distribution, id), NULL);
     }
 }
 
 static struct gt_node *add_row(struct gt_node *parent, const char *key, const char *title,
-                               struct gt_distribution *spread)
+                               struct gt_distribution *distribution)
 {
     struct gt_node *row = gt_report_section(parent, key, title);
     gt_node_flags(row, GT_ROW);
-    add_statistics(row, spread, true);
+    add_statistics(row, distribution, true);
     return row;
 }
 
@@ -153,7 +153,7 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
 {
     const char *name = analysis->borders.names.text[number];
     struct gt_call_total *calls = &analysis->block[number];
-    struct gt_block_total total = gt_block_join_block(analysis->sweep, number);
+    struct gt_block_total total = gt_block_join_block(analysis->join, number);
     struct gt_node *block = gt_report_section(list, "code_block", name);
     gt_report_text(block, "name", "Name", name);
     gt_report_integer(block, "num_timepoints", "Num Timepoints", (int64_t)total.timepoints, NULL);
@@ -166,7 +166,7 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_counters(block, "counters", "Counters", analysis, &total);
     gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
     gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
-    add_unfinished(block, calls, gt_block_join_unfinished(analysis->sweep, number).timepoints);
+    add_unfinished(block, calls, gt_block_join_unfinished(analysis->join, number).timepoints);
     add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
 }
 
@@ -217,8 +217,8 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
         gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
     const struct gt_machine *machine = &analysis->machine;
-    bool has_energy = gt_energy_curve_is_measured(&analysis->course);
-    unsigned marks = gt_energy_curve_marks(&analysis->course);
+    bool has_energy = gt_energy_curve_is_measured(&analysis->curve);
+    unsigned marks = gt_energy_curve_marks(&analysis->curve);
     if (has_energy)
         gt_energy_columns(table, machine, marks);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
@@ -266,7 +266,7 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
 static void add_energy(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
-    if (gt_energy_curve_is_measured(&analysis->course))
+    if (gt_energy_curve_is_measured(&analysis->curve))
         gt_energy_section(root, &(struct gt_energy_figures){.machine = &analysis->machine,
                                                             .outcome = outcome,
                                                             .system = analysis->system,
@@ -328,7 +328,7 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
 static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
-    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->sweep) - analysis->first;
+    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->join) - analysis->first;
     gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
 }
 
@@ -339,7 +339,7 @@ int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, 
     if (status < 0)
         return status;
     struct gt_node *root = gt_report_root(report);
-    struct gt_block_total overall = gt_block_join_overall(analysis->sweep);
+    struct gt_block_total overall = gt_block_join_overall(analysis->join);
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
     gt_blocks_summary(root, analysis, GT_ONLY_PAGE);
     gt_blocks_course(root, analysis);

@@ -56,7 +56,7 @@ static struct gt_node *add_table(struct gt_node *root, const struct gt_block_ana
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, "seconds");
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER, unit_of(machine, &figures[i]));
-    gt_energy_columns(table, machine, gt_energy_curve_marks(&analysis->course));
+    gt_energy_columns(table, machine, gt_energy_curve_marks(&analysis->curve));
     gt_table_column(table, "unfinished_calls", "Never ended", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "unfinished_time", "For", GT_CELL_NUMBER, "seconds");
     return table;
@@ -65,7 +65,7 @@ static struct gt_node *add_table(struct gt_node *root, const struct gt_block_ana
 static void add_row(struct gt_node *table, struct gt_block_analysis *analysis, size_t number)
 {
     struct gt_call_total *calls = &analysis->block[number];
-    struct gt_block_total total = gt_block_join_block(analysis->sweep, number);
+    struct gt_block_total total = gt_block_join_block(analysis->join, number);
     gt_table_text(table, analysis->borders.names.text[number]);
     gt_table_integer(table, (int64_t)calls->calls);
     gt_table_number(table, gt_distribution_total(&calls->elapsed));
@@ -73,7 +73,7 @@ static void add_row(struct gt_node *table, struct gt_block_analysis *analysis, s
     gt_table_number(table, gt_distribution_mean(&calls->elapsed));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
-    gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->course),
+    gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
                     gt_energy_sum(analysis->energy[number].device));
     bool ended = !calls->unfinished;
     if (ended)

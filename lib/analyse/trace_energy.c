@@ -10,7 +10,7 @@
 struct gt_node_energy {
     uint32_t node;             /* place */
     struct gt_machine machine; /* its counters; carbon and price are of the options */
-    struct gt_energy_curve course;
+    struct gt_energy_curve curve;
     int64_t time, first; /* ns */
     bool is_begun;
     double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at `time` */
@@ -53,7 +53,7 @@ static struct gt_node_energy *add_node(struct gt_trace_energy *energy, uint32_t 
     *added = (struct gt_node_energy){.node = node};
     added->machine = energy->machine;
     take_sources(&added->machine, path);
-    gt_energy_curve_init(&added->course, &added->machine);
+    gt_energy_curve_init(&added->curve, &added->machine);
     gt_values_clear(added->system);
     gt_values_clear(added->job);
     return added;
@@ -84,8 +84,7 @@ static uint32_t node_of(const struct gt_analysis_input *input, const struct gt_t
 
 static int flush(struct gt_trace_energy *energy, struct gt_node_energy *node)
 {
-    return node->is_begun ? gt_energy_curve_add(&node->course, seconds(energy, node->time), node->system, node->job)
-                          : 0;
+    return node->is_begun ? gt_energy_curve_add(&node->curve, seconds(energy, node->time), node->system, node->job) : 0;
 }
 
 /* The values of one moment come one after the other. */
@@ -122,7 +121,7 @@ static int take_all(struct gt_trace_energy *energy)
             status = take(energy, i, of);
     }
     for (size_t i = 0; i < energy->count && status >= 0; i++)
-        if (flush(energy, &energy->node[i]) < 0 || gt_energy_curve_finish(&energy->node[i].course) < 0)
+        if (flush(energy, &energy->node[i]) < 0 || gt_energy_curve_finish(&energy->node[i].curve) < 0)
             status = -ENOMEM;
     free(meaning);
     return status;
@@ -133,10 +132,10 @@ static void keep_measured(struct gt_trace_energy *energy)
 {
     size_t kept = 0;
     for (size_t i = 0; i < energy->count; i++)
-        if (gt_energy_curve_is_measured(&energy->node[i].course))
+        if (gt_energy_curve_is_measured(&energy->node[i].curve))
             energy->node[kept++] = energy->node[i];
         else
-            gt_energy_curve_release(&energy->node[i].course);
+            gt_energy_curve_release(&energy->node[i].curve);
     energy->count = kept;
 }
 
@@ -170,7 +169,7 @@ int gt_trace_energy_open(struct gt_trace_energy *energy, const struct gt_analysi
 void gt_trace_energy_close(struct gt_trace_energy *energy)
 {
     for (size_t i = 0; i < energy->count; i++)
-        gt_energy_curve_release(&energy->node[i].course);
+        gt_energy_curve_release(&energy->node[i].curve);
     free(energy->node);
     energy->node = NULL;
     energy->count = 0;
@@ -182,7 +181,7 @@ static unsigned marks_of(const struct gt_trace_energy *energy)
 {
     unsigned marks = 0;
     for (size_t i = 0; i < energy->count; i++)
-        marks |= gt_energy_curve_marks(&energy->node[i].course);
+        marks |= gt_energy_curve_marks(&energy->node[i].curve);
     return marks;
 }
 
@@ -202,7 +201,7 @@ static int spend(const struct gt_trace_energy *energy, const struct gt_node_ener
         stretch[i] = (struct gt_time_stretch){seconds(energy, span[i].start), seconds(energy, span[i].end)};
     count = gt_time_stretches_merge(stretch, count);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        spent[device] = gt_energy_curve_over(&node->course, device, stretch, count);
+        spent[device] = gt_energy_curve_over(&node->curve, device, stretch, count);
     free(stretch);
     return 0;
 }

@@ -178,7 +178,7 @@ static double last_time(const struct gt_block_event_list *list, bool monotonic)
 {
     double last = -INFINITY;
     for (size_t i = 0; i < list->count; i++)
-        last = fmax(last, monotonic ? list->border[i].monotonic : list->border[i].timestamp);
+        last = fmax(last, monotonic ? list->event[i].monotonic : list->event[i].timestamp);
     return last;
 }
 
@@ -193,7 +193,7 @@ static int read_borders(struct gt_block_event_list *list, const char *const *fil
 static int pair(struct gt_intervals *intervals, struct gt_block_event_list *list, struct gt_error *error)
 {
     double end = last_time(list, false), clock_end = last_time(list, true);
-    int status = gt_intervals_pair(intervals, list->border, list->count);
+    int status = gt_intervals_pair(intervals, list->event, list->count);
     if (status >= 0)
         status = gt_intervals_close(intervals, end, clock_end);
     return status < 0 ? gt_error_system(error, -status, "code blocks") : status;
@@ -236,8 +236,8 @@ static void keep_block(struct gt_block_event_list *list, const char *name)
     if (!has_name(list, name))
         name = gt_block_name(name, cut);
     for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->names.text[list->border[i].name], name) == 0)
-            list->border[kept++] = list->border[i];
+        if (strcmp(list->names.text[list->event[i].name], name) == 0)
+            list->event[kept++] = list->event[i];
     list->count = kept;
 }
 

@@ -51,13 +51,13 @@ static void add_events(struct doctor *doctor, const struct gt_sampler *sampler)
 {
     static const enum gt_metric_id counted[] = {GT_PROCESSES_STARTED, GT_PROCESSES_PEAK, GT_THREADS_PEAK};
     static const enum gt_metric_id recorded[] = {GT_RAM_PEAK};
-    struct gt_job_finder follow;
-    if (gt_job_finder_open(&follow, &sampler->root, NULL) < 0)
+    struct gt_job_finder finder;
+    if (gt_job_finder_open(&finder, &sampler->root, NULL) < 0)
         return;
-    add_source(doctor, "events", counted, sizeof counted / sizeof *counted, &follow.availability[GT_EVENTS_FORKS]);
+    add_source(doctor, "events", counted, sizeof counted / sizeof *counted, &finder.availability[GT_EVENTS_FORKS]);
     add_source(doctor, "exit records", recorded, sizeof recorded / sizeof *recorded,
-               &follow.availability[GT_EVENTS_RECORDS]);
-    gt_job_finder_close(&follow);
+               &finder.availability[GT_EVENTS_RECORDS]);
+    gt_job_finder_close(&finder);
 }
 
 /* Each way to the processors' energy counters, and whether two of them agree. */

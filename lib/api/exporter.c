@@ -168,7 +168,7 @@ static int open_machine(struct gt_exporter *exporter, struct gt_error *error)
                                          });
     exporter->has_crowd = options->everyone || options->slurm;
     if (exporter->has_crowd &&
-        gt_job_groups_init(&exporter->crowd, options->slurm, (size_t)options->most, exporter->combiner.core_count,
+        gt_job_groups_init(&exporter->groups, options->slurm, (size_t)options->most, exporter->combiner.core_count,
                            exporter->sampler.frame.device_count) < 0)
         return gt_error_system(error, ENOMEM, "exporter");
     read_host(exporter);
@@ -189,19 +189,19 @@ static void drop_parts(double system[GT_METRIC_COUNT])
 static int sample_machine(struct gt_exporter *exporter, struct gt_error *error)
 {
     struct gt_sampler *sampler = &exporter->sampler;
-    int status = gt_sampler_read_machine(sampler, exporter->has_crowd ? &exporter->everyone : NULL, error);
+    int status = gt_sampler_read_machine(sampler, exporter->has_crowd ? &exporter->processes : NULL, error);
     if (status < 0)
         return status;
     sampler->trouble = (struct gt_error){0}; /* what could not be read is missing from the text */
     if (exporter->has_crowd)
-        status = gt_job_groups_count(&exporter->crowd, sampler);
+        status = gt_job_groups_count(&exporter->groups, sampler);
     gt_sampler_settle_machine(sampler);
     if (status >= 0)
         status = gt_combine(&exporter->combiner, sampler, &exporter->sample);
     if (status < 0)
         return gt_error_system(error, -status, "sample");
     if (exporter->has_crowd)
-        gt_job_groups_show(&exporter->crowd, sampler, &exporter->combiner.attribution);
+        gt_job_groups_show(&exporter->groups, sampler, &exporter->combiner.attribution);
     memcpy(exporter->system, exporter->sample.row[GT_SCOPE_SYSTEM].value, sizeof exporter->system);
     if (!exporter->options.everyone)
         drop_parts(exporter->system);
@@ -234,8 +234,8 @@ void gt_exporter_close(struct gt_exporter *exporter)
     for (size_t i = 0; i < exporter->job_count; i++)
         close_job(&exporter->job[i]);
     free(exporter->job);
-    gt_job_groups_release(&exporter->crowd);
-    gt_all_processes_release(&exporter->everyone);
+    gt_job_groups_release(&exporter->groups);
+    gt_all_processes_release(&exporter->processes);
     gt_combine_release(&exporter->combiner);
     gt_sampler_close(&exporter->sampler);
     free(exporter->row);

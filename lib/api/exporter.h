@@ -30,8 +30,8 @@ struct gt_exporter {
     char host[128];
     struct gt_sampler sampler; /* of the machine */
     struct gt_combiner combiner;
-    struct gt_all_processes everyone;
-    struct gt_job_groups crowd;
+    struct gt_all_processes processes;
+    struct gt_job_groups groups;
     struct gt_sample sample; /* the latest */
     double system[GT_METRIC_COUNT];
     struct gt_exporter_job *job;

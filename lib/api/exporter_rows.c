@@ -82,7 +82,7 @@ static int add_followed(struct gt_exporter *exporter, const struct gt_exporter_j
 
 static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_group *group)
 {
-    bool is_job = exporter->crowd.by_slurm;
+    bool is_job = exporter->groups.by_slurm;
     struct label label[JOB_LABELS] = {
         {"user", group->user}, {"job_id", group->job}, {"command", group->command}, {"", ""}};
     if (group->is_other)
@@ -114,9 +114,9 @@ int gt_exporter_rows(struct gt_exporter *exporter)
     for (size_t i = 0; i < exporter->job_count && status >= 0; i++)
         if (exporter->job[i].tracker)
             status = add_followed(exporter, &exporter->job[i]);
-    for (size_t i = 0; exporter->has_crowd && i <= exporter->crowd.most && status >= 0; i++)
-        if (exporter->crowd.group[i].is_used)
-            status = add_group(exporter, &exporter->crowd.group[i]);
+    for (size_t i = 0; exporter->has_crowd && i <= exporter->groups.most && status >= 0; i++)
+        if (exporter->groups.group[i].is_used)
+            status = add_group(exporter, &exporter->groups.group[i]);
     if (status >= 0)
         status = exporter->labels.failed;
     for (size_t i = 0; i < exporter->row_count && status >= 0; i++)

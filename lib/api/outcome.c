@@ -67,7 +67,7 @@ static void final_peaks(struct gt_tracker *tracker, struct gt_outcome *outcome)
 
 static void final_peak_facts(const struct gt_tracker *tracker, struct gt_outcome *outcome)
 {
-    const struct gt_job_peak *job = &tracker->sampler.follow.peak;
+    const struct gt_job_peak *job = &tracker->sampler.finder.peak;
     static const int which[GT_FIXED_ROWS] = {
         [GT_SCOPE_DESCENDANTS] = GT_PEAK_DESCENDANTS, [GT_SCOPE_COMBINED] = GT_PEAK_COMBINED};
     for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {

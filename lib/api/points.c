@@ -33,7 +33,7 @@ struct points {
 struct base {
     struct gt_columns columns;
     struct gt_machine machine;
-    struct gt_energy_curve course;
+    struct gt_energy_curve curve;
     double begin, first; /* of the run and of its samples, seconds since the epoch */
 };
 
@@ -161,11 +161,11 @@ static int read_base(struct base *base, const char *path, struct gt_error *error
     base->begin = (double)base->machine.start_real_ns / 1e9;
     base->first = NAN;
     gt_store_columns(&base->columns, &base->machine);
-    gt_energy_curve_init(&base->course, &base->machine);
+    gt_energy_curve_init(&base->curve, &base->machine);
     while ((status = gt_recording_next(recording, &sample, error)) > 0) {
         double time = (double)sample->real_ns / 1e9;
         base->first = isnan(base->first) ? time : base->first;
-        if (gt_energy_curve_add(&base->course, time, sample->row[GT_SCOPE_SYSTEM].value,
+        if (gt_energy_curve_add(&base->curve, time, sample->row[GT_SCOPE_SYSTEM].value,
                                 sample->row[GT_SCOPE_COMBINED].value) < 0)
             status = gt_error_system(error, ENOMEM, "%s", path);
         if (status < 0)
@@ -174,7 +174,7 @@ static int read_base(struct base *base, const char *path, struct gt_error *error
     if (!(base->begin > 0))
         base->begin = base->first;
     gt_recording_close(recording);
-    return status < 0 ? status : gt_energy_curve_finish(&base->course);
+    return status < 0 ? status : gt_energy_curve_finish(&base->curve);
 }
 
 /* The device whose energy a column has, for the job; GT_ENERGY_DEVICES: of all; -1: another column. */
@@ -196,7 +196,7 @@ static double error_at(const struct base *base, int device, double time)
     struct gt_time_stretch stretch = {base->first, time};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         if (device == GT_ENERGY_DEVICES || device == i)
-            gt_spent_add(&sum, gt_energy_curve_over(&base->course, i, &stretch, 1));
+            gt_spent_add(&sum, gt_energy_curve_over(&base->curve, i, &stretch, 1));
     return sum.error;
 }
 
@@ -289,8 +289,8 @@ static enum gt_cell_kind kind_of(const struct points *points, size_t column)
 static bool is_estimated(const struct base *base, const struct figure *figure)
 {
     if (figure->device == GT_ENERGY_DEVICES)
-        return gt_energy_curve_marks(&base->course) & GT_ENERGY_IS_ESTIMATED;
-    return figure->device >= 0 && base->course.device[figure->device].is_estimated;
+        return gt_energy_curve_marks(&base->curve) & GT_ENERGY_IS_ESTIMATED;
+    return figure->device >= 0 && base->curve.device[figure->device].is_estimated;
 }
 
 static bool any_estimated(const struct base *base, const struct figures *figures)
@@ -378,7 +378,7 @@ int gt_recording_points(const char *path, const char *points_path, const char *c
     for (size_t i = 0; i < figures.count; i++)
         free(figures.figure[i].value);
     if (base)
-        gt_energy_curve_release(&base->course);
+        gt_energy_curve_release(&base->curve);
     free(base);
     release(&points);
     return status < 0 ? status : 0;

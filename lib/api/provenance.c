@@ -197,7 +197,7 @@ static void refine_tree_peak(const struct gt_tracker *tracker, const struct gt_o
 {
     const double *values = outcome->value[entry->scope];
     const struct gt_peak_fields *facts = &outcome->peak[entry->scope];
-    if (facts->least >= values[GT_RAM_PEAK_BOUND] && !tracker->sampler.follow.peak.untold)
+    if (facts->least >= values[GT_RAM_PEAK_BOUND] && !tracker->sampler.finder.peak.untold)
         return;
     restate(
         entry, GT_SAMPLED, "/proc/PID/statm, walks, high-water marks",
@@ -207,7 +207,7 @@ static void refine_tree_peak(const struct gt_tracker *tracker, const struct gt_o
 
 static void refine_peak_bound(const struct gt_tracker *tracker, struct gt_provenance *entry)
 {
-    uint64_t untold = tracker->sampler.follow.peak.untold;
+    uint64_t untold = tracker->sampler.finder.peak.untold;
     char note[160];
     if (entry->scope == GT_SCOPE_MAIN || !untold)
         return;
@@ -219,11 +219,11 @@ static void refine_peak_bound(const struct gt_tracker *tracker, struct gt_proven
 
 static void refine_counts(const struct gt_tracker *tracker, struct gt_provenance *entry)
 {
-    const struct gt_job_finder *follow = &tracker->sampler.follow;
-    if (!follow->events)
+    const struct gt_job_finder *finder = &tracker->sampler.finder;
+    if (!finder->events)
         return;
-    restate(entry, follow->counts.is_exact ? GT_EXACT : GT_SAMPLED, follow->availability[GT_EVENTS_FORKS].source,
-            follow->counts.is_exact ? "every fork and exit was heard of" : "some events were lost");
+    restate(entry, finder->counts.is_exact ? GT_EXACT : GT_SAMPLED, finder->availability[GT_EVENTS_FORKS].source,
+            finder->counts.is_exact ? "every fork and exit was heard of" : "some events were lost");
 }
 
 static void refine(const struct gt_tracker *tracker, const struct gt_outcome *outcome, struct gt_provenance *entry)

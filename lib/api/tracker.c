@@ -112,7 +112,7 @@ static void warn_of_sources(struct gt_tracker *tracker)
     for (size_t i = 0; i < tracker->sampler.source_count; i++)
         if (gt_sampler_complaint(&tracker->sampler, i, sentence, sizeof sentence))
             warn(tracker, sentence);
-    if (tracker->options.mark && !tracker->sampler.follow.slurm)
+    if (tracker->options.mark && !tracker->sampler.finder.slurm)
         warn(tracker, "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
     if (!has_gpu)
         warn(tracker, "No GPU was found: GPU figures are not measured");
@@ -167,7 +167,7 @@ static void begin(struct gt_tracker *tracker)
 {
     tracker->start_ns = now_of(tracker);
     gt_schedule_start(&tracker->schedule, tracker->start_ns, (int64_t)(tracker->options.sleep_time * 1e9));
-    gt_schedule_listen(&tracker->schedule, gt_job_finder_fd(&tracker->sampler.follow) >= 0, tracker->start_ns);
+    gt_schedule_listen(&tracker->schedule, gt_job_finder_fd(&tracker->sampler.finder) >= 0, tracker->start_ns);
     gt_roster_begin(tracker->sampler.roster, tracker->start_ns);
     tracker->machine.start_real_ns = gt_clock_real(&tracker->sampler.clock);
     gt_summary_init(&tracker->summary);
@@ -412,7 +412,7 @@ int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error)
 
 int gt_tracker_events_fd(const struct gt_tracker *tracker)
 {
-    return gt_job_finder_fd(&tracker->sampler.follow);
+    return gt_job_finder_fd(&tracker->sampler.finder);
 }
 
 int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error)
@@ -530,7 +530,7 @@ static int finish(struct gt_tracker *tracker, struct gt_error *error)
     else
         gt_sampler_read(&tracker->sampler, 0, NULL); /* the machine's counters, too, stand as at the end */
     note_end(tracker);
-    gt_job_finder_last(&tracker->sampler.follow, &tracker->sampler.tree, &tracker->sampler.account);
+    gt_job_finder_last(&tracker->sampler.finder, &tracker->sampler.tree, &tracker->sampler.account);
     if (tracker->own_window > 0) {
         double peak = gt_own_peak_end(tracker->own_window);
         tracker->own_window = 0;

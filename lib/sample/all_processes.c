@@ -23,17 +23,17 @@ static int is_kernel_thread(const struct gt_root *root, pid_t pid)
     return gt_process_parse_stat(text, &stat) < 0 ? -EINVAL : stat.is_kernel;
 }
 
-static int consider(struct gt_all_processes *everyone, struct gt_tree *tree, pid_t pid)
+static int consider(struct gt_all_processes *processes, struct gt_tree *tree, pid_t pid)
 {
-    if (gt_tree_find(tree, pid) || gt_pid_map_get(&everyone->kernel, pid) != GT_PID_ABSENT)
+    if (gt_tree_find(tree, pid) || gt_pid_map_get(&processes->kernel, pid) != GT_PID_ABSENT)
         return 0;
     int is_kernel = is_kernel_thread(tree->root, pid);
     if (is_kernel < 0)
         return 0;
-    return is_kernel ? gt_pid_map_put(&everyone->kernel, pid, 0) : gt_tree_add(tree, pid);
+    return is_kernel ? gt_pid_map_put(&processes->kernel, pid, 0) : gt_tree_add(tree, pid);
 }
 
-int gt_all_processes_find(struct gt_all_processes *everyone, struct gt_tree *tree, int64_t now_ns)
+int gt_all_processes_find(struct gt_all_processes *processes, struct gt_tree *tree, int64_t now_ns)
 {
     int fd = gt_root_open_directory(tree->root, "proc");
     DIR *proc = fd < 0 ? NULL : fdopendir(fd);
@@ -42,18 +42,18 @@ int gt_all_processes_find(struct gt_all_processes *everyone, struct gt_tree *tre
         close(fd);
     if (!proc)
         return fd < 0 ? fd : -ENOMEM;
-    if (now_ns - everyone->renewed_ns > FORGET_NS) {
-        gt_pid_map_clear(&everyone->kernel);
-        everyone->renewed_ns = now_ns;
+    if (now_ns - processes->renewed_ns > FORGET_NS) {
+        gt_pid_map_clear(&processes->kernel);
+        processes->renewed_ns = now_ns;
     }
     for (struct dirent *entry; status >= 0 && (entry = readdir(proc));)
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            status = consider(everyone, tree, (pid_t)strtol(entry->d_name, NULL, 10));
+            status = consider(processes, tree, (pid_t)strtol(entry->d_name, NULL, 10));
     closedir(proc);
     return status < 0 ? status : 0;
 }
 
-void gt_all_processes_release(struct gt_all_processes *everyone)
+void gt_all_processes_release(struct gt_all_processes *processes)
 {
-    gt_pid_map_release(&everyone->kernel);
+    gt_pid_map_release(&processes->kernel);
 }

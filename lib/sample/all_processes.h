@@ -12,7 +12,7 @@ struct gt_all_processes {
 };
 
 /* Add to the tree what has come up since the last search. 0, -ENOMEM, or why /proc cannot be listed. */
-int gt_all_processes_find(struct gt_all_processes *everyone, struct gt_tree *tree, int64_t now_ns);
-void gt_all_processes_release(struct gt_all_processes *everyone);
+int gt_all_processes_find(struct gt_all_processes *processes, struct gt_tree *tree, int64_t now_ns);
+void gt_all_processes_release(struct gt_all_processes *processes);
 
 #endif

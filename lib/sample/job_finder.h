@@ -25,27 +25,27 @@ struct gt_job_finder {
 };
 
 /* Before the tree is opened, so that no fork is missed. */
-int gt_job_finder_open(struct gt_job_finder *follow, const struct gt_root *root, struct gt_error *error);
-void gt_job_finder_close(struct gt_job_finder *follow);
+int gt_job_finder_open(struct gt_job_finder *finder, const struct gt_root *root, struct gt_error *error);
+void gt_job_finder_close(struct gt_job_finder *finder);
 
 /* Find the tasks of srun as well: see gt_slurm_open. No groups of that job: 0, and nothing changes. */
-int gt_job_finder_slurm(struct gt_job_finder *follow, const struct gt_root *root, const char *job, const char *mark,
+int gt_job_finder_slurm(struct gt_job_finder *finder, const struct gt_root *root, const char *job, const char *mark,
                         struct gt_error *error);
 
 /* Find new members, and give each process its handle in the peak. */
-int gt_job_finder_look(struct gt_job_finder *follow, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,
+int gt_job_finder_look(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_account *account, int64_t now_ns,
                        struct gt_error *error);
 /* Take in what waits, so that a short queue does not overflow between two looks. */
-int gt_job_finder_drain(struct gt_job_finder *follow, const struct gt_tree *tree, struct gt_account *account,
+int gt_job_finder_drain(struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_account *account,
                         struct gt_error *error);
 /* Readable when events wait; -1: the kernel tells none. */
-int gt_job_finder_fd(const struct gt_job_finder *follow);
+int gt_job_finder_fd(const struct gt_job_finder *finder);
 /* The process of the job that forked `process`, if it lives; else the main process. */
-struct gt_process *gt_job_finder_origin(const struct gt_job_finder *follow, const struct gt_tree *tree,
+struct gt_process *gt_job_finder_origin(const struct gt_job_finder *finder, const struct gt_tree *tree,
                                         const struct gt_process *process);
 /* The process is no part of the job. */
-void gt_job_finder_leave_out(struct gt_job_finder *follow, struct gt_tree *tree, struct gt_process *process);
+void gt_job_finder_leave_out(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_process *process);
 /* After the last wait4: events may still be on their way. Waits 10 ms at most. */
-void gt_job_finder_last(struct gt_job_finder *follow, struct gt_tree *tree, struct gt_account *account);
+void gt_job_finder_last(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_account *account);
 
 #endif

@@ -69,8 +69,8 @@ static uint64_t now_in_ticks(void)
 static int open_roster(struct gt_sampler *sampler, bool launched, struct gt_error *error)
 {
     int status = gt_roster_new(&sampler->roster, &sampler->root, launched, error);
-    if (status >= 0 && sampler->follow.membership)
-        gt_membership_listen(sampler->follow.membership, sampler->roster);
+    if (status >= 0 && sampler->finder.membership)
+        gt_membership_listen(sampler->finder.membership, sampler->roster);
     return status;
 }
 
@@ -86,11 +86,11 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
     status = gt_walker_open(&sampler->walker, &sampler->root, &sampler->clock, options->memory,
                             &sampler->walker_availability, error);
     if (status >= 0)
-        status = gt_job_finder_open(&sampler->follow, &sampler->root, error);
+        status = gt_job_finder_open(&sampler->finder, &sampler->root, error);
     if (status >= 0 && options->detail)
         status = open_roster(sampler, options->launched, error);
     if (status >= 0)
-        status = gt_job_finder_slurm(&sampler->follow, &sampler->root, options->slurm_job, options->mark, error);
+        status = gt_job_finder_slurm(&sampler->finder, &sampler->root, options->slurm_job, options->mark, error);
     if (status < 0)
         gt_sampler_close(sampler);
     return status;
@@ -115,7 +115,7 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     if (status >= 0 && sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, now) < 0)
         status = gt_error_system(error, ENOMEM, "names of the processes");
     if (status >= 0 && options->launched)
-        status = gt_job_finder_look(&sampler->follow, &sampler->tree, &sampler->account,
+        status = gt_job_finder_look(&sampler->finder, &sampler->tree, &sampler->account,
                                     gt_clock_monotonic(&sampler->clock), error);
     if (status < 0)
         gt_sampler_close(sampler);
@@ -155,7 +155,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     gt_packages_release(&sampler->frame);
     gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
-    gt_job_finder_close(&sampler->follow);
+    gt_job_finder_close(&sampler->finder);
     gt_roster_free(sampler->roster);
     gt_root_close(&sampler->root);
     *sampler = (struct gt_sampler){.root.fd = -1};
@@ -190,7 +190,7 @@ static void leave_samplers_out(struct gt_sampler *sampler)
     for (size_t i = 0; i < sampler->tree.count && sampler->walker; i++) {
         struct gt_process *process = sampler->tree.process[i];
         if (!process->is_main && gt_process_is_sampler(process)) {
-            gt_job_finder_leave_out(&sampler->follow, &sampler->tree, process);
+            gt_job_finder_leave_out(&sampler->finder, &sampler->tree, process);
             i--;
         }
     }
@@ -208,7 +208,7 @@ static void admit_new(struct gt_sampler *sampler)
             gt_process_read_slowly(process, &sampler->root);
         struct gt_process *origin = process->is_main || !process->is_forked
                                         ? NULL
-                                        : gt_job_finder_origin(&sampler->follow, &sampler->tree, process);
+                                        : gt_job_finder_origin(&sampler->finder, &sampler->tree, process);
         if (origin)
             gt_process_inherit(process, origin, &sampler->root);
         gt_account_admit(&sampler->account, process);
@@ -218,7 +218,7 @@ static void admit_new(struct gt_sampler *sampler)
 
 static int discover(struct gt_sampler *sampler, struct gt_error *error)
 {
-    int status = gt_job_finder_look(&sampler->follow, &sampler->tree, &sampler->account,
+    int status = gt_job_finder_look(&sampler->finder, &sampler->tree, &sampler->account,
                                     gt_clock_monotonic(&sampler->clock), error);
     if (status >= 0)
         admit_new(sampler);
@@ -227,12 +227,12 @@ static int discover(struct gt_sampler *sampler, struct gt_error *error)
 
 int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error)
 {
-    return gt_job_finder_drain(&sampler->follow, &sampler->tree, &sampler->account, error);
+    return gt_job_finder_drain(&sampler->finder, &sampler->tree, &sampler->account, error);
 }
 
 uint64_t gt_sampler_born(const struct gt_sampler *sampler)
 {
-    return sampler->follow.born;
+    return sampler->finder.born;
 }
 
 /* Collectors are asked one after the other, and some take long. */
@@ -294,7 +294,7 @@ static void note_process(struct gt_sampler *sampler, const struct gt_process *pr
 {
     if (process->peak == GT_PEAK_NONE || process->is_zombie)
         return;
-    gt_job_peak_seen(&sampler->follow.peak, process->peak,
+    gt_job_peak_seen(&sampler->finder.peak, process->peak,
                      &(struct gt_peak_look){.rss = process->value[GT_RSS],
                                             .file_bytes = process->file_bytes,
                                             .own = own,
@@ -314,7 +314,7 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     int status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
     if (status < 0)
         return gt_error_system(error, -status, "memory of the processes");
-    gt_job_peak_look(&sampler->follow.peak, &sampler->memory.scope[GT_SCOPE_DESCENDANTS],
+    gt_job_peak_look(&sampler->finder.peak, &sampler->memory.scope[GT_SCOPE_DESCENDANTS],
                      &sampler->memory.scope[GT_SCOPE_COMBINED]);
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_shared_memory_record *record = gt_walker_record(sampler->walker, i);
@@ -356,11 +356,11 @@ void gt_sampler_read_last(struct gt_sampler *sampler)
     }
 }
 
-int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *everyone, struct gt_error *error)
+int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *processes, struct gt_error *error)
 {
     int status = 0;
-    if (everyone)
-        status = gt_all_processes_find(everyone, &sampler->tree, gt_clock_monotonic(&sampler->clock));
+    if (processes)
+        status = gt_all_processes_find(processes, &sampler->tree, gt_clock_monotonic(&sampler->clock));
     if (status < 0)
         return gt_error_system(error, -status, "the processes cannot be listed");
     admit_new(sampler);
@@ -377,7 +377,7 @@ void gt_sampler_settle_machine(struct gt_sampler *sampler)
 void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage)
 {
     if (!gt_tree_was_left_out(&sampler->tree, pid))
-        gt_account_reaped(&sampler->account, &sampler->tree, &sampler->follow.peak, pid, usage);
+        gt_account_reaped(&sampler->account, &sampler->tree, &sampler->finder.peak, pid, usage);
 }
 
 void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes)
@@ -385,11 +385,11 @@ void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes)
     const struct gt_process *main = gt_tree_find(&sampler->tree, sampler->tree.main);
     sampler->account.main_peak = fmax(sampler->account.main_peak, bytes);
     if (main && main->peak != GT_PEAK_NONE)
-        gt_job_peak_rise(&sampler->follow.peak, main->peak, bytes);
+        gt_job_peak_rise(&sampler->finder.peak, main->peak, bytes);
 }
 
 double gt_sampler_started(const struct gt_sampler *sampler)
 {
-    double counted = (double)sampler->follow.counts.started, seen = (double)sampler->tree.started;
+    double counted = (double)sampler->finder.counts.started, seen = (double)sampler->tree.started;
     return counted > 0 ? counted : seen;
 }

@@ -22,7 +22,7 @@ struct gt_sampler {
     struct gt_clock clock;
     struct gt_frame frame;
     struct gt_tree tree;
-    struct gt_job_finder follow;
+    struct gt_job_finder finder;
     struct gt_roster *roster; /* NULL without detail */
     struct gt_account account;
     struct gt_sampler_source *source;
@@ -73,7 +73,7 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
                             struct gt_error *error);
 /* Read the machine, and with `everyone` (NULL: without) all its processes. Those that vanished stay in the tree, with is_gone, until
  * gt_sampler_settle_machine. */
-int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *everyone, struct gt_error *error);
+int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *processes, struct gt_error *error);
 void gt_sampler_settle_machine(struct gt_sampler *sampler);
 
 /* What is worth a warning about source `number`: it may not be read or does not work, and no other gives its figures. False:

@@ -20,28 +20,28 @@ static double between(double value, double low, double high)
 }
 
 /* Frames keep their order from sample to sample, so the search begins where the last one ended. */
-static struct gt_shared_memory_record *find(struct gt_shared_memory *overlap, pid_t pid, uint64_t start, size_t *hint)
+static struct gt_shared_memory_record *find(struct gt_shared_memory *sharing, pid_t pid, uint64_t start, size_t *hint)
 {
-    for (size_t i = 0; i < overlap->count; i++) {
-        size_t at = (*hint + i) % overlap->count;
-        if (overlap->record[at].pid == pid && overlap->record[at].start == start) {
+    for (size_t i = 0; i < sharing->count; i++) {
+        size_t at = (*hint + i) % sharing->count;
+        if (sharing->record[at].pid == pid && sharing->record[at].start == start) {
             *hint = at + 1;
-            return &overlap->record[at];
+            return &sharing->record[at];
         }
     }
     return NULL;
 }
 
-static int reserve(struct gt_shared_memory *overlap, size_t count)
+static int reserve(struct gt_shared_memory *sharing, size_t count)
 {
-    if (count <= overlap->capacity)
+    if (count <= sharing->capacity)
         return 0;
     size_t capacity = count + count / 2 + 16;
-    struct gt_shared_memory_record *record = realloc(overlap->record, capacity * sizeof *record);
+    struct gt_shared_memory_record *record = realloc(sharing->record, capacity * sizeof *record);
     if (!record)
         return -ENOMEM;
-    overlap->record = record;
-    overlap->capacity = capacity;
+    sharing->record = record;
+    sharing->capacity = capacity;
     return 0;
 }
 
@@ -63,18 +63,18 @@ static void take_fork(struct gt_shared_memory_record *record, const struct gt_pr
 }
 
 /* Records before `at` are settled; those behind are from the last frame, in any order. */
-static void take_over(struct gt_shared_memory *overlap, size_t at, const struct gt_process *process)
+static void take_over(struct gt_shared_memory *sharing, size_t at, const struct gt_process *process)
 {
     size_t hint = at;
-    struct gt_shared_memory_record *known = at < overlap->count ? find(overlap, process->pid, process->start, &hint)
+    struct gt_shared_memory_record *known = at < sharing->count ? find(sharing, process->pid, process->start, &hint)
                                                                 : NULL;
-    struct gt_shared_memory_record *record = &overlap->record[at];
+    struct gt_shared_memory_record *record = &sharing->record[at];
     if (known) {
         swap(record, known);
     } else {
-        if (overlap->count > at)
-            overlap->record[overlap->count] = *record;
-        overlap->count++;
+        if (sharing->count > at)
+            sharing->record[sharing->count] = *record;
+        sharing->count++;
         *record = (struct gt_shared_memory_record){.pid = process->pid, .start = process->start};
     }
     record->is_main = process->is_main;
@@ -85,49 +85,49 @@ static void take_over(struct gt_shared_memory *overlap, size_t at, const struct 
 }
 
 /* Whose record stands for those that inherited from the same process. */
-static int find_families(struct gt_shared_memory *overlap)
+static int find_families(struct gt_shared_memory *sharing)
 {
     int result = 0;
     bool has_any = false;
-    for (size_t i = 0; i < overlap->count; i++) {
-        overlap->record[i].family = GT_SHARED_MEMORY_NONE;
-        has_any |= overlap->record[i].heritage.from != 0;
+    for (size_t i = 0; i < sharing->count; i++) {
+        sharing->record[i].family = GT_SHARED_MEMORY_NONE;
+        has_any |= sharing->record[i].heritage.from != 0;
     }
     if (!has_any)
         return 0;
-    gt_pid_map_clear(&overlap->place);
-    for (size_t i = 0; i < overlap->count && result >= 0; i++)
-        result = gt_pid_map_put(&overlap->place, overlap->record[i].pid, (uint32_t)i);
-    for (size_t i = 0; i < overlap->count && result >= 0; i++) {
-        struct gt_shared_memory_record *record = &overlap->record[i];
+    gt_pid_map_clear(&sharing->place);
+    for (size_t i = 0; i < sharing->count && result >= 0; i++)
+        result = gt_pid_map_put(&sharing->place, sharing->record[i].pid, (uint32_t)i);
+    for (size_t i = 0; i < sharing->count && result >= 0; i++) {
+        struct gt_shared_memory_record *record = &sharing->record[i];
         if (!record->heritage.from)
             continue;
-        uint32_t place = gt_pid_map_get(&overlap->place, record->heritage.from);
+        uint32_t place = gt_pid_map_get(&sharing->place, record->heritage.from);
         record->family = place == GT_PID_ABSENT ? i : place;
         if (place == GT_PID_ABSENT)
-            result = gt_pid_map_put(&overlap->place, record->heritage.from, (uint32_t)i);
+            result = gt_pid_map_put(&sharing->place, record->heritage.from, (uint32_t)i);
     }
     return result;
 }
 
-int gt_shared_memory_follow(struct gt_shared_memory *overlap, const struct gt_frame *frame)
+int gt_shared_memory_follow(struct gt_shared_memory *sharing, const struct gt_frame *frame)
 {
-    int result = reserve(overlap, overlap->count + frame->process_count);
+    int result = reserve(sharing, sharing->count + frame->process_count);
     if (result < 0)
         return result;
     for (size_t i = 0; i < frame->process_count; i++)
-        take_over(overlap, i, frame->process[i]);
-    for (size_t i = frame->process_count; i < overlap->count; i++)
-        overlap->has_left |= overlap->record[i].has_walk;
-    overlap->count = frame->process_count;
-    return find_families(overlap);
+        take_over(sharing, i, frame->process[i]);
+    for (size_t i = frame->process_count; i < sharing->count; i++)
+        sharing->has_left |= sharing->record[i].has_walk;
+    sharing->count = frame->process_count;
+    return find_families(sharing);
 }
 
-size_t gt_shared_memory_ask(struct gt_shared_memory *overlap, struct gt_memory_process *process, bool only_new)
+size_t gt_shared_memory_ask(struct gt_shared_memory *sharing, struct gt_memory_process *process, bool only_new)
 {
     size_t count = 0;
-    for (size_t i = 0; i < overlap->count; i++) {
-        struct gt_shared_memory_record *record = &overlap->record[i];
+    for (size_t i = 0; i < sharing->count; i++) {
+        struct gt_shared_memory_record *record = &sharing->record[i];
         if (record->is_pending || (only_new && (record->has_walk || record->is_denied)))
             continue;
         record->asked_rss = record->rss;
@@ -153,12 +153,12 @@ static void learn_one(struct gt_shared_memory_record *record, const struct gt_me
     record->walked_shared = walked->shared_bytes;
 }
 
-void gt_shared_memory_learn(struct gt_shared_memory *overlap, const struct gt_memory_process *process, size_t count,
+void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_memory_process *process, size_t count,
                             const struct gt_memory_totals *totals, bool is_whole, int64_t end_ns, int pause)
 {
     size_t hint = 0;
     for (size_t i = 0; i < count; i++) {
-        struct gt_shared_memory_record *record = find(overlap, process[i].pid, process[i].start, &hint);
+        struct gt_shared_memory_record *record = find(sharing, process[i].pid, process[i].start, &hint);
         if (!record)
             continue; /* it has ended meanwhile */
         learn_one(record, &process[i], is_whole);
@@ -166,10 +166,10 @@ void gt_shared_memory_learn(struct gt_shared_memory *overlap, const struct gt_me
         record->allowed_ns = end_ns + (record->has_walk ? left_alone : left_alone + RETRY_NS);
     }
     if (is_whole) {
-        overlap->shared[GT_SCOPE_MAIN] = totals->main.shared_bytes;
-        overlap->shared[GT_SCOPE_DESCENDANTS] = totals->descendants.shared_bytes;
-        overlap->shared[GT_SCOPE_COMBINED] = totals->combined.shared_bytes;
-        overlap->has_left = false;
+        sharing->shared[GT_SCOPE_MAIN] = totals->main.shared_bytes;
+        sharing->shared[GT_SCOPE_DESCENDANTS] = totals->descendants.shared_bytes;
+        sharing->shared[GT_SCOPE_COMBINED] = totals->combined.shared_bytes;
+        sharing->has_left = false;
     }
 }
 
@@ -193,10 +193,10 @@ double gt_shared_memory_copied(const struct gt_shared_memory_record *record)
     return between(copied, 0, fmax(0, left));
 }
 
-void gt_shared_memory_update(struct gt_shared_memory *overlap)
+void gt_shared_memory_update(struct gt_shared_memory *sharing)
 {
-    for (size_t i = 0; i < overlap->count; i++) {
-        struct gt_shared_memory_record *record = &overlap->record[i];
+    for (size_t i = 0; i < sharing->count; i++) {
+        struct gt_shared_memory_record *record = &sharing->record[i];
         double more = record->rss - record->seen, more_file = record->file_bytes - record->seen_file;
         record->private_bytes = record->shared_bytes = NAN;
         if (record->has_walk) {
@@ -251,36 +251,36 @@ static bool is_in(const struct gt_shared_memory_record *record, enum gt_scope sc
 }
 
 /* What was inherited is counted with the process it is from, or once where that one is not in the scope. */
-static double inherited_memory(struct gt_shared_memory *overlap, enum gt_scope scope)
+static double inherited_memory(struct gt_shared_memory *sharing, enum gt_scope scope)
 {
     double sum = 0;
-    for (size_t i = 0; i < overlap->count; i++)
-        overlap->record[i].inherited = 0;
-    for (size_t i = 0; i < overlap->count; i++) {
-        struct gt_shared_memory_record *record = &overlap->record[i];
+    for (size_t i = 0; i < sharing->count; i++)
+        sharing->record[i].inherited = 0;
+    for (size_t i = 0; i < sharing->count; i++) {
+        struct gt_shared_memory_record *record = &sharing->record[i];
         if (record->family == GT_SHARED_MEMORY_NONE || record->is_pending || !is_in(record, scope))
             continue;
-        struct gt_shared_memory_record *family = &overlap->record[record->family];
+        struct gt_shared_memory_record *family = &sharing->record[record->family];
         bool is_counted = family->inherited < 0 || (record->has_walk && !record->is_alone) ||
                           (family->pid == record->heritage.from && is_in(family, scope));
         double rest = fmin(record->heritage.bytes, anonymous_bytes(record) - record->own);
         family->inherited = is_counted ? -1 : fmax(family->inherited, rest);
     }
-    for (size_t i = 0; i < overlap->count; i++)
-        sum += fmax(0, overlap->record[i].inherited);
+    for (size_t i = 0; i < sharing->count; i++)
+        sum += fmax(0, sharing->record[i].inherited);
     return sum;
 }
 
 /* Files of a process that was not part of a whole walk are taken for those that the others have. */
-struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *overlap, enum gt_scope scope)
+struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, enum gt_scope scope)
 {
     struct sums sums = {0};
-    for (size_t i = 0; i < overlap->count; i++)
-        if (is_in(&overlap->record[i], scope))
-            add(&sums, &overlap->record[i]);
-    double walked = fmin(overlap->shared[scope], sums.shared);
-    double shared = between(overlap->shared[scope] + sums.more_shared, sums.largest_shared, sums.shared);
-    shared += fmax(0, sums.other_shared - sums.largest_file) + inherited_memory(overlap, scope);
+    for (size_t i = 0; i < sharing->count; i++)
+        if (is_in(&sharing->record[i], scope))
+            add(&sums, &sharing->record[i]);
+    double walked = fmin(sharing->shared[scope], sums.shared);
+    double shared = between(sharing->shared[scope] + sums.more_shared, sums.largest_shared, sums.shared);
+    shared += fmax(0, sums.other_shared - sums.largest_file) + inherited_memory(sharing, scope);
     double ram = between(sums.own + shared, sums.largest, sums.rss);
     double private_bytes = fmin(sums.own, ram);
     return (struct gt_scope_memory){
@@ -293,9 +293,9 @@ struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *overlap, 
     };
 }
 
-void gt_shared_memory_release(struct gt_shared_memory *overlap)
+void gt_shared_memory_release(struct gt_shared_memory *sharing)
 {
-    free(overlap->record);
-    gt_pid_map_release(&overlap->place);
-    *overlap = (struct gt_shared_memory){0};
+    free(sharing->record);
+    gt_pid_map_release(&sharing->place);
+    *sharing = (struct gt_shared_memory){0};
 }

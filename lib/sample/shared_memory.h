@@ -59,19 +59,19 @@ struct gt_shared_memory {
 };
 
 /* Take over which processes live and their resident sets. -ENOMEM. */
-int gt_shared_memory_follow(struct gt_shared_memory *overlap, const struct gt_frame *frame);
+int gt_shared_memory_follow(struct gt_shared_memory *sharing, const struct gt_frame *frame);
 /* The list for a walk of all processes, or of those that have had none; `process` has room for overlap->count. */
-size_t gt_shared_memory_ask(struct gt_shared_memory *overlap, struct gt_memory_process *process, bool only_new);
+size_t gt_shared_memory_ask(struct gt_shared_memory *sharing, struct gt_memory_process *process, bool only_new);
 /* Take over a walk; `is_whole`: of all processes, so that `totals` is the union. Processes may not be walked again for `pause`
  * times what it took. */
-void gt_shared_memory_learn(struct gt_shared_memory *overlap, const struct gt_memory_process *process, size_t count,
+void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_memory_process *process, size_t count,
                             const struct gt_memory_totals *totals, bool is_whole, int64_t end_ns, int pause);
 /* Bring each process's figures up to its resident set now. */
-void gt_shared_memory_update(struct gt_shared_memory *overlap);
+void gt_shared_memory_update(struct gt_shared_memory *sharing);
 /* Bytes of pages that the process may have written to, and so copied, since its last walk or its fork: reason for a walk. They may as
  * well be pages that it has made and let go of again. */
 double gt_shared_memory_copied(const struct gt_shared_memory_record *record);
-struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *overlap, enum gt_scope scope);
-void gt_shared_memory_release(struct gt_shared_memory *overlap);
+struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, enum gt_scope scope);
+void gt_shared_memory_release(struct gt_shared_memory *sharing);
 
 #endif

@@ -41,7 +41,7 @@ struct gt_walker {
     pthread_mutex_t lock;
     pthread_cond_t wake, finished;
     struct task task;
-    struct gt_shared_memory overlap;
+    struct gt_shared_memory sharing;
     int64_t asked_ns;  /* of the last walk */
     int64_t budget_ns; /* CPU time that walks may use; below 0: to be waited for */
     int64_t budget_at_ns;
@@ -144,7 +144,7 @@ void gt_walker_close(struct gt_walker *walker)
     pthread_cond_destroy(&walker->wake);
     pthread_cond_destroy(&walker->finished);
     gt_memory_close(walker->memory);
-    gt_shared_memory_release(&walker->overlap);
+    gt_shared_memory_release(&walker->sharing);
     free(walker->task.process);
     free(walker);
 }
@@ -175,7 +175,7 @@ static void harvest(struct gt_walker *walker, int64_t patience_ns)
     walker->walks++;
     if (task->result < 0)
         return;
-    gt_shared_memory_learn(&walker->overlap, task->process, task->count, &task->totals, task->is_whole, task->end_ns,
+    gt_shared_memory_learn(&walker->sharing, task->process, task->count, &task->totals, task->is_whole, task->end_ns,
                            PAUSE);
     if (task->is_whole) {
         walker->moment_ns = task->end_ns;
@@ -192,11 +192,11 @@ struct outlook {
 
 static struct outlook look(const struct gt_walker *walker, int64_t now)
 {
-    const struct gt_shared_memory *overlap = &walker->overlap;
-    struct outlook outlook = {.has_changed = overlap->has_left};
+    const struct gt_shared_memory *sharing = &walker->sharing;
+    struct outlook outlook = {.has_changed = sharing->has_left};
     double change = 0, whole = 0;
-    for (size_t i = 0; i < overlap->count; i++) {
-        const struct gt_shared_memory_record *record = &overlap->record[i];
+    for (size_t i = 0; i < sharing->count; i++) {
+        const struct gt_shared_memory_record *record = &sharing->record[i];
         if (record->is_denied || record->rss == 0 || record->is_pending)
             continue;
         outlook.has_new |= !record->has_walk && now >= record->allowed_ns;
@@ -224,7 +224,7 @@ enum due { NOTHING, ONLY_NEW, WHOLE };
 
 static enum due what_is_due(struct gt_walker *walker, int64_t now)
 {
-    if (gt_memory_method(walker->memory) == GT_MEMORY_RSS || !walker->overlap.count)
+    if (gt_memory_method(walker->memory) == GT_MEMORY_RSS || !walker->sharing.count)
         return NOTHING;
     struct outlook outlook = look(walker, now);
     earn(walker, now, outlook.has_changed);
@@ -255,12 +255,12 @@ static int reserve(struct task *task, size_t count)
 static int ask(struct gt_walker *walker, enum due due, int64_t now)
 {
     struct task *task = &walker->task;
-    int result = reserve(task, walker->overlap.count);
+    int result = reserve(task, walker->sharing.count);
     if (result >= 0 && !walker->has_thread)
         result = start_thread(walker);
     if (result < 0)
         return result;
-    task->count = gt_shared_memory_ask(&walker->overlap, task->process, due == ONLY_NEW);
+    task->count = gt_shared_memory_ask(&walker->sharing, task->process, due == ONLY_NEW);
     task->is_whole = due == WHOLE;
     walker->asked_ns = now;
     walker->is_walking = true;
@@ -273,7 +273,7 @@ static int ask(struct gt_walker *walker, enum due due, int64_t now)
 
 static void fill_processes(struct gt_walker *walker, struct gt_frame *frame, struct gt_walker_result *ret)
 {
-    const struct gt_shared_memory_record *record = walker->overlap.record;
+    const struct gt_shared_memory_record *record = walker->sharing.record;
     for (size_t i = 0; i < frame->process_count; i++) {
         double *value = frame->process[i]->value;
         value[GT_RAM] = value[GT_RSS];
@@ -294,10 +294,10 @@ static void count_shared_again(struct gt_scope_memory *memory)
 static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, struct gt_walker_result *ret)
 {
     bool has_walks = gt_memory_method(walker->memory) != GT_MEMORY_RSS;
-    gt_shared_memory_update(&walker->overlap);
+    gt_shared_memory_update(&walker->sharing);
     fill_processes(walker, frame, ret);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        ret->scope[scope] = gt_shared_memory_scope(&walker->overlap, (enum gt_scope)scope);
+        ret->scope[scope] = gt_shared_memory_scope(&walker->sharing, (enum gt_scope)scope);
         if (!has_walks)
             count_shared_again(&ret->scope[scope]);
     }
@@ -312,7 +312,7 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
 {
     int64_t now = gt_clock_monotonic(walker->clock);
-    int result = gt_shared_memory_follow(&walker->overlap, frame);
+    int result = gt_shared_memory_follow(&walker->sharing, frame);
     *ret = (struct gt_walker_result){0};
     if (result < 0)
         return result;
@@ -334,5 +334,5 @@ const char *gt_walker_method(const struct gt_walker *walker)
 
 const struct gt_shared_memory_record *gt_walker_record(const struct gt_walker *walker, size_t index)
 {
-    return &walker->overlap.record[index];
+    return &walker->sharing.record[index];
 }

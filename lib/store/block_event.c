@@ -12,6 +12,7 @@
 
 #include "base/grow.h"
 #include "base/new_file.h"
+#include "store/type.h"
 
 static bool has_suffix(const char *path, const char *suffix)
 {
@@ -100,13 +101,13 @@ void gt_block_event_close(struct gt_block_event_reader *reader)
 
 enum { COMPLAINTS = 5 };
 
-static int append(struct gt_block_event_list *list, const struct gt_block_event *border)
+static int append(struct gt_block_event_list *list, const struct gt_block_event *event)
 {
-    struct gt_block_event *place = GT_GROW_LIST(list, border);
+    struct gt_block_event *place = GT_GROW_LIST(list, event);
     if (!place)
         return -ENOMEM;
-    *place = *border;
-    list->last_call = border->call > list->last_call ? border->call : list->last_call;
+    *place = *event;
+    list->last_call = event->call > list->last_call ? event->call : list->last_call;
     return 0;
 }
 
@@ -120,10 +121,10 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
                     struct gt_error *error)
 {
     for (;;) {
-        struct gt_block_event border;
+        struct gt_block_event event;
         const char *name;
         struct gt_error bad = {0};
-        int status = gt_block_event_next(reader, &border, &name, &bad);
+        int status = gt_block_event_next(reader, &event, &name, &bad);
         if (status == -EBADMSG && list->skip_bad) {
             complain(list, &bad);
             continue;
@@ -133,9 +134,9 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
         if (status == 0)
             return 0;
         int64_t number = gt_names_add(&list->names, name);
-        border.name = (uint32_t)number;
-        border.source = source;
-        if (number < 0 || append(list, &border) < 0)
+        event.name = (uint32_t)number;
+        event.source = source;
+        if (number < 0 || append(list, &event) < 0)
             return gt_error_system(error, ENOMEM, "code blocks");
     }
 }
@@ -194,7 +195,7 @@ int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, 
 
 void gt_block_event_list_release(struct gt_block_event_list *list)
 {
-    free(list->border);
+    free(list->event);
     gt_names_release(&list->names);
     gt_names_release(&list->files);
     gt_buffer_release(&list->complaints);
@@ -203,12 +204,12 @@ void gt_block_event_list_release(struct gt_block_event_list *list)
 
 /* ---- writing ---- */
 
-int64_t gt_block_event_call(const struct gt_block_event_list *list, const struct gt_block_event *border)
+int64_t gt_block_event_call(const struct gt_block_event_list *list, const struct gt_block_event *event)
 {
     int64_t base;
-    if (__builtin_mul_overflow((int64_t)border->source, list->last_call + 1, &base) || INT64_MAX - base < border->call)
-        return border->call;
-    return base + border->call;
+    if (__builtin_mul_overflow((int64_t)event->source, list->last_call + 1, &base) || INT64_MAX - base < event->call)
+        return event->call;
+    return base + event->call;
 }
 
 static int write_new(const struct gt_block_event_list *list, const char *path, bool overwrite, struct gt_error *error)
@@ -249,8 +250,7 @@ int gt_block_event_list_save(const struct gt_block_event_list *list, const char 
 
 static int beside_csv(char *ret, size_t size, const char *tracking_file)
 {
-    int stem = (int)(strlen(tracking_file) - strlen(gt_block_csv.suffix));
-    return snprintf(ret, size, "%.*s.blocks.csv", stem, tracking_file) < (int)size ? 0 : -ENAMETOOLONG;
+    return gt_store_path_beside(ret, size, tracking_file, GT_BLOCKS_SUFFIX);
 }
 
 int gt_block_event_list_attach(const struct gt_block_event_list *list, const char *tracking_file,

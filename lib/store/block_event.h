@@ -28,10 +28,10 @@ void gt_block_event_close(struct gt_block_event_reader *reader);
 
 /* All rows of some files. */
 struct gt_block_event_list {
-    struct gt_block_event *border;
+    struct gt_block_event *event;
     size_t count, capacity;
     struct gt_names names;
-    struct gt_names files; /* as asked for; row i came from files.text[border[i].source] */
+    struct gt_names files; /* as asked for; row i came from files.text[event[i].source] */
     bool skip_bad;         /* set by the caller: count bad rows instead of failing */
     uint64_t bad, torn;
     int64_t last_call;           /* the largest call number of any file */
@@ -70,7 +70,7 @@ struct gt_block_event_reader {
     int fd; /* to close, or -1 */
 };
 /* The call number in a file made of several: two files may use the same. */
-int64_t gt_block_event_call(const struct gt_block_event_list *list, const struct gt_block_event *border);
+int64_t gt_block_event_call(const struct gt_block_event_list *list, const struct gt_block_event *event);
 int gt_block_event_csv_start(struct gt_block_event_reader *reader, int fd, const char *name, struct gt_error *error);
 int gt_block_event_sqlite_start(struct gt_block_event_reader *reader, const char *path, struct gt_error *error);
 /* Into files that are there. */

@@ -163,22 +163,22 @@ static void put_number(struct gt_buffer *out, double value)
         gt_buffer_append(out, text, gt_number_repr(text, value));
 }
 
-static void put_row(struct gt_buffer *out, const struct gt_block_event_list *list, const struct gt_block_event *border)
+static void put_row(struct gt_buffer *out, const struct gt_block_event_list *list, const struct gt_block_event *event)
 {
-    gt_buffer_printf(out, "%lld,", (long long)border->process);
-    gt_csv_field(out, list->names.text[border->name]);
-    gt_buffer_printf(out, ",%d,", border->position);
-    put_number(out, border->timestamp);
+    gt_buffer_printf(out, "%lld,", (long long)event->process);
+    gt_csv_field(out, list->names.text[event->name]);
+    gt_buffer_printf(out, ",%d,", event->position);
+    put_number(out, event->timestamp);
     gt_buffer_char(out, ',');
-    if (border->thread >= 0)
-        gt_buffer_printf(out, "%lld", (long long)border->thread);
+    if (event->thread >= 0)
+        gt_buffer_printf(out, "%lld", (long long)event->thread);
     gt_buffer_char(out, ',');
-    if (border->call >= 0)
-        gt_buffer_printf(out, "%lld", (long long)gt_block_event_call(list, border));
+    if (event->call >= 0)
+        gt_buffer_printf(out, "%lld", (long long)gt_block_event_call(list, event));
     gt_buffer_char(out, ',');
-    put_number(out, border->monotonic);
+    put_number(out, event->monotonic);
     gt_buffer_char(out, ',');
-    put_number(out, border->cpu_time);
+    put_number(out, event->cpu_time);
     gt_buffer_text(out, "\r\n");
 }
 
@@ -203,7 +203,7 @@ int gt_block_event_write_csv(const struct gt_block_event_list *list, int fd, con
         gt_buffer_printf(&out, "%s%s", i ? "," : "", gt_block_event_columns[i]);
     gt_buffer_text(&out, "\r\n");
     for (size_t i = 0; i < list->count && status == 0; i++) {
-        put_row(&out, list, &list->border[i]);
+        put_row(&out, list, &list->event[i]);
         if (out.length > 1 << 20)
             status = flush(fd, &out);
     }

@@ -192,15 +192,15 @@ static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list
     sqlite3_snprintf(sizeof sql, sql, "INSERT INTO \"%w\" VALUES (?,?,?,?,?,?,?,?)", table);
     int status = sqlite3_prepare_v2(database, sql, -1, &insert, NULL);
     for (size_t i = 0; i < list->count && status == SQLITE_OK; i++) {
-        const struct gt_block_event *border = &list->border[i];
-        sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_PROCESS, border->process);
-        gt_sqlite_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, list->names.text[border->name]);
-        sqlite3_bind_int(insert, 1 + GT_BLOCK_EVENT_POSITION, border->position);
-        sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, border->timestamp);
-        bind_optional(insert, GT_BLOCK_EVENT_THREAD, border->thread);
-        bind_optional(insert, GT_BLOCK_EVENT_CALL, border->call < 0 ? -1 : gt_block_event_call(list, border));
-        bind_number(insert, GT_BLOCK_EVENT_MONOTONIC, border->monotonic);
-        bind_number(insert, GT_BLOCK_EVENT_CPU_TIME, border->cpu_time);
+        const struct gt_block_event *event = &list->event[i];
+        sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_PROCESS, event->process);
+        gt_sqlite_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, list->names.text[event->name]);
+        sqlite3_bind_int(insert, 1 + GT_BLOCK_EVENT_POSITION, event->position);
+        sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, event->timestamp);
+        bind_optional(insert, GT_BLOCK_EVENT_THREAD, event->thread);
+        bind_optional(insert, GT_BLOCK_EVENT_CALL, event->call < 0 ? -1 : gt_block_event_call(list, event));
+        bind_number(insert, GT_BLOCK_EVENT_MONOTONIC, event->monotonic);
+        bind_number(insert, GT_BLOCK_EVENT_CPU_TIME, event->cpu_time);
         sqlite3_step(insert);
         status = sqlite3_reset(insert);
     }

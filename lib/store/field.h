@@ -10,7 +10,7 @@ enum gt_field_kind { GT_FIELD_TEXT, GT_FIELD_INTEGER, GT_FIELD_NUMBER };
 struct gt_field {
     const char *name;
     enum gt_field_kind kind;
-    int storage; /* how it lies in the struct: fact.c's business */
+    int storage; /* how it lies in the struct: field.c's business */
     size_t offset, size;
 };
 

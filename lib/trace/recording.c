@@ -145,11 +145,11 @@ static int read_blocks(struct gt_reading *reading, const char *path, struct gt_e
     double end = -INFINITY, clock_end = -INFINITY;
     int status = gt_block_event_list_add(&list, path, error);
     for (size_t i = 0; i < list.count && status >= 0; i++) {
-        end = fmax(end, list.border[i].timestamp);
-        clock_end = fmax(clock_end, list.border[i].monotonic);
+        end = fmax(end, list.event[i].timestamp);
+        clock_end = fmax(clock_end, list.event[i].monotonic);
     }
     if (status >= 0 && list.count)
-        status = gt_intervals_pair(&intervals, list.border, list.count);
+        status = gt_intervals_pair(&intervals, list.event, list.count);
     if (status >= 0 && list.count)
         status = gt_intervals_close(&intervals, end, isfinite(clock_end) ? clock_end : NAN);
     for (size_t i = 0; i < intervals.count && status >= 0; i++) {

@@ -11,13 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST = 4096 };
 
-static void pair(struct gt_block_event *border, size_t count)
+static void pair(struct gt_block_event *event, size_t count)
 {
     struct gt_intervals intervals;
     size_t starts = 0;
     for (size_t i = 0; i < count; i++)
-        starts += border[i].position == GT_START;
-    if (gt_intervals_pair(&intervals, border, count) < 0)
+        starts += event[i].position == GT_START;
+    if (gt_intervals_pair(&intervals, event, count) < 0)
         abort();
     if (intervals.count != starts || intervals.orphans > count - starts)
         abort();
@@ -31,7 +31,7 @@ static void pair(struct gt_block_event *border, size_t count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct gt_block_event border[MOST];
+    static struct gt_block_event event[MOST];
     int fd = memfd_create("input", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0)
         abort();
@@ -42,12 +42,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *name;
         int status;
         while (count < MOST &&
-               ((status = gt_block_event_next(reader, &border[count], &name, NULL)) == 1 || status == -EBADMSG))
+               ((status = gt_block_event_next(reader, &event[count], &name, NULL)) == 1 || status == -EBADMSG))
             if (status == 1)
-                border[count++].name = (uint32_t)gt_names_add(&names, name);
+                event[count++].name = (uint32_t)gt_names_add(&names, name);
         gt_block_event_close(reader);
     }
-    pair(border, count);
+    pair(event, count);
     gt_names_release(&names);
     close(fd);
     return 0;

@@ -148,7 +148,7 @@ static void take_sample(struct trial *trial, struct reader *reader, double t)
     assert_int_equal(gt_attribute_gpus(&reader->attribution, frame, &reader->tree), 0);
     trial->job[GT_CPU_TIME] = job - first_job;
     gt_attribution_show(&reader->attribution, trial->system, trial->job);
-    assert_int_equal(gt_energy_curve_add(&trial->course, t, trial->system, trial->job), 0);
+    assert_int_equal(gt_energy_curve_add(&trial->curve, t, trial->system, trial->job), 0);
 }
 
 static void begin(struct trial *trial, struct reader *reader)
@@ -175,7 +175,7 @@ static void begin(struct trial *trial, struct reader *reader)
     for (int i = 0; i < 2; i++)
         reader->slot[i] = &reader->process;
     reader->tree = (struct gt_tree){.process = reader->processes, .count = 1, .slot = reader->slot, .slots = 2};
-    gt_energy_curve_init(&trial->course, &trial->machine);
+    gt_energy_curve_init(&trial->curve, &trial->machine);
 }
 
 void trial_run(struct trial *trial, struct trial_setting setting)
@@ -192,10 +192,10 @@ void trial_run(struct trial *trial, struct trial_setting setting)
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         gt_attribution_show_counter(&reader.attribution, device, &trial->counter[device]);
     gt_attribution_release(&reader.attribution);
-    assert_int_equal(gt_energy_curve_finish(&trial->course), 0);
+    assert_int_equal(gt_energy_curve_finish(&trial->curve), 0);
 }
 
 void trial_end(struct trial *trial)
 {
-    gt_energy_curve_release(&trial->course);
+    gt_energy_curve_release(&trial->curve);
 }

@@ -26,7 +26,7 @@ struct trial {
     double job_seconds[TRIAL_MS + 1], thread_seconds[TRIAL_MS + 1]; /* of CPU time */
     double ticks[TRIAL_MS + 1];                                     /* busy, seconds as counted */
     struct gt_machine machine;
-    struct gt_energy_curve course;
+    struct gt_energy_curve curve;
     double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at the end */
     struct gt_counter_fields counter[GT_ENERGY_DEVICES];
     double seconds;

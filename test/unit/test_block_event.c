@@ -126,7 +126,7 @@ static void round_trip(const char *path)
     assert_int_equal(gt_block_event_list_add(&again, path, NULL), 0);
     assert_int_equal(again.count, 4);
     for (size_t i = 0; i < 4; i++) {
-        const struct gt_block_event *a = &list.border[i], *b = &again.border[i];
+        const struct gt_block_event *a = &list.event[i], *b = &again.event[i];
         assert_string_equal(list.names.text[a->name], again.names.text[b->name]);
         assert_int_equal(a->process, b->process);
         assert_int_equal(a->thread, b->thread);
@@ -135,9 +135,9 @@ static void round_trip(const char *path)
         assert_true(a->monotonic == b->monotonic || (isnan(a->monotonic) && isnan(b->monotonic)));
         assert_true(a->cpu_time == b->cpu_time || (isnan(a->cpu_time) && isnan(b->cpu_time)));
     }
-    assert_int_equal(again.border[0].call, again.border[1].call);
-    assert_int_not_equal(again.border[0].call, again.border[2].call);
-    assert_int_equal(again.border[3].call, -1);
+    assert_int_equal(again.event[0].call, again.event[1].call);
+    assert_int_not_equal(again.event[0].call, again.event[2].call);
+    assert_int_equal(again.event[3].call, -1);
     gt_block_event_list_release(&list);
     gt_block_event_list_release(&again);
 }

@@ -81,10 +81,10 @@ static double counted(const struct data *data, size_t block)
     return sum;
 }
 
-static void check_block(const struct data *data, struct gt_block_join *sweep, size_t block, bool in_order)
+static void check_block(const struct data *data, struct gt_block_join *join, size_t block, bool in_order)
 {
-    struct gt_block_total total = block < BLOCKS ? gt_block_join_block(sweep, block)
-                                                 : gt_block_join_unfinished(sweep, block - BLOCKS);
+    struct gt_block_total total = block < BLOCKS ? gt_block_join_block(join, block)
+                                                 : gt_block_join_unfinished(join, block - BLOCKS);
     double minimum = INFINITY, maximum = -INFINITY, sum = 0, squares = 0;
     uint64_t inside = 0, count = 0;
     for (size_t i = 0; i < data->samples; i++) {
@@ -132,16 +132,16 @@ static void compare(bool in_order, unsigned seed)
     for (int round = 0; round < ROUNDS; round++) {
         make(&data, in_order);
         struct gt_intervals intervals = {.interval = data.interval, .count = data.calls};
-        struct gt_block_join *sweep;
-        assert_int_equal(gt_block_join_open(&sweep, &shape, &intervals, false), 0);
+        struct gt_block_join *join;
+        assert_int_equal(gt_block_join_open(&join, &shape, &intervals, false), 0);
         for (size_t i = 0; i < data.samples; i++)
-            assert_int_equal(gt_block_join_add(sweep, data.time[i], &data.gauge[i], &data.counter[i]), 0);
-        gt_block_join_finish(sweep);
+            assert_int_equal(gt_block_join_add(join, data.time[i], &data.gauge[i], &data.counter[i]), 0);
+        gt_block_join_finish(join);
         for (size_t block = 0; block < 2 * BLOCKS; block++)
-            check_block(&data, sweep, block, in_order);
+            check_block(&data, join, block, in_order);
         check_calls(&data);
-        assert_int_equal(gt_block_join_overall(sweep).timepoints, data.samples);
-        gt_block_join_close(sweep);
+        assert_int_equal(gt_block_join_overall(join).timepoints, data.samples);
+        gt_block_join_close(join);
     }
 }
 
@@ -165,23 +165,23 @@ static void test_known_begin_and_end(void **state)
         {.name = 0, .start = 1, .stop = 2}, {.name = 1, .start = 6, .stop = 8}, {.name = 2, .start = 9, .stop = 20}};
     struct gt_intervals intervals = {.interval = call, .count = 3};
     const struct gt_block_join_shape shape = {.blocks = 3, .gauges = 1, .counters = 2};
-    struct gt_block_join *sweep;
-    assert_int_equal(gt_block_join_open(&sweep, &shape, &intervals, false), 0);
-    gt_block_join_begin(sweep, 0);
+    struct gt_block_join *join;
+    assert_int_equal(gt_block_join_open(&join, &shape, &intervals, false), 0);
+    gt_block_join_begin(join, 0);
     for (int second = 3; second <= 7; second++)
-        assert_int_equal(gt_block_join_add(sweep, second, (double[]){1}, (double[]){second * 10, 5}), 0);
-    gt_block_join_end(sweep, 10, (double[]){100, NAN});
-    gt_block_join_finish(sweep);
+        assert_int_equal(gt_block_join_add(join, second, (double[]){1}, (double[]){second * 10, 5}), 0);
+    gt_block_join_end(join, 10, (double[]){100, NAN});
+    gt_block_join_finish(join);
     const double expected[] = {10, 20, 10};
     const uint64_t samples[] = {1, 2, 1};
     for (size_t block = 0; block < 3; block++) {
-        assert_true(fabs(gt_block_join_block(sweep, block).counter[0] - expected[block]) < 1e-9);
-        assert_int_equal(gt_block_join_block(sweep, block).counter_samples, samples[block]);
+        assert_true(fabs(gt_block_join_block(join, block).counter[0] - expected[block]) < 1e-9);
+        assert_int_equal(gt_block_join_block(join, block).counter_samples, samples[block]);
     }
-    assert_true(gt_block_join_overall(sweep).counter[0] == 100);
-    assert_true(gt_block_join_overall(sweep).counter[1] == 5);
-    assert_int_equal(gt_block_join_overall(sweep).timepoints, 5);
-    gt_block_join_close(sweep);
+    assert_true(gt_block_join_overall(join).counter[0] == 100);
+    assert_true(gt_block_join_overall(join).counter[1] == 5);
+    assert_int_equal(gt_block_join_overall(join).timepoints, 5);
+    gt_block_join_close(join);
 }
 
 int main(void)

@@ -20,7 +20,7 @@ static struct run {
     struct gt_sampler sampler;
     struct gt_combiner combiner;
     struct gt_sample sample;
-    struct gt_energy_curve course;
+    struct gt_energy_curve curve;
 } run;
 
 static void take_sample(void)
@@ -29,7 +29,7 @@ static void take_sample(void)
     if (gt_sampler_read(&run.sampler, 0, &error) < 0)
         fail_msg("%s", error.text);
     assert_int_equal(gt_combine(&run.combiner, &run.sampler, &run.sample), 0);
-    assert_int_equal(gt_energy_curve_add(&run.course, run.plant.second, run.sample.row[GT_SCOPE_SYSTEM].value,
+    assert_int_equal(gt_energy_curve_add(&run.curve, run.plant.second, run.sample.row[GT_SCOPE_SYSTEM].value,
                                          run.sample.row[GT_SCOPE_COMBINED].value),
                      0);
 }
@@ -54,13 +54,13 @@ static void begin_run(enum gt_idle policy, enum plant_layout layout, int package
                                                                 .period = 1,
                                                                 .idle = policy,
                                                                 .start_ns = run.plant.machine.monotonic_ns});
-    gt_energy_curve_init(&run.course, &machine);
+    gt_energy_curve_init(&run.curve, &machine);
     take_sample();
 }
 
 static void end_run(void)
 {
-    gt_energy_curve_release(&run.course);
+    gt_energy_curve_release(&run.curve);
     gt_combine_release(&run.combiner);
     gt_sampler_close(&run.sampler);
     plant_end(&run.plant);
@@ -263,14 +263,14 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
     static const double lengths[] = {0.001, 0.003, 0.01, 0.05, 0.2, 0.999, 1, 2.5, 10};
     begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
     go_on_to(PLANT_SECONDS);
-    assert_int_equal(gt_energy_curve_finish(&run.course), 0);
+    assert_int_equal(gt_energy_curve_finish(&run.curve), 0);
     srand(11);
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
         for (int n = 0; n < 20; n++) {
             double start = 3 + (rand() % 45000) / 1000.0;
             struct gt_time_stretch stretch = {start, start + lengths[k]};
             for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
-                struct gt_spent spent = gt_energy_curve_over(&run.course, device, &stretch, 1);
+                struct gt_spent spent = gt_energy_curve_over(&run.curve, device, &stretch, 1);
                 double truth = truth_between(device, stretch.start, stretch.stop);
                 assert_true(spent.joules > 0);
                 if (!(fabs(spent.joules - truth) <= spent.error + share_error(device)))
@@ -288,12 +288,12 @@ static void blocks_follow_the_cpu_time_of_their_process(void **state)
     (void)state;
     begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
     go_on_to(PLANT_SECONDS);
-    assert_int_equal(gt_energy_curve_finish(&run.course), 0);
+    assert_int_equal(gt_energy_curve_finish(&run.curve), 0);
     for (int process = 0; process < 10; process++) {
         struct gt_time_stretch stretch = {5.3 + process, 25.7 + process};
         double used = plant_cpu_seconds(process, stretch.stop) - plant_cpu_seconds(process, stretch.start);
         double truth = plant_truth_of(process, stretch.stop) - plant_truth_of(process, stretch.start);
-        struct gt_spent spent = gt_energy_curve_of_cpu(&run.course, stretch, used);
+        struct gt_spent spent = gt_energy_curve_of_cpu(&run.curve, stretch, used);
         assert_float_equal(spent.joules, truth, 0.02 * truth);
         assert_true(fabs(spent.joules - truth) <= spent.error);
     }

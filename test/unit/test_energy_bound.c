@@ -74,7 +74,7 @@ static double between(const double sum[TRIAL_MS + 1], struct gt_time_stretch str
 
 static struct gt_spent cpu_of(const struct trial *trial, struct gt_time_stretch stretch)
 {
-    return gt_energy_curve_of_cpu(&trial->course, stretch, between(trial->thread_seconds, stretch));
+    return gt_energy_curve_of_cpu(&trial->curve, stretch, between(trial->thread_seconds, stretch));
 }
 
 static void judge_block(struct trial *trial, int period, double length)
@@ -82,7 +82,7 @@ static void judge_block(struct trial *trial, int period, double length)
     double start = 0.1 + trial_random(trial) * (trial->seconds - length - 0.2);
     struct gt_time_stretch stretch = {start, start + length};
     struct gt_spent cpu = cpu_of(trial, stretch);
-    struct gt_spent gpu = gt_energy_curve_over(&trial->course, GT_ENERGY_GPU, &stretch, 1);
+    struct gt_spent gpu = gt_energy_curve_over(&trial->curve, GT_ENERGY_GPU, &stretch, 1);
     judge(CPU_BLOCK, period, trial, cpu.joules, cpu.error, between(trial->cpu_thread, stretch));
     judge(GPU_BLOCK, period, trial, gpu.joules, gpu.error, between(trial->gpu, stretch));
 }
@@ -100,7 +100,7 @@ static void judge_sum(struct trial *trial, int period, double length)
         truth += between(trial->cpu_thread, stretch[i]);
         gpu_truth += between(trial->gpu, stretch[i]);
     }
-    struct gt_spent gpu = gt_energy_curve_over(&trial->course, GT_ENERGY_GPU, stretch, SHORT_BLOCKS);
+    struct gt_spent gpu = gt_energy_curve_over(&trial->curve, GT_ENERGY_GPU, stretch, SHORT_BLOCKS);
     judge(CPU_SUM, period, trial, cpu.joules, cpu.error, truth);
     judge(GPU_SUM, period, trial, gpu.joules, gpu.error, gpu_truth);
 }

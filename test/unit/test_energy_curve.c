@@ -9,7 +9,7 @@
 
 #include "aggregate/energy_curve.h"
 
-static struct gt_energy_curve course;
+static struct gt_energy_curve curve;
 
 /* The job has half of what the machine draws. */
 static void add(double time, double cpu_joules, double gpu_joules, double cpu_seconds)
@@ -22,7 +22,7 @@ static void add(double time, double cpu_joules, double gpu_joules, double cpu_se
     job[GT_CPU_ENERGY] = cpu_joules;
     job[GT_GPU_ENERGY] = gpu_joules;
     job[GT_CPU_TIME] = cpu_seconds;
-    assert_int_equal(gt_energy_curve_add(&course, time, system, job), 0);
+    assert_int_equal(gt_energy_curve_add(&curve, time, system, job), 0);
 }
 
 /* 10 W, then 30 W, of the CPU; 100 W of the GPU. */
@@ -30,25 +30,25 @@ static int begin(void **state)
 {
     (void)state;
     struct gt_machine machine = {.energy_source = {[GT_ENERGY_CPU] = {"RAPL", 0.001}, [GT_ENERGY_GPU] = {"NVML", 0.1}}};
-    gt_energy_curve_init(&course, &machine);
+    gt_energy_curve_init(&curve, &machine);
     add(100, 0, 0, 0);
     add(101, 10, 100, 0.5);
     add(102, 40, 200, 1.5);
     add(103, 70, 300, 2.5);
-    assert_int_equal(gt_energy_curve_finish(&course), 0);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    gt_energy_curve_release(&course);
+    gt_energy_curve_release(&curve);
     return 0;
 }
 
 static struct gt_spent over(enum gt_energy_device device, double start, double stop)
 {
-    return gt_energy_curve_over(&course, device, &(struct gt_time_stretch){start, stop}, 1);
+    return gt_energy_curve_over(&curve, device, &(struct gt_time_stretch){start, stop}, 1);
 }
 
 static void expect(struct gt_spent spent, double joules, double error)
@@ -84,18 +84,18 @@ static void many_stretches_of_one_gap_share_its_bound(void **state)
     struct gt_time_stretch stretch[10];
     for (int i = 0; i < 10; i++)
         stretch[i] = (struct gt_time_stretch){101 + i * 0.1, 101 + i * 0.1 + 0.04};
-    expect(gt_energy_curve_over(&course, GT_ENERGY_CPU, stretch, 10), 12, 18 + 0.03);
+    expect(gt_energy_curve_over(&curve, GT_ENERGY_CPU, stretch, 10), 12, 18 + 0.03);
     for (int i = 0; i < 10; i++)
         stretch[i].stop = 101 + (i + 1) * 0.1;
-    expect(gt_energy_curve_over(&course, GT_ENERGY_CPU, stretch, 10), 30, 0.03);
+    expect(gt_energy_curve_over(&curve, GT_ENERGY_CPU, stretch, 10), 30, 0.03);
 }
 
 static void the_gap_between_two_stretches_lags_as_well(void **state)
 {
     (void)state;
     const struct gt_time_stretch linked[] = {{100, 101.2}, {101.5, 103}}, apart[] = {{100, 101}, {102, 103}};
-    expect(gt_energy_curve_over(&course, GT_ENERGY_GPU, linked, 2), 270, 70 + 10 + 10);
-    expect(gt_energy_curve_over(&course, GT_ENERGY_GPU, apart, 2), 200, 10 + 10);
+    expect(gt_energy_curve_over(&curve, GT_ENERGY_GPU, linked, 2), 270, 70 + 10 + 10);
+    expect(gt_energy_curve_over(&curve, GT_ENERGY_GPU, apart, 2), 200, 10 + 10);
 }
 
 static void outside_of_the_recording_nothing_is_known(void **state)
@@ -111,13 +111,13 @@ static void cpu_energy_follows_cpu_time(void **state)
 {
     (void)state;
     /* All of the job's second of CPU time in that gap, within a third of it. */
-    expect(gt_energy_curve_of_cpu(&course, (struct gt_time_stretch){101.3, 101.6}, 1), 30, 0.03);
+    expect(gt_energy_curve_of_cpu(&curve, (struct gt_time_stretch){101.3, 101.6}, 1), 30, 0.03);
     /* A tenth of it. */
-    expect(gt_energy_curve_of_cpu(&course, (struct gt_time_stretch){101.3, 101.6}, 0.1), 3, 3 + 0.01);
+    expect(gt_energy_curve_of_cpu(&curve, (struct gt_time_stretch){101.3, 101.6}, 0.1), 3, 3 + 0.01);
     /* A process that has half of the job's CPU time in two whole gaps. */
-    expect(gt_energy_curve_of_cpu(&course, (struct gt_time_stretch){101, 103}, 1), 30, 0.015);
+    expect(gt_energy_curve_of_cpu(&curve, (struct gt_time_stretch){101, 103}, 1), 30, 0.015);
     /* Not known: by time. */
-    expect(gt_energy_curve_of_cpu(&course, (struct gt_time_stretch){101, 102}, NAN), 30, 0.03);
+    expect(gt_energy_curve_of_cpu(&curve, (struct gt_time_stretch){101, 102}, NAN), 30, 0.03);
 }
 
 static void a_reading_that_failed_is_covered_by_the_next(void **state)
@@ -126,7 +126,7 @@ static void a_reading_that_failed_is_covered_by_the_next(void **state)
     add(104, NAN, 300, 2.5); /* one fails, the other has the same as before */
     add(105, 90, 500, 3.5);
     add(106, 100, 500, 3.5);
-    assert_int_equal(gt_energy_curve_finish(&course), 0);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
     expect(over(GT_ENERGY_CPU, 103, 105), 20, 0.01);
     expect(over(GT_ENERGY_CPU, 103, 104), 10, 10 + 0.01);
     expect(over(GT_ENERGY_GPU, 103, 104), 100, 100 + 10);
@@ -137,7 +137,7 @@ static void a_counter_that_is_late_at_the_end_is_not_zero(void **state)
 {
     (void)state;
     add(103.08, 70, 300, 2.5); /* within its refresh of the GPU's, after many of the CPU's */
-    assert_int_equal(gt_energy_curve_finish(&course), 0);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
     expect(over(GT_ENERGY_GPU, 103.04, 103.06), 2, 6 + 10);
     expect(over(GT_ENERGY_CPU, 103.04, 103.06), 0, 0);
 }
@@ -147,7 +147,7 @@ static void fast_samples_are_as_slow_as_the_share(void **state)
     (void)state;
     add(103.02, 70.6, 302, 2.52);
     add(103.04, 71.2, 304, 2.54);
-    assert_int_equal(gt_energy_curve_finish(&course), 0);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
     expect(over(GT_ENERGY_CPU, 103.02, 103.04), 0.6, (0.001 + 0.1 - 0.02) * 30);
     expect(over(GT_ENERGY_GPU, 103.02, 103.04), 2, 0.1 * 100);
 }
@@ -155,7 +155,7 @@ static void fast_samples_are_as_slow_as_the_share(void **state)
 static void what_is_estimated_has_no_error(void **state)
 {
     (void)state;
-    course.device[GT_ENERGY_CPU].is_estimated = true;
+    curve.device[GT_ENERGY_CPU].is_estimated = true;
     struct gt_spent sum = over(GT_ENERGY_GPU, 101, 102), spent = over(GT_ENERGY_CPU, 101, 102);
     assert_float_equal(spent.joules, 30, 1e-6);
     assert_true(isnan(spent.error) && spent.is_estimated && !sum.is_estimated);
@@ -177,7 +177,7 @@ static void a_machine_without_counters_has_no_course(void **state)
     assert_false(gt_energy_curve_is_measured(&none));
     assert_true(isnan(gt_energy_curve_of_cpu(&none, (struct gt_time_stretch){1, 2}, 1).joules));
     gt_energy_curve_release(&none);
-    assert_true(gt_energy_curve_is_measured(&course));
+    assert_true(gt_energy_curve_is_measured(&curve));
 }
 
 int main(void)

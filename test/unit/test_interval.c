@@ -164,21 +164,21 @@ static void test_cases(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct gt_block_event border[ROWS];
+        struct gt_block_event event[ROWS];
         for (size_t j = 0; j < cases[i].rows; j++) {
             const struct row *row = &cases[i].row[j];
-            border[j] = (struct gt_block_event){.name = row->name,
-                                                .position = row->position,
-                                                .row = j + 2,
-                                                .process = row->process,
-                                                .thread = row->thread,
-                                                .call = row->call,
-                                                .timestamp = row->at,
-                                                .monotonic = row->clock,
-                                                .cpu_time = NAN};
+            event[j] = (struct gt_block_event){.name = row->name,
+                                               .position = row->position,
+                                               .row = j + 2,
+                                               .process = row->process,
+                                               .thread = row->thread,
+                                               .call = row->call,
+                                               .timestamp = row->at,
+                                               .monotonic = row->clock,
+                                               .cpu_time = NAN};
         }
         struct gt_intervals intervals;
-        assert_int_equal(gt_intervals_pair(&intervals, border, cases[i].rows), 0);
+        assert_int_equal(gt_intervals_pair(&intervals, event, cases[i].rows), 0);
         assert_int_equal(gt_intervals_close(&intervals, 100, 100), 0);
         if (intervals.count != cases[i].calls || intervals.orphans != cases[i].orphans)
             fail_msg("%s: %zu calls, %llu orphans", cases[i].what, intervals.count,
@@ -200,24 +200,24 @@ static void test_cases(void **state)
 static void test_order_does_not_matter(void **state)
 {
     (void)state;
-    struct gt_block_event border[40], shuffled[40];
+    struct gt_block_event event[40], shuffled[40];
     srand(7);
     for (size_t i = 0; i < 40; i++)
-        border[i] = (struct gt_block_event){.name = (uint32_t)rand() % 2,
-                                            .position = (uint8_t)(rand() % 2),
-                                            .row = i,
-                                            .process = rand() % 2,
-                                            .thread = -1,
-                                            .call = -1,
-                                            .timestamp = (double)(i / 2),
-                                            .monotonic = (double)(i / 2),
-                                            .cpu_time = NAN};
+        event[i] = (struct gt_block_event){.name = (uint32_t)rand() % 2,
+                                           .position = (uint8_t)(rand() % 2),
+                                           .row = i,
+                                           .process = rand() % 2,
+                                           .thread = -1,
+                                           .call = -1,
+                                           .timestamp = (double)(i / 2),
+                                           .monotonic = (double)(i / 2),
+                                           .cpu_time = NAN};
     struct gt_intervals one, other;
-    memcpy(shuffled, border, sizeof border);
+    memcpy(shuffled, event, sizeof event);
     assert_int_equal(gt_intervals_pair(&one, shuffled, 40), 0);
     assert_int_equal(gt_intervals_close(&one, 100, 100), 0);
     for (int round = 0; round < 50; round++) {
-        memcpy(shuffled, border, sizeof border);
+        memcpy(shuffled, event, sizeof event);
         for (size_t i = 39; i > 0; i--) {
             size_t j = (size_t)rand() % (i + 1);
             struct gt_block_event swap = shuffled[i];

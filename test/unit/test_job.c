@@ -176,7 +176,7 @@ static struct gt_tree tree;
 static struct gt_account account;
 static struct gt_job_peak peak;
 
-static void follow(unsigned long long start_tick)
+static void finder(unsigned long long start_tick)
 {
     gt_account_init(&account, start_tick);
     assert_int_equal(gt_tree_open(&tree, &root, 100, false, NULL), 0);
@@ -198,7 +198,7 @@ static void follow_two(void)
 {
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
-    follow(0);
+    finder(0);
     read_all(0);
 }
 
@@ -221,7 +221,7 @@ static void a_waited_for_child_counts_once(void **state)
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
     fake_proc_write(folder,
                     &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40, .minor_faults = 9});
-    follow(0);
+    finder(0);
     read_all(0);
     assert_near(total(GT_CPU_TIME), ticks(45));
     fake_proc_remove(folder, 101);
@@ -239,7 +239,7 @@ static void a_child_never_seen_counts(void **state)
 {
     (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    follow(0);
+    finder(0);
     read_all(0);
     fake_proc_write(
         folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 70});
@@ -281,7 +281,7 @@ static void what_was_used_before_tracking_is_left_out(void **state)
     fake_proc_write(folder, &(struct fake_process){
                                 .pid = 100, .parent = 1, .start = 10, .cpu_ticks = 500, .reaped_cpu_ticks = 100});
     fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 40});
-    follow(1000);
+    finder(1000);
     read_all(0);
     assert_near(total(GT_CPU_TIME), 0);
     fake_proc_remove(folder, 101);
@@ -300,7 +300,7 @@ static void many_vanish_at_once(void **state)
         fake_proc_write(folder,
                         &(struct fake_process){
                             .pid = 200 + i, .parent = i ? 199 + i : 100, .start = 20 + (unsigned)i, .cpu_ticks = 2});
-    follow(0);
+    finder(0);
     read_all(0);
     assert_near(total(GT_CPU_TIME), ticks(101));
     for (int i = 0; i < 50; i++)
@@ -330,7 +330,7 @@ static void wait4_of_an_orphan_never_seen_counts(void **state)
 {
     (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
-    follow(0);
+    finder(0);
     read_all(0);
     struct rusage usage = {.ru_utime = {1, 0}, .ru_maxrss = 5000};
     gt_account_reaped(&account, &tree, &peak, 555, &usage);
@@ -344,7 +344,7 @@ static void denied_files_are_missing_not_zero(void **state)
 {
     (void)state;
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .denied = 1});
-    follow(0);
+    finder(0);
     read_all(0);
     assert_true(isnan(total(GT_READ_BYTES)));
     assert_near(total(GT_CPU_TIME), ticks(5));

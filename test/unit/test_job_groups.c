@@ -20,8 +20,8 @@ struct machine {
     struct gt_root root;
     struct gt_sampler sampler;
     struct gt_combiner combiner;
-    struct gt_all_processes everyone;
-    struct gt_job_groups crowd;
+    struct gt_all_processes processes;
+    struct gt_job_groups groups;
     struct gt_clock clock;
     int64_t now;
 };
@@ -80,7 +80,7 @@ static void begin_crowd(struct machine *machine, bool by_slurm, size_t most)
     assert_int_equal(gt_sampler_open_machine(&machine->sampler, &options, NULL), 0);
     gt_combine_init(&machine->combiner,
                     &(struct gt_combine_options){.core_count = 4, .period = 1, .start_ns = machine->now});
-    assert_int_equal(gt_job_groups_init(&machine->crowd, by_slurm, most, 4, 0), 0);
+    assert_int_equal(gt_job_groups_init(&machine->groups, by_slurm, most, 4, 0), 0);
 }
 
 static void begin(struct machine *machine, bool by_slurm, size_t most)
@@ -93,17 +93,17 @@ static void look(struct machine *machine)
 {
     struct gt_sample sample;
     machine->now += GT_SECOND;
-    assert_int_equal(gt_sampler_read_machine(&machine->sampler, &machine->everyone, NULL), 0);
-    assert_int_equal(gt_job_groups_count(&machine->crowd, &machine->sampler), 0);
+    assert_int_equal(gt_sampler_read_machine(&machine->sampler, &machine->processes, NULL), 0);
+    assert_int_equal(gt_job_groups_count(&machine->groups, &machine->sampler), 0);
     gt_sampler_settle_machine(&machine->sampler);
     assert_int_equal(gt_combine(&machine->combiner, &machine->sampler, &sample), 0);
-    gt_job_groups_show(&machine->crowd, &machine->sampler, &machine->combiner.attribution);
+    gt_job_groups_show(&machine->groups, &machine->sampler, &machine->combiner.attribution);
 }
 
 static void end(struct machine *machine)
 {
-    gt_job_groups_release(&machine->crowd);
-    gt_all_processes_release(&machine->everyone);
+    gt_job_groups_release(&machine->groups);
+    gt_all_processes_release(&machine->processes);
     gt_combine_release(&machine->combiner);
     gt_sampler_close(&machine->sampler);
     fake_proc_destroy(machine->folder, &machine->root);
@@ -112,8 +112,8 @@ static void end(struct machine *machine)
 static const struct gt_job_groups_group *group(const struct machine *machine, const char *user, const char *job,
                                                const char *command)
 {
-    for (size_t i = 0; i < machine->crowd.most; i++) {
-        const struct gt_job_groups_group *one = &machine->crowd.group[i];
+    for (size_t i = 0; i < machine->groups.most; i++) {
+        const struct gt_job_groups_group *one = &machine->groups.group[i];
         if (one->is_used && !strcmp(one->user, user) && !strcmp(one->job, job) && !strcmp(one->command, command))
             return one;
     }
@@ -207,13 +207,13 @@ static void the_number_of_groups_is_bounded(void **state)
     look(&machine);
     assert_non_null(group(&machine, "alice", "", "p5")); /* the busiest have figures of their own */
     assert_non_null(group(&machine, "alice", "", "p4"));
-    assert_true(machine.crowd.group[2].is_other);
-    assert_int_equal(machine.crowd.group[2].processes, 4);
+    assert_true(machine.groups.group[2].is_other);
+    assert_int_equal(machine.groups.group[2].processes, 4);
     fake_proc_remove(machine.folder, 15);
     machine.now += GT_JOB_GROUPS_KEPT_NS;
     look(&machine);
     look(&machine);
-    assert_int_equal(machine.crowd.group[2].processes, 4); /* who is there stays there: the counter must not fall */
+    assert_int_equal(machine.groups.group[2].processes, 4); /* who is there stays there: the counter must not fall */
     process(&machine, (struct fake_process){.pid = 30, .name = "late", .start = NEW}, 1000, "/");
     look(&machine);
     assert_non_null(group(&machine, "alice", "", "late"));

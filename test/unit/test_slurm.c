@@ -144,25 +144,25 @@ static void test_no_groups(void **state)
 static void test_tasks_become_members(void **state)
 {
     struct machine machine;
-    struct gt_job_finder follow;
+    struct gt_job_finder finder;
     struct gt_tree tree;
     struct gt_account account;
     (void)state;
     begin(&machine);
     list(&machine, VERSION_1 "/step_batch", "100\n");
     gt_account_init(&account, 0);
-    assert_int_equal(gt_job_finder_open(&follow, &machine.root, NULL), 0);
-    assert_int_equal(gt_slurm_open(&follow.slurm, &machine.root, "7", 1000, "m.1", NULL), 0);
+    assert_int_equal(gt_job_finder_open(&finder, &machine.root, NULL), 0);
+    assert_int_equal(gt_slurm_open(&finder.slurm, &machine.root, "7", 1000, "m.1", NULL), 0);
     assert_int_equal(gt_tree_open(&tree, &machine.root, 100, false, NULL), 0);
-    assert_int_equal(gt_job_finder_look(&follow, &tree, &account, 1, NULL), 0);
+    assert_int_equal(gt_job_finder_look(&finder, &tree, &account, 1, NULL), 0);
     assert_int_equal(tree.count, 1);
     list(&machine, VERSION_1 "/step_0", "200\n201\n");
-    assert_int_equal(gt_job_finder_look(&follow, &tree, &account, 2000000000, NULL), 0);
+    assert_int_equal(gt_job_finder_look(&finder, &tree, &account, 2000000000, NULL), 0);
     assert_int_equal(tree.count, 3);
     assert_non_null(gt_tree_find(&tree, 201));
     assert_non_null(gt_tree_find(&tree, 202));
     gt_tree_close(&tree);
-    gt_job_finder_close(&follow);
+    gt_job_finder_close(&finder);
     end(&machine);
 }
 

@@ -28,7 +28,7 @@ struct job {
     struct gt_process process[8];
     struct gt_process *list[8];
     struct gt_frame frame;
-    struct gt_shared_memory overlap;
+    struct gt_shared_memory sharing;
 };
 
 static void add_process(struct job *job, pid_t pid, pid_t parent, double rss, double file)
@@ -51,7 +51,7 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
                   double combined_shared)
 {
     struct gt_memory_process walked[8];
-    size_t count = gt_shared_memory_ask(&job->overlap, walked, false);
+    size_t count = gt_shared_memory_ask(&job->sharing, walked, false);
     for (size_t i = 0; i < count; i++) {
         walked[i].ok = !isnan(private_bytes[i]);
         walked[i].is_denied = !walked[i].ok;
@@ -63,14 +63,14 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
     const struct gt_memory_totals totals = {.main.shared_bytes = main_shared,
                                             .descendants.shared_bytes = descendants_shared,
                                             .combined.shared_bytes = combined_shared};
-    gt_shared_memory_learn(&job->overlap, walked, count, &totals, true, 0, 100);
+    gt_shared_memory_learn(&job->sharing, walked, count, &totals, true, 0, 100);
 }
 
 static struct gt_scope_memory combined(struct job *job)
 {
-    assert_int_equal(gt_shared_memory_follow(&job->overlap, &job->frame), 0);
-    gt_shared_memory_update(&job->overlap);
-    return gt_shared_memory_scope(&job->overlap, GT_SCOPE_COMBINED);
+    assert_int_equal(gt_shared_memory_follow(&job->sharing, &job->frame), 0);
+    gt_shared_memory_update(&job->sharing);
+    return gt_shared_memory_scope(&job->sharing, GT_SCOPE_COMBINED);
 }
 
 /* A root and three children that share 400, with 100 of their own each. */
@@ -97,13 +97,13 @@ static void a_process_takes_only_its_own_away(void **state)
     for (double left = 700; job.frame.process_count > 1; left -= 100) {
         remove_first(&job);
         assert_float_equal(combined(&job).ram, left, 0);
-        assert_true(job.overlap.has_left);
+        assert_true(job.sharing.has_left);
     }
     remove_first(&job);
     struct gt_scope_memory memory = combined(&job);
     assert_float_equal(memory.ram, 0, 0);
     assert_float_equal(memory.private_bytes, 0, 0);
-    gt_shared_memory_release(&job.overlap);
+    gt_shared_memory_release(&job.sharing);
 }
 
 static void anonymous_growth_is_private_and_shared_growth_counts_once(void **state)
@@ -114,14 +114,14 @@ static void anonymous_growth_is_private_and_shared_growth_counts_once(void **sta
     for (int i = 1; i < 4; i++)
         job.process[i].value[GT_RSS] += 50;
     assert_float_equal(combined(&job).ram, 950, 0);
-    assert_float_equal(job.overlap.record[1].private_bytes, 150, 0);
+    assert_float_equal(job.sharing.record[1].private_bytes, 150, 0);
     for (int i = 1; i < 4; i++) {
         job.process[i].value[GT_RSS] += 30;
         job.process[i].file_bytes += 30;
     }
     assert_float_equal(combined(&job).ram, 980, 0);
-    assert_float_equal(job.overlap.record[1].shared_bytes, 430, 0);
-    gt_shared_memory_release(&job.overlap);
+    assert_float_equal(job.sharing.record[1].shared_bytes, 430, 0);
+    gt_shared_memory_release(&job.sharing);
 }
 
 static void a_fork_counts_at_what_it_has_more_than_its_parent(void **state)
@@ -133,10 +133,10 @@ static void a_fork_counts_at_what_it_has_more_than_its_parent(void **state)
     job.process[4].is_forked = job.process[4].is_worker = true;
     job.process[4].heritage = (struct gt_heritage){.from = 10, .from_start = 7, .bytes = 200, .bound = 500};
     assert_float_equal(combined(&job).ram, 800, 0);
-    assert_true(isnan(job.overlap.record[4].private_bytes));
+    assert_true(isnan(job.sharing.record[4].private_bytes));
     job.process[4].value[GT_RSS] = 530;
     assert_float_equal(combined(&job).ram, 830, 0);
-    gt_shared_memory_release(&job.overlap);
+    gt_shared_memory_release(&job.sharing);
 }
 
 static void denied_processes_count_whole(void **state)
@@ -148,8 +148,8 @@ static void denied_processes_count_whole(void **state)
     combined(&job);
     learn(&job, (const double[]){500, NAN}, 0, 0, 0);
     assert_float_equal(combined(&job).ram, 800, 0);
-    assert_true(job.overlap.record[1].is_denied);
-    gt_shared_memory_release(&job.overlap);
+    assert_true(job.sharing.record[1].is_denied);
+    gt_shared_memory_release(&job.sharing);
 }
 
 static void never_outside_the_bounds(void **state)
@@ -164,7 +164,7 @@ static void never_outside_the_bounds(void **state)
     struct gt_scope_memory memory = combined(&job);
     assert_true(memory.ram >= 23 && memory.ram <= memory.rss);
     assert_true(memory.private_bytes >= 0 && memory.shared_bytes >= 0);
-    gt_shared_memory_release(&job.overlap);
+    gt_shared_memory_release(&job.sharing);
 }
 
 /* A number used again is another process. */
@@ -175,9 +175,9 @@ static void reused_number_starts_anew(void **state)
     begin_family(&job);
     job.process[3].start = 8;
     combined(&job);
-    assert_false(job.overlap.record[3].has_walk);
-    assert_true(job.overlap.has_left);
-    gt_shared_memory_release(&job.overlap);
+    assert_false(job.sharing.record[3].has_walk);
+    assert_true(job.sharing.has_left);
+    gt_shared_memory_release(&job.sharing);
 }
 
 /* ---- the running kernel ---- */
