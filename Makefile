@@ -20,7 +20,7 @@ endif
 
 objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
-LIB_OBJ  := $(call objects,lib/*/*.c)
+LIB_OBJ  := $(call objects,lib/*/*.c lib/*/*/*.c)
 CLI_OBJ  := $(call objects,cli/*.c)
 UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
@@ -105,7 +105,7 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chd]* lib/*/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: test-dependencies
 	@$(MAKE) -s .venv/installed
@@ -217,7 +217,7 @@ lint: lint-dependencies
 	@+tools/lint
 
 format:
-	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] cli/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
+	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
 
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'

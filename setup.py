@@ -23,7 +23,7 @@ INCLUDE = ["include", "lib", "cli"]
 
 
 def sources(pattern):
-    return sorted(glob.glob(pattern, root_dir=HERE))
+    return sorted(glob.glob(pattern, root_dir=HERE, recursive=True))
 
 
 def compile_all(compiler, files, folder):
@@ -33,7 +33,7 @@ def compile_all(compiler, files, folder):
     """
     if made := os.environ.get("GPU_TRACKER_OBJECTS"):
         return [os.path.join(made, os.path.splitext(file)[0] + ".o") for file in files]
-    headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "include/*/*.h", "lib/*/*.[hd]*", "cli/*.def", "setup.py", "VERSION")
+    headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "cli/*.def", "setup.py", "VERSION")
                   for path in sources(pattern))
 
     def compile_one(file):
@@ -85,12 +85,12 @@ class Wheel(bdist_wheel):
 
 
 setup(
-    libraries=[(LIBRARY, {"sources": sources("lib/*/*.c")})],
+    libraries=[(LIBRARY, {"sources": sources("lib/**/*.c")})],
     scripts=["gpu-tracker"],
     ext_modules=[Extension(
         "gpu_tracker._core", sources("python/*.c"), INCLUDE, MACROS, libraries=[LIBRARY, *SYSTEM_LIBRARIES],
         extra_compile_args=COMPILE, extra_link_args=LINK, py_limited_api=True,
-        depends=[path for pattern in ("python/*.h", "include/*.h", "include/*/*.h", "lib/*/*.[chd]*") for path in sources(pattern)],
+        depends=[path for pattern in ("python/*.h", "include/*.h", "include/*/*.h", "lib/**/*.[chd]*") for path in sources(pattern)],
     )],
     cmdclass={"bdist_wheel": Wheel, "build_clib": BuildLibrary, "build_scripts": BuildProgram},
 )

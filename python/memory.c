@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/own_peak.h"
+#include "collect/process/own_peak.h"
 
 /* The number of kB behind `key` in /proc/PID/status, in bytes; NaN without. */
 static double bytes_of(const char *status, const char *key)

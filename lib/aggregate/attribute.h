@@ -3,7 +3,7 @@
  *
  * CPU: between two readings, active energy x CPU time of the job / busy CPU time of the machine, both over the last tenth of a
  * second at least, for the machine counts in clock ticks. Processes that ended count, as the job's CPU time has them. Where the
- * frame has packages, each of them so on its own, with the CPU time that was used on it; see collect/placement.h for what is
+ * frame has packages, each of them so on its own, with the CPU time that was used on it; see collect/process/placement.h for what is
  * known of that.
  * DRAM: energy x memory of the job / memory in use on the machine, shared pages counted once.
  * GPU, each on its own: all to the job when no process outside it is on the GPU; else by the processes' shares of SM time. When

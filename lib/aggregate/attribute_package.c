@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "aggregate/attribute_cpu.h"
-#include "collect/placement.h"
+#include "collect/process/placement.h"
 
 static int begin(struct gt_attribution *attribution, const struct gt_frame *frame)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "collect/placement.h"
+#include "collect/process/placement.h"
 
 struct gt_process_rate {
     pid_t pid;

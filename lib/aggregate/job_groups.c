@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/placement.h"
+#include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };
 enum { CPU_ENERGY, GPU_ENERGY }; /* in a group's energy */

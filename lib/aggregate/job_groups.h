@@ -14,8 +14,8 @@
 #include "aggregate/attribute.h"
 #include "aggregate/rate.h"
 #include "base/pid_map.h"
-#include "collect/cgroup.h"
-#include "collect/identity.h"
+#include "collect/cgroup/cgroup.h"
+#include "collect/process/identity.h"
 #include "sample/sampler.h"
 
 #define GT_JOB_GROUPS_KEPT_NS (300 * GT_SECOND)

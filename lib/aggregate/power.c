@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "collect/placement.h"
-#include "collect/smaps.h"
+#include "collect/process/placement.h"
+#include "collect/process/smaps.h"
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
 

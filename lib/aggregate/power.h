@@ -10,7 +10,7 @@
 #define GT_AGGREGATE_POWER_H
 
 #include "aggregate/attribute.h"
-#include "collect/temperature.h"
+#include "collect/host/temperature.h"
 #include "sample/sampler.h"
 
 struct gt_power_process {

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyse/blocks.h"
-#include "analyse/compare.h"
-#include "analyse/results.h"
+#include "analyse/blocks/blocks.h"
+#include "analyse/compare/compare.h"
+#include "analyse/blocks/results.h"
 #include "api/own.h"
-#include "store/block_event.h"
-#include "store/block_event_folder.h"
+#include "blocks/block_event.h"
+#include "blocks/block_event_folder.h"
 #include "store/store.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)

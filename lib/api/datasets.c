@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/interval.h"
+#include "blocks/interval.h"
 #include "api/dataset.h"
-#include "sample/block.h"
-#include "store/block_event.h"
+#include "blocks/block.h"
+#include "blocks/block_event.h"
 #include "store/field.h"
 #include "store/store.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "api/tracker.h"
-#include "collect/rapl.h"
+#include "collect/energy/rapl.h"
 #include "report/report.h"
 
 static const char *state_name(enum gt_state state)

@@ -8,9 +8,9 @@
 
 #include "base/buffer.h"
 #include "base/early.h"
-#include "collect/energy_relay.h"
-#include "collect/events.h"
-#include "collect/identity.h"
+#include "collect/energy/energy_relay.h"
+#include "collect/process/events.h"
+#include "collect/process/identity.h"
 
 /* Numbers of capabilities(7), in linux/capability.h. */
 enum { DAC_READ_SEARCH = 2, NET_ADMIN = 12, SYS_PTRACE = 19, SYS_ADMIN = 21, PERFMON = 38, NO_CAPABILITY = -1 };

@@ -5,8 +5,8 @@
 
 #include "base/early.h"
 #include "collect/collector.h"
-#include "collect/events.h"
-#include "collect/package.h"
+#include "collect/process/events.h"
+#include "collect/host/package.h"
 
 static void open_counters(const struct gt_root *root)
 {

@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "collect/collector.h"
-#include "collect/energy_relay.h"
-#include "collect/package.h"
+#include "collect/energy/energy_relay.h"
+#include "collect/host/package.h"
 
 /* No finer than this, in time and in energy: docs/energy-relay.md says why. */
 static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;

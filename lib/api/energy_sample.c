@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collect/rapl.h"
+#include "collect/energy/rapl.h"
 #include "gpu_tracker.h"
 
 struct gt_energy_sample {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "api/own.h"
-#include "collect/capacity.h"
+#include "collect/host/capacity.h"
 
 enum { DEFAULT_MOST = 100, GREATEST_MOST = 10000 };
 

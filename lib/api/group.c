@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/reserve.h"
-#include "collect/cgroup.h"
+#include "collect/cgroup/cgroup.h"
 
 #define NAME_PREFIX "gpu-tracker-"
 enum { FREE = 18 }; /* descriptors that a job and its tracking need more than a group of its own */

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "api/provenance.h"
-#include "collect/capacity.h"
+#include "collect/host/capacity.h"
 #include "sample/cost.h"
 
 static int copy_gpus(struct gt_tracker *tracker)

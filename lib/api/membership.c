@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "api/tracker.h"
-#include "collect/process.h"
+#include "collect/process/process.h"
 
 enum { LONGEST_LINE_OF_ANCESTORS = 1024 };
 

@@ -2,7 +2,7 @@
 #ifndef GT_API_METER_JOIN_H
 #define GT_API_METER_JOIN_H
 
-#include "collect/meter.h"
+#include "collect/energy/meter.h"
 #include "sample/sample.h"
 
 struct gt_meter_join {

@@ -5,9 +5,9 @@
 
 #include "api/tracker.h"
 #include "api/own.h"
-#include "collect/meter.h"
-#include "collect/model.h"
-#include "collect/pid_namespace.h"
+#include "collect/energy/meter.h"
+#include "collect/energy/model.h"
+#include "collect/process/pid_namespace.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
 

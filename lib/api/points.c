@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/number.h"
-#include "collect/meter_line.h"
+#include "collect/energy/meter_line.h"
 #include "gpu_tracker.h"
 #include "report/report.h"
 #include "store/store.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyse/analysis.h"
+#include "analyse/trace/analysis.h"
 #include "api/own.h"
 #include "api/request.h"
 #include "trace/steps.h"

@@ -2,7 +2,7 @@
 #ifndef GT_API_PROFILE_H
 #define GT_API_PROFILE_H
 
-#include "analyse/analysis.h"
+#include "analyse/trace/analysis.h"
 
 struct gt_profile {
     struct gt_trace *trace;

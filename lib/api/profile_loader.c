@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/loader.h"
-#include "analyse/numbers.h"
+#include "analyse/trace/loader.h"
+#include "analyse/trace/numbers.h"
 #include "api/dataset.h"
 #include "api/profile.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/spans.h"
+#include "analyse/trace/spans.h"
 #include "api/dataset.h"
 #include "api/profile.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/spans.h"
+#include "analyse/trace/spans.h"
 #include "api/profile.h"
 
 enum { MOST_BANDS = 500 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/usage.h"
+#include "analyse/usage/usage.h"
 #include "api/own.h"
 #include "api/meter_join.h"
 #include "api/tracker.h"

@@ -1,7 +1,7 @@
 /* Timelines, for those who see only the public header. */
 #include <errno.h>
 
-#include "analyse/merge.h"
+#include "analyse/merge/merge.h"
 #include "api/own.h"
 #include "api/request.h"
 

@@ -13,8 +13,8 @@
 
 #include "api/group.h"
 #include "base/grow.h"
-#include "collect/device.h"
-#include "collect/own_peak.h"
+#include "collect/gpu/device.h"
+#include "collect/process/own_peak.h"
 
 static double cpu_seconds(clockid_t clock)
 {

@@ -29,7 +29,7 @@ struct gt_tracker {
     size_t complaint_count, complaint_capacity;
     bool gap_warned[GT_ENERGY_DEVICES];
     int pidfd;
-    int own_window; /* of collect/own_peak.h, when the process tracks itself; else 0 */
+    int own_window; /* of collect/process/own_peak.h, when the process tracks itself; else 0 */
 
     int64_t start_ns; /* CLOCK_MONOTONIC */
     int64_t end_ns;   /* when the main process was seen to have ended; 0: it lives */

@@ -57,8 +57,8 @@ struct gt_process {
     double value[GT_METRIC_COUNT];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_METRIC_COUNT]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
     struct gt_ledger ledger;        /* kept by sample/account.c */
-    struct gt_process_files *files; /* private to collect/process.c */
-    struct gt_placement *placement; /* see collect/placement.h; NULL: not asked */
+    struct gt_process_files *files; /* private to collect/process/process.c */
+    struct gt_placement *placement; /* see collect/process/placement.h; NULL: not asked */
 };
 
 /* One GPU. The first part is constant while the collector is open. */
@@ -86,7 +86,7 @@ struct gt_share {
     double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
 };
 
-/* One processor package of several, each with energy counters of its own; see collect/package.h. */
+/* One processor package of several, each with energy counters of its own; see collect/host/package.h. */
 enum { GT_PACKAGES = 32 };
 struct gt_package {
     int number;                    /* physical_package_id */
@@ -155,7 +155,7 @@ struct gt_collect_options {
     double period;                  /* seconds between samples asked for */
     const struct gt_cgroup *cgroup; /* the job's own control group, made by the tracker; NULL: it has none */
     const char *power_meter;        /* FILE or FILE:COLUMN,... of an external meter; NULL: none */
-    const char *power_model;        /* a file, see collect/model.h; NULL: none */
+    const char *power_model;        /* a file, see collect/energy/model.h; NULL: none */
     double cpu_tdp;                 /* watts; 0: none */
 };
 

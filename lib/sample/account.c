@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/own_peak.h"
-#include "collect/process.h"
+#include "collect/process/own_peak.h"
+#include "collect/process/process.h"
 
 const enum gt_metric_id gt_accounted[GT_ACCOUNTED] = {
     GT_CPU_TIME,   GT_MINOR_FAULTS,  GT_MAJOR_FAULTS,    GT_VOLUNTARY_SWITCHES, GT_INVOLUNTARY_SWITCHES,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collect/process.h"
+#include "collect/process/process.h"
 
 /* A number used again belongs to somebody else: what is known of the kernel's threads is forgotten now and then. */
 static const int64_t FORGET_NS = 60 * GT_SECOND;

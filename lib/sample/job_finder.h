@@ -3,7 +3,7 @@
 #ifndef GT_SAMPLE_JOB_FINDER_H
 #define GT_SAMPLE_JOB_FINDER_H
 
-#include "collect/slurm.h"
+#include "collect/cgroup/slurm.h"
 #include "sample/account.h"
 #include "sample/membership.h"
 #include "sample/tree.h"

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/root.h"
-#include "collect/events.h"
+#include "collect/process/events.h"
 #include "sample/job_peak.h"
 
 struct gt_member {

@@ -10,7 +10,7 @@
 
 #include "base/grow.h"
 #include "base/pid_map.h"
-#include "collect/process.h"
+#include "collect/process/process.h"
 
 /* A program is executed right after the fork, if at all; later words are only looked at now and then, unless the name is another. */
 static const int64_t YOUNG_NS = GT_SECOND, WORDS_PERIOD_NS = GT_SECOND - GT_SECOND / 20;

@@ -5,7 +5,7 @@
 #ifndef GT_SAMPLE_ROSTER_H
 #define GT_SAMPLE_ROSTER_H
 
-#include "collect/events.h"
+#include "collect/process/events.h"
 #include "sample/life.h"
 #include "sample/tree.h"
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/reserve.h"
-#include "collect/package.h"
-#include "collect/pid_namespace.h"
-#include "collect/process.h"
+#include "collect/host/package.h"
+#include "collect/process/pid_namespace.h"
+#include "collect/process/process.h"
 
 static int open_source(struct gt_sampler *sampler, const struct gt_collector_type *type,
                        const struct gt_collect_options *options, struct gt_error *error)

@@ -46,7 +46,7 @@ struct gt_sampler_options {
     double period;
     const char *power_meter, *power_model; /* see collect/collector.h */
     double cpu_tdp;
-    const char *slurm_job, *mark; /* see collect/slurm.h; NULL: no job of Slurm */
+    const char *slurm_job, *mark; /* see collect/cgroup/slurm.h; NULL: no job of Slurm */
 };
 
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);

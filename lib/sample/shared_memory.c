@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/process.h"
+#include "collect/process/process.h"
 
 static const int64_t RETRY_NS = GT_SECOND / 10; /* of a process that was just ending, or executing another program */
 

@@ -13,7 +13,7 @@
 #define GT_SAMPLE_SHARED_MEMORY_H
 
 #include "base/pid_map.h"
-#include "collect/memory.h"
+#include "collect/process/memory.h"
 
 struct gt_scope_memory {
     double rss;           /* bytes: sum of resident sets */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/placement.h"
-#include "collect/process.h"
+#include "collect/process/placement.h"
+#include "collect/process/process.h"
 
 static const int64_t CHECK_PAUSE_NS = 10 * GT_SECOND;
 

@@ -59,7 +59,7 @@ struct gt_trace_sink {
     int (*sample)(void *context, uint32_t series, int64_t time, double value, struct gt_error *error);
 };
 
-/* A reading of all files into one trace. Private to trace/ but for analyse/merge.c. */
+/* A reading of all files into one trace. Private to trace/ but for analyse/merge/merge.c. */
 struct gt_reading {
     struct gt_trace *trace;
     const struct gt_trace_options *options;

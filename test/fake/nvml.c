@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/nvml_api.h"
+#include "collect/gpu/nvml_api.h"
 #include "fake.h"
 
 #ifndef FAKE_LISTS

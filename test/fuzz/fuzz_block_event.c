@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "store/block_event.h"
+#include "blocks/block_event.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

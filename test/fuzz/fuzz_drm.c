@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/drm.h"
+#include "collect/gpu/drm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

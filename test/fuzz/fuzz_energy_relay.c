@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/energy_relay.h"
+#include "collect/energy/energy_relay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "trace/marshal.h"
+#include "trace/formats/marshal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collect/meter.h"
+#include "collect/energy/meter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

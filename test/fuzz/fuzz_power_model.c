@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/model.h"
+#include "collect/energy/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

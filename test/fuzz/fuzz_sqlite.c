@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "store/block_event.h"
+#include "blocks/block_event.h"
 #include "store/store.h"
 #include "trace/trace.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collect/package.h"
+#include "collect/host/package.h"
 
 static int64_t real(void *context)
 {

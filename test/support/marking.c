@@ -15,7 +15,7 @@
 
 #include "base/csv.h"
 #include "base/number.h"
-#include "sample/block.h"
+#include "blocks/block.h"
 #include "support/folder.h"
 
 int marking_run(void (*work)(void), pid_t *ret_pid)

@@ -2,7 +2,7 @@
 #ifndef TEST_SUPPORT_TRACES_H
 #define TEST_SUPPORT_TRACES_H
 
-#include "analyse/analysis.h"
+#include "analyse/trace/analysis.h"
 
 /* An empty trace; close with gt_trace_close. */
 struct gt_trace *traces_new(void);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "aggregate/attribute.h"
-#include "collect/placement.h"
+#include "collect/process/placement.h"
 #include "support/gpu_machine.h"
 
 static struct gt_attribution attribution;

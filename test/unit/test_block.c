@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sample/block.h"
+#include "blocks/block.h"
 #include "support/folder.h"
 #include "support/marking.h"
 #include "support/valgrind.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/block_event.h"
+#include "blocks/block_event.h"
 #include "support/folder.h"
 
 static int enter_folder(void **state)

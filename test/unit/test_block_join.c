@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/block_join.h"
+#include "blocks/block_join.h"
 
 enum { BLOCKS = 5, MAX_CALLS = 40, MAX_SAMPLES = 60, ROUNDS = 2000 };
 

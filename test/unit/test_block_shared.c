@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sample/block.h"
+#include "blocks/block.h"
 #include "support/folder.h"
 #include "support/marking.h"
 #include "support/valgrind.h"

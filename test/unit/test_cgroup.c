@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collect/cgroup.h"
+#include "collect/cgroup/cgroup.h"
 
 extern const struct gt_collector_type gt_collector_cgroup;
 

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "collect/cgroup.h"
+#include "collect/cgroup/cgroup.h"
 #include "support/valgrind.h"
 
 struct live {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "aggregate/distribution.h"
+#include "blocks/distribution.h"
 
 static void test_empty(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/drm.h"
+#include "collect/gpu/drm.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_drm, gt_collector_amd;

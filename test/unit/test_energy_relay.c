@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "collect/energy_relay.h"
+#include "collect/energy/energy_relay.h"
 #include "gpu_tracker.h"
 #include "support/gpu_machine.h"
 

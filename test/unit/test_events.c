@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "collect/events.h"
+#include "collect/process/events.h"
 #include "support/valgrind.h"
 
 enum { FORKS = 1 << GT_EVENTS_FORKS, RECORDS = 1 << GT_EVENTS_RECORDS };

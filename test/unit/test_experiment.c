@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-#include "analyse/experiment.h"
+#include "analyse/experiment/experiment.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"
 #include "support/valgrind.h"

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "collect/temperature.h"
+#include "collect/host/temperature.h"
 #include "gpu_tracker.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "collect/capacity.h"
-#include "collect/control_group.h"
+#include "collect/host/capacity.h"
+#include "collect/cgroup/control_group.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_host, gt_collector_pressure, gt_collector_network;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/interval.h"
+#include "blocks/interval.h"
 
 enum { A = 0, B = 1, C = 2, ROWS = 12, CALLS = 6 };
 

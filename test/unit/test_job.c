@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "aggregate/combine.h"
-#include "collect/process.h"
+#include "collect/process/process.h"
 #include "support/fake_proc.h"
 
 static char folder[64];

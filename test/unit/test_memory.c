@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "collect/memory.h"
-#include "collect/page_set.h"
+#include "collect/process/memory.h"
+#include "collect/process/page_set.h"
 #include "support/scenario.h"
 
 enum { MEGABYTES = 16 };

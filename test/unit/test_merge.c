@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "analyse/merge.h"
+#include "analyse/merge/merge.h"
 #include "support/folder.h"
 #include "support/trace_file.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "collect/meter.h"
-#include "collect/model.h"
+#include "collect/energy/meter.h"
+#include "collect/energy/model.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_meter, gt_collector_estimate;

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "analyse/permutation.h"
-#include "analyse/welch.h"
+#include "analyse/compare/permutation.h"
+#include "analyse/compare/welch.h"
 
 enum { MOST_ROWS = 32, MOST_RUNS = 24 };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "collect/pid_namespace.h"
+#include "collect/process/pid_namespace.h"
 #include "gpu_tracker.h"
 #include "support/folder.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "collect/package.h"
-#include "collect/placement.h"
+#include "collect/host/package.h"
+#include "collect/process/placement.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_host;

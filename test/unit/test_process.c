@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "collect/process.h"
+#include "collect/process/process.h"
 
 /* A child that sleeps, and at each byte writes memory and begins a thread that stays. */
 struct sleeper {

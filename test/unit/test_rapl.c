@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/rapl.h"
+#include "collect/energy/rapl.h"
 #include "support/gpu_machine.h"
 
 static const unsigned long long RANGE = 262143328850; /* microjoules, as Intel server packages have it */

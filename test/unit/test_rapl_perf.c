@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/rapl.h"
+#include "collect/energy/rapl.h"
 #include "support/gpu_machine.h"
 
 static const char SCALE[] = "2.3283064365386962890625e-10"; /* 2^-32 J */

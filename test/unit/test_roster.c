@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/process.h"
+#include "collect/process/process.h"
 #include "sample/roster.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"

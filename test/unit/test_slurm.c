@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "collect/slurm.h"
+#include "collect/cgroup/slurm.h"
 #include "sample/job_finder.h"
 #include "support/fake_proc.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "analyse/usage.h"
+#include "analyse/usage/usage.h"
 
 struct run {
     struct gt_machine machine;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "collect/process.h"
+#include "collect/process/process.h"
 #include "sample/walker.h"
 #include "support/scenario.h"
 

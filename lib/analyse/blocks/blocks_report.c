@@ -1,0 +1,367 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/blocks/blocks_parts.h"
+#include "analyse/display_unit.h"
+#include "schema/unit.h"
+
+static void add_statistics(struct gt_node *section, struct gt_distribution *distribution, bool with_total)
+{
+    for (int id = 0; id < GT_STATISTICS; id++) {
+        if (id == GT_ORIGINAL_STATISTICS && with_total) /* the original ends here */
+            gt_report_number(section, "total", "total", gt_distribution_total(distribution), NULL);
+        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id],
+                         gt_distribution_statistic(distribution, id), NULL);
+    }
+}
+
+static struct gt_node *add_row(struct gt_node *parent, const char *key, const char *title,
+                               struct gt_distribution *distribution)
+{
+    struct gt_node *row = gt_report_section(parent, key, title);
+    gt_node_flags(row, GT_ROW);
+    add_statistics(row, distribution, true);
+    return row;
+}
+
+/* Programs have base units; people see what the user chose. */
+enum { FOR_PROGRAMS, FOR_PEOPLE, READERS };
+static const unsigned reader_flags[READERS] = {GT_KEYED | GT_ONLY_DATA, GT_KEYED | GT_ONLY_PEOPLE};
+
+/* A table for each kind of reader. */
+static void begin_tables(struct gt_node *parent, const char *key, const char *title, struct gt_node *table[READERS])
+{
+    for (int reader = 0; reader < READERS; reader++) {
+        table[reader] = gt_report_table(parent, key, title);
+        gt_node_flags(table[reader], reader_flags[reader]);
+        gt_table_column(table[reader], "column", "", GT_CELL_TEXT, NULL);
+    }
+}
+
+/* Without a GPU the original has 0 in its columns about them: nothing was measured. */
+static void add_gauge(struct gt_node *table, const struct gt_column *column, double value)
+{
+    if (column->is_zero && value == 0)
+        gt_table_original_zero(table);
+    else
+        gt_table_number(table, value);
+}
+
+/* One row for each gauge. A block without timepoints has none of them. */
+static void add_gauges(struct gt_node *parent, const char *key, const char *title,
+                       const struct gt_block_analysis *analysis, const struct gt_block_total *total)
+{
+    struct gt_node *table[READERS];
+    begin_tables(parent, key, title, table);
+    for (int id = 0; id < GT_STATISTICS; id++)
+        for (int reader = 0; reader < READERS; reader++)
+            gt_table_column(table[reader], gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
+    for (size_t i = 0; i < analysis->gauges; i++) {
+        if (!analysis->gauge[i]->is_original && !(total->gauge && gt_distribution_count(&total->gauge[i])))
+            continue;
+        const char *name = analysis->gauge[i]->name;
+        struct gt_display_unit shown = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
+        gt_table_text(table[FOR_PROGRAMS], name);
+        gt_table_text(table[FOR_PEOPLE], shown.label);
+        for (int id = 0; id < GT_STATISTICS; id++) {
+            double value = total->gauge ? gt_distribution_statistic(&total->gauge[i], id) : NAN;
+            add_gauge(table[FOR_PROGRAMS], analysis->gauge[i], value);
+            add_gauge(table[FOR_PEOPLE], analysis->gauge[i], value * shown.factor);
+        }
+    }
+}
+
+static void add_counters(struct gt_node *parent, const char *key, const char *title,
+                         const struct gt_block_analysis *analysis, const struct gt_block_total *total)
+{
+    struct gt_node *table[READERS];
+    size_t rows = 0;
+    begin_tables(parent, key, title, table);
+    for (int reader = 0; reader < READERS; reader++) {
+        gt_table_column(table[reader], "total", "total", GT_CELL_NUMBER, NULL);
+        gt_table_column(table[reader], "num_samples", "samples", GT_CELL_INTEGER, NULL);
+    }
+    for (size_t i = 0; i < analysis->counters; i++) {
+        if (isnan(total->counter[i]))
+            continue;
+        rows++;
+        const char *name = analysis->counter[i]->name;
+        struct gt_display_unit shown = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
+        gt_table_text(table[FOR_PROGRAMS], name);
+        gt_table_text(table[FOR_PEOPLE], shown.label);
+        gt_table_number(table[FOR_PROGRAMS], total->counter[i]);
+        gt_table_number(table[FOR_PEOPLE], total->counter[i] * shown.factor);
+        for (int reader = 0; reader < READERS; reader++)
+            gt_table_integer(table[reader], (int64_t)total->counter_samples);
+    }
+    if (!rows)
+        gt_node_flags(table[FOR_PEOPLE], GT_ONLY_DATA | GT_ONLY_PEOPLE);
+}
+
+static void add_static_data(struct gt_node *root, const struct gt_machine *machine)
+{
+    struct gt_node *data = gt_report_section(root, "static_data", "Static Data");
+    struct gt_columns columns;
+    double ram = 1, gpu_ram = 1;
+    gt_store_columns(&columns, machine);
+    ram = columns.column[gt_store_column_find(&columns, "main_ram")].divide;
+    gpu_ram = columns.column[gt_store_column_find(&columns, "main_gpu_ram")].divide;
+    bool no_gpu = !machine->gpu_count && isnan(machine->gpu_ram_capacity);
+    gt_node_flags(data, GT_ROW);
+    gt_report_text(data, "ram_unit", "ram_unit", machine->ram_unit);
+    gt_report_text(data, "gpu_ram_unit", "gpu_ram_unit", machine->gpu_ram_unit);
+    gt_report_text(data, "time_unit", "time_unit", machine->time_unit);
+    gt_report_number(data, "ram_system_capacity", "ram_system_capacity", machine->ram_capacity / ram, NULL);
+    gt_report_number(data, "gpu_ram_system_capacity", "gpu_ram_system_capacity",
+                     no_gpu ? 0 : machine->gpu_ram_capacity / gpu_ram, NULL);
+    gt_report_integer(data, "system_core_count", "system_core_count", machine->core_count, NULL);
+    gt_report_integer(data, "n_expected_cores", "n_expected_cores", machine->expected_cores, NULL);
+    gt_report_integer(data, "system_gpu_count", "system_gpu_count", machine->gpu_count, NULL);
+    gt_report_integer(data, "n_expected_gpus", "n_expected_gpus", machine->expected_gpus, NULL);
+}
+
+/* For people only where there is something to say. */
+static void add_count(struct gt_node *parent, const char *key, const char *title, uint64_t value)
+{
+    struct gt_node *node = gt_report_integer(parent, key, title, (int64_t)value, NULL);
+    if (!value)
+        gt_node_flags(node, GT_ONLY_DATA);
+}
+
+/* Calls that never ended, their time to the end of what is known, and the timepoints in it. */
+static void add_unfinished(struct gt_node *block, const struct gt_call_total *calls, uint64_t timepoints)
+{
+    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
+    struct gt_node *time = gt_report_number(block, "unfinished_time", "Unfinished Time", calls->unfinished_time, NULL);
+    gt_node_flags(time, calls->unfinished ? 0 : GT_ONLY_DATA);
+    add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints", timepoints);
+}
+
+static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls)
+{
+    struct gt_node *row = gt_report_section(block, "cpu_time", "Cpu Time");
+    bool recorded = calls->cpu_calls > 0;
+    add_statistics(row, &calls->cpu, false);
+    gt_report_number(row, "total", "total", recorded ? calls->cpu_covered : NAN, NULL);
+    gt_report_integer(row, "num_calls", "calls", (int64_t)calls->cpu_calls, NULL);
+    gt_node_flags(row, recorded ? GT_ROW : GT_ROW | GT_ONLY_DATA);
+}
+
+static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, size_t number)
+{
+    const char *name = analysis->borders.names.text[number];
+    struct gt_call_total *calls = &analysis->block[number];
+    struct gt_block_total total = gt_block_join_block(analysis->join, number);
+    struct gt_node *block = gt_report_section(list, "code_block", name);
+    gt_report_text(block, "name", "Name", name);
+    gt_report_integer(block, "num_timepoints", "Num Timepoints", (int64_t)total.timepoints, NULL);
+    gt_report_integer(block, "num_calls", "Num Calls", (int64_t)calls->calls, NULL);
+    gt_report_integer(block, "num_non_empty_calls", "Num Non Empty Calls", (int64_t)calls->non_empty, NULL);
+    add_row(block, "compute_time", "Compute Time", &calls->elapsed);
+    add_gauges(block, "resource_usage", "Resource Usage", analysis, &total);
+    add_row(block, "self_time", "Self Time", &calls->self);
+    add_cpu_time(block, calls);
+    add_counters(block, "counters", "Counters", analysis, &total);
+    gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
+    gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
+    add_unfinished(block, calls, gt_block_join_unfinished(analysis->join, number).timepoints);
+    add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(**(char ***)a, **(char ***)b);
+}
+
+static int add_blocks(struct gt_node *root, struct gt_block_analysis *analysis)
+{
+    const struct gt_names *names = &analysis->borders.names;
+    struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
+    gt_node_flags(list, GT_LIST);
+    char ***sorted = calloc(names->count + 1, sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < names->count; i++)
+        sorted[i] = &names->text[i];
+    qsort(sorted, names->count, sizeof *sorted, compare_names);
+    for (size_t i = 0; i < names->count; i++)
+        add_block(list, analysis, (size_t)(sorted[i] - names->text));
+    free(sorted);
+    return 0;
+}
+
+static void add_number_or_missing(struct gt_node *table, int64_t value)
+{
+    if (value < 0)
+        gt_table_number(table, NAN);
+    else
+        gt_table_integer(table, value);
+}
+
+static void add_calls(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    static const struct {
+        const char *key;
+        enum gt_cell_kind kind;
+    } column[] = {
+        {"name", GT_CELL_TEXT},           {"process_id", GT_CELL_INTEGER},
+        {"thread_id", GT_CELL_INTEGER},   {"call", GT_CELL_INTEGER},
+        {"start", GT_CELL_NUMBER},        {"stop", GT_CELL_NUMBER},
+        {"compute_time", GT_CELL_NUMBER}, {"self_time", GT_CELL_NUMBER},
+        {"cpu_time", GT_CELL_NUMBER},     {"num_timepoints", GT_CELL_INTEGER},
+        {"unfinished", GT_CELL_INTEGER},
+    };
+    struct gt_node *table = gt_report_table(root, "calls", "Calls");
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
+        gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
+    const struct gt_machine *machine = &analysis->machine;
+    bool has_energy = gt_energy_curve_is_measured(&analysis->curve);
+    unsigned marks = gt_energy_curve_marks(&analysis->curve);
+    if (has_energy)
+        gt_energy_columns(table, machine, marks);
+    for (size_t i = 0; i < analysis->intervals.count; i++) {
+        const struct gt_interval *call = &analysis->intervals.interval[i];
+        gt_table_text(table, analysis->borders.names.text[call->name]);
+        gt_table_integer(table, call->process);
+        add_number_or_missing(table, call->thread);
+        add_number_or_missing(table, call->call);
+        gt_table_number(table, call->start);
+        gt_table_number(table, call->stop);
+        gt_table_number(table, call->elapsed);
+        gt_table_number(table, call->self);
+        gt_table_number(table, call->cpu_stop - call->cpu_start);
+        gt_table_integer(table, (int64_t)call->timepoints);
+        gt_table_integer(table, call->unfinished);
+        if (has_energy)
+            gt_energy_cells(table, machine, marks, gt_blocks_energy_of_call(analysis, call));
+    }
+}
+
+static void add_processes(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    struct gt_node *table = gt_report_table(root, "processes", "Processes");
+    gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "process_id", "process_id", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "num_calls", "num_calls", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "compute_time", "compute_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "self_time", "self_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "cpu_time", "cpu_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "num_unfinished_calls", "num_unfinished_calls", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "unfinished_time", "unfinished_time", GT_CELL_NUMBER, NULL);
+    for (size_t i = 0; i < analysis->processes; i++) {
+        const struct gt_process_total *process = &analysis->process[i];
+        gt_table_text(table, analysis->borders.names.text[process->name]);
+        gt_table_integer(table, process->process);
+        gt_table_integer(table, (int64_t)process->calls);
+        gt_table_number(table, process->elapsed);
+        gt_table_number(table, process->self);
+        gt_table_number(table, process->cpu_covered);
+        gt_table_integer(table, (int64_t)process->unfinished);
+        gt_table_number(table, process->unfinished_time);
+    }
+}
+
+static void add_energy(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    if (gt_energy_curve_is_measured(&analysis->curve))
+        gt_energy_section(root, &(struct gt_energy_figures){.machine = &analysis->machine,
+                                                            .outcome = outcome,
+                                                            .system = analysis->system,
+                                                            .job = analysis->job,
+                                                            .parts = GT_ENERGY_BY_CPU_TIME
+                                                            " where blocks have it, else " GT_ENERGY_BY_TIME,
+                                                            .seconds = outcome ? outcome->elapsed : NAN});
+}
+
+/* How the join was made. */
+static void add_method(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    struct gt_node *section = gt_report_section(root, "sub_tracking", "Sub Tracking");
+    gt_report_text(section, "clock", "Clock", analysis->use_monotonic ? "monotonic" : "wall");
+    gt_report_integer(section, "num_rows", "Rows", (int64_t)analysis->borders.count, NULL);
+    gt_report_integer(section, "num_files", "Files", (int64_t)analysis->borders.files.count, NULL);
+    gt_report_integer(section, "num_bad_rows", "Bad rows", (int64_t)(analysis->borders.bad + analysis->bad_timepoints),
+                      NULL);
+    gt_report_integer(section, "num_torn_rows", "Torn rows", (int64_t)analysis->borders.torn, NULL);
+    gt_report_integer(section, "num_rows_without_start", "Rows without start", (int64_t)analysis->intervals.orphans,
+                      NULL);
+    gt_node_flags(section, GT_ONLY_DATA);
+}
+
+static bool is_peak(const struct gt_column *column)
+{
+    return !column->is_original && column->scope >= 0 && gt_metrics[column->metric].kind == GT_PEAK;
+}
+
+/* Exact where the kernel keeps high-water marks: samples see less. Programs have bytes, people the unit they chose. */
+static void add_peaks(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    static const unsigned flags[READERS] = {GT_ONLY_DATA, GT_ONLY_PEOPLE};
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    const struct gt_columns *columns = &analysis->columns;
+    struct gt_node *section[READERS];
+    double unit = 1;
+    size_t known = 0;
+    gt_unit_memory(machine->ram_unit, &unit, NULL);
+    for (int reader = 0; reader < READERS; reader++)
+        gt_node_flags(section[reader] = gt_report_section(root, "peaks", "Peaks"), flags[reader]);
+    for (size_t i = 0; outcome && i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
+        double value = is_peak(column) ? outcome->value[column->scope][column->metric] : NAN;
+        if (isnan(value))
+            continue;
+        bool is_memory = gt_metrics[column->metric].unit == GT_BYTES;
+        gt_report_number(section[FOR_PROGRAMS], column->name, column->name, value, NULL);
+        gt_report_number(section[FOR_PEOPLE], column->name, column->name, value / (is_memory ? unit : 1),
+                         is_memory ? machine->ram_unit : NULL);
+        known++;
+    }
+    if (!known)
+        gt_node_flags(section[FOR_PEOPLE], GT_ONLY_DATA | GT_ONLY_PEOPLE);
+}
+
+/* Of the whole recording. */
+static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->join) - analysis->first;
+    gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
+}
+
+int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    struct gt_report *report;
+    int status = gt_report_new(&report, "sub_tracking_results", error);
+    if (status < 0)
+        return status;
+    struct gt_node *root = gt_report_root(report);
+    struct gt_block_total overall = gt_block_join_overall(analysis->join);
+    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    gt_blocks_summary(root, analysis, GT_ONLY_PAGE);
+    gt_blocks_course(root, analysis);
+    add_gauges(root, "overall", "Overall", analysis, &overall);
+    add_static_data(root, gt_recording_machine(analysis->recording));
+    status = add_blocks(root, analysis);
+    add_counters(root, "overall_counters", "Overall Counters", analysis, &overall);
+    add_peaks(root, analysis);
+    if (analysis->options->calls) {
+        add_processes(root, analysis);
+        add_calls(root, analysis);
+    }
+    gt_blocks_summary(root, analysis, GT_ONLY_TEXT);
+    add_energy(root, analysis);
+    add_duration(root, analysis);
+    add_method(root, analysis);
+    gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
+                  GT_ONLY_DATA);
+    if (status < 0 || gt_report_failed(report)) {
+        gt_report_free(report);
+        return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
+    }
+    *ret = report;
+    return 0;
+}

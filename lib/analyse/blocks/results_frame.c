@@ -1,0 +1,202 @@
+#include "analyse/blocks/results_frame.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/blocks/results_array.h"
+
+/* ---- labels ---- */
+
+/* The array of an Index: _new_Index(class, {"data": array, ...}). */
+static int read_labels(struct gt_results_array *ret, const struct gt_pickle_value *index)
+{
+    *ret = (struct gt_results_array){0};
+    if (gt_pickle_made_by(index) != GT_NAME_NEW_INDEX)
+        return -EBADMSG;
+    const struct gt_pickle_value *class = gt_pickle_item(index->arguments, 0);
+    if (!class || class->kind != GT_PICKLE_NAME || class->integer != GT_NAME_INDEX)
+        return -EBADMSG;
+    int status = gt_results_array_read(ret, gt_pickle_get(gt_pickle_item(index->arguments, 1), "data"));
+    return status == 0 && ret->rows != 1 ? -EBADMSG : status;
+}
+
+/* Under the label that is a text; takes `value` over. */
+static int set(json_t *object, const struct gt_results_array *labels, size_t index, json_t *value)
+{
+    json_t *label = gt_results_array_get(labels, 0, index);
+    int status = json_is_string(label) ? json_object_set_new(object, json_string_value(label), value) : -1;
+    if (!json_is_string(label))
+        json_decref(value);
+    json_decref(label);
+    return status < 0 ? -EBADMSG : 0;
+}
+
+static int spend(struct gt_results_budget *budget, size_t values)
+{
+    if (values > budget->values)
+        return -EBADMSG;
+    budget->values -= values;
+    return 0;
+}
+
+/* ---- frames ---- */
+
+/* Where a column lies: a row of the array of one of the frame's blocks. */
+struct place {
+    const struct gt_results_array *array;
+    size_t row;
+};
+
+struct frame {
+    struct gt_results_array columns, rows; /* labels */
+    struct gt_results_array *blocks;
+    size_t block_count;
+    struct place *place; /* of each column */
+};
+
+static int place_column(struct frame *frame, int64_t column, const struct gt_results_array *array, size_t row)
+{
+    if (column < 0 || (size_t)column >= frame->columns.columns || frame->place[column].array)
+        return -EBADMSG;
+    frame->place[column] = (struct place){array, row};
+    return 0;
+}
+
+/* Columns start, start + step, ... of slice(start, stop, step). */
+static int place_slice(struct frame *frame, const struct gt_pickle_value *slice, const struct gt_results_array *array)
+{
+    const struct gt_pickle_value *start = gt_pickle_item(slice, 0), *step = gt_pickle_item(slice, 2);
+    bool has_start = start && start->kind == GT_PICKLE_INTEGER, has_step = step && step->kind == GT_PICKLE_INTEGER;
+    int64_t at = has_start ? start->integer : 0, by = has_step ? step->integer : 1;
+    if (at < 0 || at > INT32_MAX || by > INT32_MAX || by < -INT32_MAX)
+        return -EBADMSG;
+    int status = 0;
+    for (size_t row = 0; row < array->rows && status == 0; row++, at += by)
+        status = place_column(frame, at, array, row);
+    return status;
+}
+
+static int place_listed(struct frame *frame, const struct gt_pickle_value *list, const struct gt_results_array *array)
+{
+    struct gt_results_array numbers;
+    int status = gt_results_array_read(&numbers, list);
+    for (size_t row = 0; row < array->rows && status == 0; row++) {
+        json_t *column = gt_results_array_get(&numbers, 0, row);
+        status = json_is_integer(column) ? place_column(frame, json_integer_value(column), array, row) : -EBADMSG;
+        json_decref(column);
+    }
+    gt_results_array_release(&numbers);
+    return status;
+}
+
+/* _unpickle_block(values, which columns, dimensions) */
+static int read_block(struct frame *frame, const struct gt_pickle_value *block)
+{
+    if (gt_pickle_made_by(block) != GT_NAME_FRAME_BLOCK)
+        return -EBADMSG;
+    struct gt_results_array *array = &frame->blocks[frame->block_count++];
+    const struct gt_pickle_value *columns = gt_pickle_item(block->arguments, 1);
+    int status = gt_results_array_read(array, gt_pickle_item(block->arguments, 0));
+    if (status == 0 && array->columns != frame->rows.columns)
+        status = -EBADMSG;
+    if (status < 0)
+        return status;
+    return gt_pickle_made_by(columns) == GT_NAME_SLICE ? place_slice(frame, columns->arguments, array)
+                                                       : place_listed(frame, columns, array);
+}
+
+/* BlockManager((block, ...), [columns, rows]) */
+static int read_frame(struct frame *frame, const struct gt_pickle_value *manager)
+{
+    if (gt_pickle_made_by(manager) != GT_NAME_MANAGER)
+        return -EBADMSG;
+    const struct gt_pickle_value *blocks = gt_pickle_item(manager->arguments, 0);
+    const struct gt_pickle_value *axes = gt_pickle_item(manager->arguments, 1);
+    int status = read_labels(&frame->columns, gt_pickle_item(axes, 0));
+    if (status == 0)
+        status = read_labels(&frame->rows, gt_pickle_item(axes, 1));
+    if (status < 0 || !blocks || blocks->kind != GT_PICKLE_TUPLE)
+        return -EBADMSG;
+    frame->blocks = calloc((size_t)blocks->count + 1, sizeof *frame->blocks);
+    frame->place = calloc(frame->columns.columns + 1, sizeof *frame->place);
+    status = frame->blocks && frame->place ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < blocks->count && status == 0; i++)
+        status = read_block(frame, blocks->item[i]);
+    for (size_t i = 0; i < frame->columns.columns && status == 0; i++)
+        status = frame->place[i].array ? 0 : -EBADMSG;
+    return status;
+}
+
+static void release(struct frame *frame)
+{
+    for (size_t i = 0; i < frame->block_count; i++)
+        gt_results_array_release(&frame->blocks[i]);
+    gt_results_array_release(&frame->columns);
+    gt_results_array_release(&frame->rows);
+    free(frame->blocks);
+    free(frame->place);
+}
+
+static json_t *row_of(const struct frame *frame, size_t row)
+{
+    json_t *object = json_object();
+    int status = object ? 0 : -ENOMEM;
+    for (size_t i = 0; i < frame->columns.columns && status == 0; i++) {
+        json_t *value = gt_results_array_get(frame->place[i].array, frame->place[i].row, row);
+        status = value ? set(object, &frame->columns, i, value) : -EBADMSG;
+    }
+    if (status == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+json_t *gt_results_frame(const struct gt_pickle_value *value, struct gt_results_budget *budget)
+{
+    struct frame frame = {0};
+    json_t *object = json_object();
+    int status = gt_pickle_made_by(value) == GT_NAME_FRAME && object ? 0 : -EBADMSG;
+    if (status == 0)
+        status = read_frame(&frame, gt_pickle_get(value->state, "_mgr"));
+    if (status == 0)
+        status = spend(budget, (frame.rows.columns + 1) * (frame.columns.columns + 1));
+    for (size_t i = 0; i < frame.rows.columns && status == 0; i++) {
+        json_t *row = row_of(&frame, i);
+        status = row ? set(object, &frame.rows, i, row) : -EBADMSG;
+    }
+    release(&frame);
+    if (status == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* ---- series ---- */
+
+json_t *gt_results_series(const struct gt_pickle_value *value, struct gt_results_budget *budget)
+{
+    struct gt_results_array labels = {0}, values = {0};
+    json_t *object = json_object();
+    const struct gt_pickle_value *manager = gt_pickle_made_by(value) == GT_NAME_SERIES
+                                                ? gt_pickle_get(value->state, "_mgr")
+                                                : NULL;
+    int status = gt_pickle_made_by(manager) == GT_NAME_SINGLE_MANAGER && object ? 0 : -EBADMSG;
+    if (status == 0) /* ([labels], [values], ...) */
+        status = read_labels(&labels, gt_pickle_item(gt_pickle_item(manager->state, 0), 0));
+    if (status == 0)
+        status = gt_results_array_read(&values, gt_pickle_item(gt_pickle_item(manager->state, 1), 0));
+    if (status == 0)
+        status = values.rows == 1 && values.columns == labels.columns ? spend(budget, labels.columns + 1) : -EBADMSG;
+    for (size_t i = 0; i < labels.columns && status == 0; i++) {
+        json_t *one = gt_results_array_get(&values, 0, i);
+        status = one ? set(object, &labels, i, one) : -EBADMSG;
+    }
+    gt_results_array_release(&labels);
+    gt_results_array_release(&values);
+    if (status == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}

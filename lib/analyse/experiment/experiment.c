@@ -1,0 +1,307 @@
+#include "analyse/experiment/experiment.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const group_names[GT_EXPERIMENT_GROUPS] = {"CPU", "GPU", "Experiment", "wattmeter"};
+
+/* The others are rates. */
+static const struct {
+    const char *name;
+    enum gt_experiment_kind kind;
+} kinds[] = {
+    {"absolute_cpu_time_per_pid", GT_EXPERIMENT_AMOUNT},
+    {"per_process_mem_use_abs", GT_EXPERIMENT_STATE},
+    {"per_process_mem_use_percent", GT_EXPERIMENT_STATE},
+    {"per_process_mem_use_uss", GT_EXPERIMENT_STATE},
+    {"mem_use_abs", GT_EXPERIMENT_STATE},
+    {"mem_use_percent", GT_EXPERIMENT_STATE},
+    {"mem_use_uss", GT_EXPERIMENT_STATE},
+    {"total_mem_use", GT_EXPERIMENT_STATE},
+    {"temperature", GT_EXPERIMENT_STATE},
+};
+
+/* Names of the same figure in different versions, newer first: where a recording has one, the other is offered, too. */
+static const struct {
+    const char *name, *other;
+} aliases[] = {
+    {"nvidia_power", "nvidia_draw_absolute"},           {"per_gpu_nvidia_power", "per_gpu_power_draw"},
+    {"per_gpu_attributable_mem_use", "nvidia_mem_use"}, {"per_gpu_absolute_percent_usage", "nvidia_sm_use"},
+    {"per_process_mem_use_abs", "mem_use_abs"},         {"per_process_mem_use_percent", "mem_use_percent"},
+    {"per_process_mem_use_uss", "mem_use_uss"},         {"per_process_cpu_uses", "cpu_uses"},
+};
+
+const char *gt_experiment_group_name(enum gt_experiment_group group)
+{
+    return group_names[group];
+}
+
+static enum gt_experiment_kind kind_of(enum gt_experiment_group group, const char *name)
+{
+    if (group == GT_EXPERIMENT_RESULTS)
+        return GT_EXPERIMENT_STATE;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i].name, name))
+            return kinds[i].kind;
+    return GT_EXPERIMENT_RATE;
+}
+
+static bool is_named(const struct gt_experiment_line *line, const char *name, const char *device)
+{
+    bool is_same_device = device && line->device ? !strcmp(line->device, device) : !device && !line->device;
+    return is_same_device && !strcmp(line->name, name);
+}
+
+const struct gt_experiment_line *gt_experiment_find(const struct gt_experiment *experiment, const char *name,
+                                                    const char *device)
+{
+    for (size_t i = 0; i < experiment->count; i++)
+        if (is_named(&experiment->line[i], name, device))
+            return &experiment->line[i];
+    return NULL;
+}
+
+static int make_room(void **array, size_t *capacity, size_t count, size_t size)
+{
+    if (count < *capacity)
+        return 0;
+    size_t wanted = *capacity ? *capacity * 2 : 16;
+    void *grown = realloc(*array, wanted * size);
+    if (!grown)
+        return -ENOMEM;
+    *array = grown;
+    *capacity = wanted;
+    return 0;
+}
+
+static struct gt_experiment_line *add_line(struct gt_experiment *experiment, enum gt_experiment_group group,
+                                           const char *name, const char *device)
+{
+    if (make_room((void **)&experiment->line, &experiment->capacity, experiment->count, sizeof *experiment->line) < 0)
+        return NULL;
+    struct gt_experiment_line line = {.group = group, .kind = kind_of(group, name), .name = strdup(name)};
+    line.device = device ? strdup(device) : NULL;
+    if (!line.name || (device && !line.device)) {
+        free(line.name);
+        free(line.device);
+        return NULL;
+    }
+    experiment->line[experiment->count] = line;
+    return &experiment->line[experiment->count++];
+}
+
+static int begin_segment(struct gt_experiment_line *line, uint32_t number)
+{
+    if (line->segment_count && line->segment[line->segment_count - 1].number == number)
+        return 0;
+    if (make_room((void **)&line->segment, &line->segment_capacity, line->segment_count, sizeof *line->segment) < 0)
+        return -ENOMEM;
+    line->segment[line->segment_count++] = (struct gt_experiment_stretch){.first = line->count, .number = number};
+    return 0;
+}
+
+static int add_point(struct gt_experiment_line *line, uint32_t segment, struct gt_experiment_point point, double window)
+{
+    size_t capacity = line->capacity;
+    if (begin_segment(line, segment) < 0 ||
+        make_room((void **)&line->window, &capacity, line->count, sizeof *line->window) < 0 ||
+        make_room((void **)&line->point, &line->capacity, line->count, sizeof *line->point) < 0)
+        return -ENOMEM;
+    struct gt_experiment_stretch *stretch = &line->segment[line->segment_count - 1];
+    size_t at = line->count; /* clocks may have been set back: points are kept by time */
+    while (at > stretch->first && line->point[at - 1].date > point.date)
+        at--;
+    memmove(&line->point[at + 1], &line->point[at], (line->count - at) * sizeof *line->point);
+    memmove(&line->window[at + 1], &line->window[at], (line->count - at) * sizeof *line->window);
+    line->point[at] = point;
+    line->window[at] = window;
+    line->count++;
+    stretch->count++;
+    return 0;
+}
+
+int gt_experiment_add(struct gt_experiment *experiment, enum gt_experiment_group group, const char *name,
+                      const char *device, struct gt_experiment_point point, double window)
+{
+    if (isnan(point.value) || isnan(point.date))
+        return 0;
+    struct gt_experiment_line *line = NULL;
+    for (size_t i = 0; i < experiment->count && !line; i++)
+        if (experiment->line[i].group == group && is_named(&experiment->line[i], name, device))
+            line = &experiment->line[i];
+    if (!line)
+        line = add_line(experiment, group, name, device);
+    return line ? add_point(line, experiment->segment, point, window) : -ENOMEM;
+}
+
+static int copy_line(struct gt_experiment *experiment, size_t from, const char *name)
+{
+    const struct gt_experiment_line original = experiment->line[from];
+    uint32_t segment = experiment->segment;
+    int status = 0;
+    for (size_t s = 0; s < original.segment_count && status == 0; s++)
+        for (size_t i = 0; i < original.segment[s].count && status == 0; i++) {
+            size_t at = original.segment[s].first + i;
+            experiment->segment = original.segment[s].number;
+            status = gt_experiment_add(experiment, original.group, name, original.device, original.point[at],
+                                       original.window[at]);
+        }
+    experiment->segment = segment;
+    return status;
+}
+
+/* What the name is also known as, NULL for most. */
+static const char *other_name(const char *name)
+{
+    for (size_t k = 0; k < sizeof aliases / sizeof *aliases; k++) {
+        if (!strcmp(name, aliases[k].name))
+            return aliases[k].other;
+        if (!strcmp(name, aliases[k].other))
+            return aliases[k].name;
+    }
+    return NULL;
+}
+
+static bool has_name(const struct gt_experiment *experiment, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(experiment->line[i].name, name))
+            return true;
+    return false;
+}
+
+static int offer_aliases(struct gt_experiment *experiment)
+{
+    size_t count = experiment->count;
+    int status = 0;
+    for (size_t i = 0; i < count && status == 0; i++) {
+        const char *other = other_name(experiment->line[i].name);
+        if (other && !has_name(experiment, count, other))
+            status = copy_line(experiment, i, other);
+    }
+    for (size_t i = 0; i < count && status == 0; i++) {
+        const struct gt_experiment_line *line = &experiment->line[i];
+        if (!strcmp(line->name, "per_gpu_attributable_power") && line->device && !strcmp(line->device, "all") &&
+            !has_name(experiment, count, "nvidia_attributable_power"))
+            status = copy_line(experiment, i, "nvidia_attributable_power");
+    }
+    /* The sum over GPUs is a figure of none of them. */
+    for (size_t i = count; i < experiment->count; i++)
+        if (!strcmp(experiment->line[i].name, "nvidia_attributable_power")) {
+            free(experiment->line[i].device);
+            experiment->line[i].device = NULL;
+        }
+    return status;
+}
+
+static int read_folder(struct gt_experiment *experiment, const char *path, struct gt_error *error)
+{
+    static const struct {
+        const char *file;
+        int (*read)(struct gt_experiment *, const char *, struct gt_error *);
+    } files[] = {
+        {"power_metrics.json", gt_experiment_read_power},
+        {"results_exp.json", gt_experiment_read_results},
+        {"omegawatt.csv", gt_experiment_read_meter},
+    };
+    char name[4200];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(name, sizeof name, "%s/%s", path, files[i].file);
+        int status = files[i].read(experiment, name, error);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+int gt_experiment_new(struct gt_experiment **ret, struct gt_error *error)
+{
+    struct gt_experiment *experiment = calloc(1, sizeof *experiment);
+    if (!experiment)
+        return gt_error_system(error, ENOMEM, "experiment");
+    *ret = experiment;
+    return 0;
+}
+
+int gt_experiment_put(struct gt_experiment *experiment, const struct gt_experiment_curve *curve, size_t segment,
+                      const struct gt_experiment_point *point, double window, struct gt_error *error)
+{
+    enum gt_experiment_group group = 0;
+    while (group < GT_EXPERIMENT_GROUPS && strcmp(group_names[group], curve->group) != 0)
+        group++;
+    if (group == GT_EXPERIMENT_GROUPS)
+        return gt_error_set(error, EINVAL, "\"%s\" is no group of curves", curve->group);
+    experiment->segment = (uint32_t)segment;
+    if (gt_experiment_add(experiment, group, curve->name, curve->device, *point, window) < 0)
+        return gt_error_system(error, ENOMEM, "experiment");
+    return 0;
+}
+
+int gt_experiment_complete(struct gt_experiment *experiment, const char *name, struct gt_error *error)
+{
+    if (experiment->count == 0)
+        return gt_error_set(error, ENODATA, "%s: there is no recording of power in it", name);
+    return offer_aliases(experiment) < 0 ? gt_error_system(error, ENOMEM, "%s", name) : 0;
+}
+
+int gt_experiment_open(struct gt_experiment **ret, const char *path, struct gt_error *error)
+{
+    struct stat file;
+    struct gt_experiment *experiment;
+    if (stat(path, &file) < 0)
+        return gt_error_system(error, errno, "%s", path);
+    int status = gt_experiment_new(&experiment, error);
+    if (status < 0)
+        return status;
+    status = S_ISDIR(file.st_mode) ? read_folder(experiment, path, error)
+                                   : gt_experiment_read_recording(experiment, path, error);
+    if (status >= 0)
+        status = gt_experiment_complete(experiment, path, error);
+    if (status < 0) {
+        gt_experiment_free(experiment);
+        return status;
+    }
+    *ret = experiment;
+    return 0;
+}
+
+void gt_experiment_free(struct gt_experiment *experiment)
+{
+    for (size_t i = 0; experiment && i < experiment->count; i++) {
+        free(experiment->line[i].name);
+        free(experiment->line[i].device);
+        free(experiment->line[i].point);
+        free(experiment->line[i].window);
+        free(experiment->line[i].segment);
+    }
+    if (experiment) {
+        free(experiment->line);
+        free(experiment->model);
+    }
+    free(experiment);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+int gt_experiment_curve(const struct gt_experiment *experiment, size_t index, struct gt_experiment_curve *ret)
+{
+    if (index >= experiment->count)
+        return -ENOENT;
+    const struct gt_experiment_line *line = &experiment->line[index];
+    *ret = (struct gt_experiment_curve){group_names[line->group], line->name, line->device, line->segment_count};
+    return 0;
+}
+
+size_t gt_experiment_points(const struct gt_experiment *experiment, size_t curve, size_t segment,
+                            const struct gt_experiment_point **ret)
+{
+    if (curve >= experiment->count || segment >= experiment->line[curve].segment_count)
+        return 0;
+    const struct gt_experiment_line *line = &experiment->line[curve];
+    *ret = &line->point[line->segment[segment].first];
+    return line->segment[segment].count;
+}

@@ -1,0 +1,274 @@
+/* power_metrics.json: a JSON value a line, records and marks of the end of a segment. results_exp.json: what the program under
+ * measurement wrote down itself. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyse/experiment/experiment.h"
+#include "base/text_file.h"
+
+enum { LONGEST = 64 << 20 }; /* a line, or a value */
+
+static const char segment_end[] = "END OF RECORDING SEGMENT";
+
+/* "Z", "+01:00", "-0530" as seconds east of Greenwich; false: there is none. */
+static bool read_zone(const char *text, long *ret)
+{
+    int hours, minutes = 0;
+    char sign;
+    if (*text == 'Z' && !text[1]) {
+        *ret = 0;
+        return true;
+    }
+    if (sscanf(text, "%c%2d:%2d", &sign, &hours, &minutes) < 3 && sscanf(text, "%c%2d%2d", &sign, &hours, &minutes) < 2)
+        return false;
+    *ret = (hours * 3600L + minutes * 60L) * (sign == '-' ? -1 : 1);
+    return sign == '-' || sign == '+';
+}
+
+double gt_experiment_date(const char *text)
+{
+    struct tm date = {.tm_isdst = -1};
+    char *end = text ? strptime(text, "%Y-%m-%d", &date) : NULL;
+    double fraction = 0;
+    long zone;
+    if (!end)
+        return NAN;
+    if (*end == ' ' || *end == 'T') {
+        end = strptime(end + 1, "%H:%M:%S", &date);
+        if (!end)
+            return NAN;
+        if (*end == '.') {
+            double scale = 0.1;
+            for (end++; *end >= '0' && *end <= '9'; end++, scale /= 10)
+                fraction += (*end - '0') * scale;
+        }
+    }
+    if (!*end)
+        return (double)mktime(&date) + fraction;
+    return read_zone(end, &zone) ? (double)(timegm(&date) - zone) + fraction : NAN;
+}
+
+/* ---- power_metrics.json ------------------------------------------------------------------------------------------ */
+
+struct record {
+    struct gt_experiment *experiment;
+    double date, window;
+};
+
+static int keep(const struct record *record, enum gt_experiment_group group, const char *name, const char *device,
+                double value)
+{
+    return gt_experiment_add(record->experiment, group, name, device, (struct gt_experiment_point){record->date, value},
+                             record->window);
+}
+
+static double number_of(const json_t *value)
+{
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* {pid: number}: NaN when none is known. */
+static double sum_of(const json_t *object)
+{
+    const char *key;
+    json_t *value;
+    double sum = NAN;
+    json_object_foreach ((json_t *)object, key, value) {
+        if (json_is_number(value))
+            sum = (isnan(sum) ? 0 : sum) + json_number_value(value);
+    }
+    return sum;
+}
+
+/* Some versions write lists of one number. */
+static double figure_of(const json_t *value)
+{
+    if (json_is_object(value))
+        return sum_of(value);
+    return number_of(json_is_array(value) && json_array_size(value) == 1 ? json_array_get(value, 0) : value);
+}
+
+/* psys_power is -1 where there is no such counter. */
+static int take_cpu(const struct record *record, const json_t *metrics)
+{
+    const char *name;
+    json_t *value;
+    int status = 0;
+    json_object_foreach ((json_t *)metrics, name, value) {
+        double figure = figure_of(value);
+        bool is_missing = !strcmp(name, "psys_power") && figure < 0;
+        if (status == 0 && !is_missing)
+            status = keep(record, GT_EXPERIMENT_CPU, name, NULL, figure);
+    }
+    return status;
+}
+
+/* {chip: [[label, current, ...], ...]}: a curve for each sensor. */
+static int take_temperatures(const struct record *record, const json_t *chips)
+{
+    const char *chip;
+    json_t *sensors, *sensor;
+    size_t number;
+    int status = 0;
+    json_object_foreach ((json_t *)chips, chip, sensors) {
+        json_array_foreach (sensors, number, sensor) {
+            const char *label = json_string_value(json_array_get(sensor, 0));
+            char device[128];
+            if (label && *label)
+                snprintf(device, sizeof device, "%s: %s", chip, label);
+            else
+                snprintf(device, sizeof device, "%s: %zu", chip, number + 1);
+            if (status == 0)
+                status = keep(record, GT_EXPERIMENT_CPU, "temperature", device, number_of(json_array_get(sensor, 1)));
+        }
+    }
+    return status;
+}
+
+static int take_gpu(const struct record *record, const json_t *metrics)
+{
+    const char *name, *card;
+    json_t *value, *of_card;
+    int status = 0;
+    json_object_foreach ((json_t *)metrics, name, value) {
+        if (!strcmp(name, "time")) /* of the reading: no figure */
+            continue;
+        if (!json_is_object(value)) {
+            status = status < 0 ? status : keep(record, GT_EXPERIMENT_GPU, name, NULL, figure_of(value));
+            continue;
+        }
+        json_object_foreach (value, card, of_card) {
+            if (status == 0)
+                status = keep(record, GT_EXPERIMENT_GPU, name, card, figure_of(of_card));
+        }
+    }
+    return status;
+}
+
+static int take_record(struct gt_experiment *experiment, const json_t *value)
+{
+    const json_t *metrics = json_object_get(value, "metrics");
+    struct record record = {experiment, gt_experiment_date(json_string_value(json_object_get(value, "date"))),
+                            number_of(json_object_get(value, "window"))};
+    if (!json_is_object(metrics) || isnan(record.date)) {
+        experiment->bad_rows++;
+        return 0;
+    }
+    int status = take_cpu(&record, json_object_get(metrics, "cpu"));
+    if (status == 0)
+        status = take_temperatures(&record, json_object_get(metrics, "temperature"));
+    return status < 0 ? status : take_gpu(&record, json_object_get(metrics, "gpu"));
+}
+
+static int take_line(struct gt_experiment *experiment, const char *line, size_t length)
+{
+    json_t *value = json_loadb(line, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    int status = 0;
+    if (json_is_string(value) && !strcmp(json_string_value(value), segment_end))
+        experiment->segment++;
+    else if (json_is_object(value))
+        status = take_record(experiment, value);
+    else
+        experiment->bad_rows += strspn(line, " \t\r\n") < length;
+    json_decref(value);
+    return status;
+}
+
+int gt_experiment_read_power(struct gt_experiment *experiment, const char *path, struct gt_error *error)
+{
+    FILE *file = fopen(path, "re");
+    struct gt_buffer line = {0};
+    size_t lines = 0, records = 0;
+    int status = 0, got = 0;
+    if (!file)
+        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
+    while (status == 0 && (got = gt_text_line(file, &line, LONGEST)) > 0) {
+        status = take_line(experiment, line.data, line.length);
+        lines++;
+    }
+    records = lines - (size_t)experiment->bad_rows;
+    status = status < 0 ? status : got;
+    fclose(file);
+    gt_buffer_release(&line);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", path);
+    return lines && !records ? gt_error_set(error, EBADMSG, "%s: not one line is a record of AIPowerMeter", path) : 0;
+}
+
+/* ---- results_exp.json -------------------------------------------------------------------------------------------- */
+
+static int take_result(struct gt_experiment *experiment, const json_t *result, double date)
+{
+    struct record record = {experiment, date, NAN};
+    const char *name;
+    json_t *value;
+    int status = 0;
+    experiment->bad_rows += isnan(date);
+    json_object_foreach ((json_t *)result, name, value) {
+        if (status == 0)
+            status = keep(&record, GT_EXPERIMENT_RESULTS, name, NULL, number_of(value));
+    }
+    return status;
+}
+
+static double date_in(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? gt_experiment_date(text) : NAN;
+}
+
+/* [{"end_training_epoch": date, "accuracy": 0.9}, ...], an object of such objects, or lines {"date": date, "metrics": {...}}. */
+static int take_results(struct gt_experiment *experiment, const json_t *value)
+{
+    const char *key;
+    json_t *item;
+    size_t i;
+    int status = 0;
+    if (json_object_get(value, "metrics"))
+        return take_result(experiment, json_object_get(value, "metrics"), date_in(value, "date"));
+    json_array_foreach ((json_t *)value, i, item) {
+        status = status < 0 ? status : take_result(experiment, item, date_in(item, "end_training_epoch"));
+    }
+    json_object_foreach ((json_t *)value, key, item) {
+        status = status < 0 ? status : take_result(experiment, item, date_in(item, "end_training_epoch"));
+    }
+    return status;
+}
+
+static bool has_more(FILE *file)
+{
+    int c;
+    while ((c = fgetc(file)) == ' ' || (c >= '\t' && c <= '\r'))
+        continue;
+    ungetc(c, file);
+    return c != EOF;
+}
+
+int gt_experiment_read_results(struct gt_experiment *experiment, const char *path, struct gt_error *error)
+{
+    FILE *file = fopen(path, "re");
+    json_error_t trouble = {0};
+    int status = 0, values = 0;
+    if (!file)
+        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
+    uint32_t segment = experiment->segment;
+    experiment->segment = 0; /* the program knows of no segments */
+    while (status == 0 && has_more(file)) {
+        json_t *value = gt_text_json(file, LONGEST, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &trouble);
+        if (!value)
+            status = gt_error_set(error, EBADMSG, "%s: value %d is not JSON: %s", path, values + 1, trouble.text);
+        else if (take_results(experiment, value) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", path);
+        json_decref(value);
+        values++;
+    }
+    experiment->segment = segment;
+    fclose(file);
+    return status;
+}

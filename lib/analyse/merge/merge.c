@@ -1,0 +1,373 @@
+/* The merge: survey the files, find their clocks and the window, then read them once more and write. */
+#include "analyse/merge/merge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyse/merge/merge_parts.h"
+#include "base/json_write.h"
+
+/* The first time of an event in each node's files, INT64_MAX without. */
+struct alignment {
+    const char *event;
+    struct gt_trace *trace;
+    int64_t *first; /* of each file */
+};
+
+static int take_landmark(void *context, const struct gt_trace_event *event, struct gt_error *error)
+{
+    (void)error;
+    struct alignment *alignment = context;
+    const struct gt_trace *trace = alignment->trace;
+    int64_t *first = &alignment->first[trace->process[trace->track[event->track].process].file];
+    if (event->start < *first && strcmp(gt_trace_text(trace, event->name), alignment->event) == 0)
+        *first = event->start;
+    return 0;
+}
+
+static bool is_same_node(const struct gt_trace *trace, size_t a, size_t b)
+{
+    return gt_trace_node_of(trace, (uint32_t)a) == gt_trace_node_of(trace, (uint32_t)b);
+}
+
+/* The event is at one moment everywhere: where the first file with a clock, or else the first file, has it. */
+static int shift_to_landmark(struct gt_merge *merge, const int64_t *first)
+{
+    const struct gt_trace *trace = merge->trace;
+    size_t reference = SIZE_MAX;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        bool has_clock = trace->file[i].clock != GT_CLOCK_UNKNOWN;
+        if (first[i] != INT64_MAX &&
+            (reference == SIZE_MAX || (has_clock && trace->file[reference].clock == GT_CLOCK_UNKNOWN)))
+            reference = i;
+    }
+    if (reference == SIZE_MAX)
+        return -ENOENT;
+    int64_t moment = first[reference];
+    for (size_t j = 0; j < trace->file_count; j++) /* earlier files of the same node may have it earlier */
+        if (is_same_node(trace, reference, j) && first[j] < moment)
+            moment = first[j];
+    for (size_t i = 0; i < trace->file_count; i++) {
+        int64_t own = INT64_MAX;
+        for (size_t j = 0; j < trace->file_count; j++)
+            if (is_same_node(trace, i, j) && first[j] < own)
+                own = first[j];
+        if (own == INT64_MAX)
+            continue;
+        merge->shift[i] = moment - own;
+        merge->clock[i] = "aligned by the event";
+    }
+    return 0;
+}
+
+static int align(struct gt_merge *merge, struct gt_error *error)
+{
+    const struct gt_trace *trace = merge->trace;
+    struct alignment alignment = {merge->options->align, merge->trace, NULL};
+    struct gt_trace_sink sink = {.context = &alignment, .event = take_landmark};
+    alignment.first = malloc((trace->file_count + 1) * sizeof *alignment.first);
+    if (!alignment.first)
+        return gt_error_system(error, ENOMEM, "merging");
+    for (size_t i = 0; i < trace->file_count; i++)
+        alignment.first[i] = INT64_MAX;
+    struct gt_trace_options *options = gt_trace_source_options(merge->source), asked = *options;
+    options->start = -GT_TRACE_EVER; /* the event is looked for everywhere, kept or not */
+    options->end = GT_TRACE_EVER;
+    options->select = options->node = NULL;
+    int status = gt_trace_source_read(merge->source, &sink, NULL, error);
+    *options = asked;
+    if (status >= 0 && shift_to_landmark(merge, alignment.first) < 0)
+        status = gt_error_set(error, ENOENT, "align: no file has an event \"%s\"", merge->options->align);
+    free(alignment.first);
+    return status;
+}
+
+/* Files that do not say when they began are laid at the begin of those that do. */
+static void place_unknown(struct gt_merge *merge)
+{
+    const struct gt_trace *trace = merge->trace;
+    static const char *const names[] = {"unknown", "of the file", "of its name"};
+    int64_t begin = INT64_MAX;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        const struct gt_trace_file *file = &trace->file[i];
+        if (file->clock != GT_CLOCK_UNKNOWN && file->first < begin)
+            begin = file->first;
+    }
+    for (size_t i = 0; i < trace->file_count; i++) {
+        const struct gt_trace_file *file = &trace->file[i];
+        if (merge->clock[i])
+            continue;
+        merge->clock[i] = names[file->clock];
+        if (file->clock != GT_CLOCK_UNKNOWN || begin == INT64_MAX || file->first == INT64_MAX)
+            continue;
+        merge->shift[i] = begin - file->first;
+        merge->clock[i] = "unknown, placed at the begin of the others";
+    }
+}
+
+static int64_t first_of_step(const struct gt_trace *trace, int32_t from)
+{
+    int64_t first = INT64_MAX;
+    int32_t found = INT32_MAX;
+    for (size_t i = 0; i < trace->step_count; i++) /* the lowest number from there on; on all nodes and in all modes */
+        if (trace->step[i].step >= from && trace->step[i].step < found)
+            found = trace->step[i].step;
+    for (size_t i = 0; i < trace->step_count; i++)
+        if (trace->step[i].step == found && trace->step[i].start < first)
+            first = trace->step[i].start;
+    return first;
+}
+
+/* From the first event of a step up to one microsecond before the first of another, as SMDebug has it. */
+static int choose_window(struct gt_merge *merge, struct gt_error *error)
+{
+    const struct gt_trace_options *options = &merge->options->trace;
+    const struct gt_trace *trace = merge->trace;
+    int64_t start = options->start, end = options->end, begin = INT64_MAX;
+    for (size_t i = 0; i < trace->file_count; i++)
+        begin = trace->file[i].first < begin ? trace->file[i].first : begin;
+    if (options->by_step) {
+        start = first_of_step(trace, options->start_step);
+        end = first_of_step(trace, options->end_step);
+        if (start == INT64_MAX)
+            return gt_error_set(error, ENOENT, "start: there is no step %d, nor one behind it",
+                                (int)options->start_step);
+        end = end == INT64_MAX ? GT_TRACE_EVER : end - 1000;
+    } else if (options->from_first && begin != INT64_MAX) {
+        start = start == -GT_TRACE_EVER ? start : begin + start;
+        end = end == GT_TRACE_EVER ? end : begin + end;
+    }
+    gt_trace_source_options(merge->source)->start = start;
+    gt_trace_source_options(merge->source)->end = end;
+    return 0;
+}
+
+static void choose_base(struct gt_merge *merge)
+{
+    const struct gt_trace *trace = merge->trace;
+    int64_t begin = INT64_MAX;
+    for (size_t i = 0; i < trace->file_count; i++)
+        begin = trace->file[i].first < begin ? trace->file[i].first : begin;
+    merge->base = begin == INT64_MAX || begin < 0 ? 0 : begin - begin % 1000;
+}
+
+static void count_nodes(struct gt_merge *merge)
+{
+    struct gt_keys nodes = {0};
+    for (uint32_t i = 0; i < merge->trace->file_count; i++)
+        if (merge->trace->file[i].read)
+            gt_keys_add(&nodes, (struct gt_key){{gt_trace_node_of(merge->trace, i), 0, 0, 0}}, i);
+    merge->nodes = nodes.count;
+    gt_keys_release(&nodes);
+}
+
+static int take_file(void *context, uint32_t file, struct gt_error *error)
+{
+    struct gt_merge *merge = context;
+    struct gt_trace_sink sink = gt_columns_sink(&merge->columns);
+    return sink.file(&merge->columns, file, error);
+}
+
+static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
+{
+    struct gt_merge *merge = context;
+    struct gt_trace_sink sink = gt_columns_sink(&merge->columns);
+    return sink.sample(&merge->columns, series, time, value, error);
+}
+
+/* The first event says what the times count from, and how each file's clock was found. */
+static void write_base(struct gt_merge *merge)
+{
+    struct gt_buffer *out = gt_merged_file_text(merge->file);
+    const struct gt_trace *trace = merge->trace;
+    gt_buffer_printf(
+        out,
+        "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 0, \"args\": {\"start_time_since_epoch_in_micros\": %" PRId64
+        ", \"sources\": [",
+        merge->base / 1000);
+    for (size_t i = 0; i < trace->file_count; i++) {
+        gt_buffer_text(out, i ? ", {\"file\": " : "{\"file\": ");
+        gt_json_quote(out, trace->file[i].path);
+        gt_buffer_text(out, ", \"clock\": ");
+        gt_json_quote(out, merge->clock[i]);
+        gt_buffer_text(out, ", \"shift_us\": ");
+        gt_merge_time(out, merge->shift[i]);
+        gt_buffer_char(out, '}');
+    }
+    gt_buffer_text(out, "]}}");
+}
+
+/* The name of the file where none was given, as SMDebug has it: END_NODE_merged_timeline.json, the end in microseconds of what the
+ * window lets in. */
+static int name_output(struct gt_merge *merge, struct gt_error *error)
+{
+    const struct gt_trace *trace = merge->trace;
+    int64_t last = INT64_MIN, end = gt_trace_source_options(merge->source)->end;
+    const char *node = NULL;
+    char host[HOST_NAME_MAX + 1] = "";
+    bool differ = false;
+    for (uint32_t i = 0; i < trace->file_count; i++) {
+        const struct gt_trace_file *file = &trace->file[i];
+        if (file->first > file->last)
+            continue;
+        last = file->last > last ? file->last : last;
+        differ |= !node ? file->node == GT_TRACE_NONE : strcmp(node, gt_trace_text(trace, file->node)) != 0;
+        node = gt_trace_text(trace, file->node);
+    }
+    if (!node || differ)
+        gethostname(host, sizeof host - 1);
+    last = last < end ? last : end;
+    gt_buffer_printf(&merge->name, "%" PRId64 "_%s_merged_timeline.json", last == INT64_MIN ? 0 : last / 1000,
+                     node && !differ ? node : host);
+    if (merge->name.failed)
+        return gt_error_system(error, ENOMEM, "merging");
+    for (char *c = strchr(merge->name.data, '_') + 1; c < strstr(merge->name.data, "_merged_timeline"); c++)
+        *c = *c == '/' || *c == ' ' || *c == '_' ? '-' : *c;
+    merge->output = merge->name.data;
+    return 0;
+}
+
+static int write_file(struct gt_merge *merge, struct gt_error *error)
+{
+    const struct gt_merge_options *options = merge->options;
+    struct gt_trace_sink sink = {merge, take_file, gt_merge_event, take_sample};
+    int status = gt_merged_file_open(&merge->file, merge->output, options->overwrite, error);
+    if (status < 0)
+        return status;
+    struct gt_buffer *out = gt_merged_file_text(merge->file);
+    gt_buffer_char(out, '[');
+    write_base(merge);
+    status = gt_trace_source_read(merge->source, &sink, merge->shift, error);
+    if (status >= 0)
+        status = gt_merge_samples(merge, error);
+    bool is_empty = !merge->events && !merge->counters;
+    if (is_empty)
+        gt_buffer_clear(out);
+    gt_buffer_text(out, is_empty ? "[]\n" : "\n]\n");
+    int closed = gt_merged_file_close(merge->file, status >= 0, error);
+    return status < 0 ? status : closed;
+}
+
+static bool is_shifted(const struct gt_merge *merge)
+{
+    for (size_t i = 0; i < merge->trace->file_count; i++)
+        if (merge->shift[i])
+            return true;
+    return false;
+}
+
+static int prepare(struct gt_merge *merge, struct gt_error *error)
+{
+    int status = gt_trace_source_read(merge->source, NULL, NULL, error);
+    if (status < 0)
+        return status;
+    merge->shift = calloc(merge->trace->file_count + 1, sizeof *merge->shift);
+    merge->clock = calloc(merge->trace->file_count + 1, sizeof *merge->clock);
+    if (!merge->shift || !merge->clock)
+        return gt_error_system(error, ENOMEM, "merging");
+    if (merge->options->align)
+        status = align(merge, error);
+    if (status >= 0)
+        place_unknown(merge);
+    if (status >= 0 && is_shifted(merge))
+        status = gt_trace_source_read(merge->source, NULL, merge->shift, error);
+    if (status >= 0)
+        status = choose_window(merge, error);
+    if (status >= 0 && gt_merge_number(merge) < 0)
+        status = gt_error_system(error, ENOMEM, "merging");
+    if (status >= 0) {
+        choose_base(merge);
+        count_nodes(merge);
+    }
+    return status;
+}
+
+/* Microseconds since the epoch: where the window ends, or else the last of what was merged; NaN when nothing was. */
+static double end_of_window(const struct gt_merge *merge)
+{
+    int64_t end = gt_trace_source_options(merge->source)->end;
+    if (end == GT_TRACE_EVER)
+        end = merge->last;
+    return end == INT64_MIN ? NAN : floor((double)end / 1e3);
+}
+
+static int report_merge(struct gt_report **ret, const struct gt_merge *merge, struct gt_error *error)
+{
+    const struct gt_trace *trace = merge->trace;
+    int status = gt_report_new(ret, "merged_timeline", error);
+    if (status < 0)
+        return status;
+    struct gt_node *root = gt_report_root(*ret);
+    bool any = merge->first <= merge->last;
+    gt_report_text(root, "file", "File", merge->output);
+    gt_report_integer(root, "events", "Events", (int64_t)merge->events, "");
+    gt_report_integer(root, "counters", "Samples of counters", (int64_t)merge->counters, "");
+    gt_report_integer(root, "marks", "Marks of idle GPUs", (int64_t)merge->marks, "");
+    gt_report_number(root, "start", "Start", any ? (double)merge->first / 1e9 : NAN, "seconds");
+    gt_report_number(root, "duration", "Duration", any ? (double)(merge->last - merge->first) / 1e9 : NAN, "seconds");
+    gt_node_flags(gt_report_count(root, "end_us", "End of the window", end_of_window(merge), ""), GT_ONLY_DATA);
+    struct gt_node *table = gt_report_table(root, "sources", "Sources");
+    gt_table_column(table, "file", "File", GT_CELL_TEXT, "");
+    gt_table_column(table, "clock", "Clock", GT_CELL_TEXT, "");
+    gt_table_column(table, "shift", "Shift", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "lost", "Lost events", GT_CELL_INTEGER, "");
+    for (size_t i = 0; i < trace->file_count; i++) {
+        gt_table_text(table, trace->file[i].path);
+        gt_table_text(table, merge->clock[i]);
+        gt_table_number(table, (double)merge->shift[i] / 1e9);
+        gt_table_integer(table, (int64_t)(trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples +
+                                          trace->file[i].damage.unopened));
+    }
+    return gt_report_failed(*ret) ? gt_error_system(error, ENOMEM, "report") : 0;
+}
+
+static int merge_files(struct gt_report **ret, const char *const paths[], size_t count,
+                       const struct gt_merge_options *options, const regex_t *metrics, struct gt_error *error)
+{
+    struct gt_merge merge = {
+        .options = options, .output = options->output, .metrics = metrics, .first = INT64_MAX, .last = INT64_MIN};
+    struct gt_trace_options wide = options->trace; /* the window is chosen once the clocks are known */
+    struct gt_report *report = NULL;
+    wide.by_step = wide.from_first = false;
+    int status = gt_trace_source_open(&merge.source, paths, count, &wide, error);
+    if (status < 0)
+        return status;
+    merge.trace = gt_trace_source_trace(merge.source);
+    merge.columns = (struct gt_columns_sink){.trace = merge.trace, .options = &wide};
+    status = prepare(&merge, error);
+    if (status >= 0 && !merge.output)
+        status = name_output(&merge, error);
+    if (status >= 0)
+        status = write_file(&merge, error);
+    if (status >= 0)
+        status = report_merge(&report, &merge, error);
+    if (status >= 0)
+        *ret = report;
+    else
+        gt_report_free(report);
+    gt_trace_source_close(merge.source);
+    gt_buffer_release(&merge.name);
+    free(merge.shift);
+    free(merge.clock);
+    free(merge.lane);
+    free(merge.process);
+    return status;
+}
+
+int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_merge_options *options,
+             struct gt_error *error)
+{
+    regex_t metrics;
+    if (!options->metrics)
+        return merge_files(ret, paths, count, options, NULL, error);
+    if (regcomp(&metrics, options->metrics, REG_EXTENDED | REG_NOSUB))
+        return gt_error_set(error, EINVAL, "metrics: \"%s\" is no regular expression", options->metrics);
+    int status = merge_files(ret, paths, count, options, &metrics, error);
+    regfree(&metrics);
+    return status;
+}

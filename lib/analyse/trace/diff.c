@@ -1,0 +1,205 @@
+/* What two traces do differently: names that only one has, and for the others how count and total time changed.
+ *
+ * Where both traces have at least four steps, the time of a name in each step of A is compared with that in each step of B, steps
+ * without it counting 0, by a rank sum test; p is the chance of such a difference by accident in this name, p_holm that in any of
+ * all names. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/trace/lists.h"
+#include "analyse/trace/significance.h"
+
+#define STEP "ProfilerStep"
+
+struct side {
+    struct gt_analysis_input input;
+    struct gt_spans spans; /* keys: name, node, step + 1 (0: in none) */
+    struct gt_spans steps; /* the steps that are there; keys: node, step + 1 */
+};
+
+/* One name on either side. */
+struct pair {
+    const char *name, *category;
+    size_t from[2], to[2];
+    double total[2], p, p_holm;
+};
+
+/* The numbered names of the PyTorch profiler's steps are one name. */
+static bool is_step(const struct gt_trace *trace, uint32_t name)
+{
+    return name != GT_TRACE_NONE && strncmp(gt_trace_text(trace, name), STEP "#", strlen(STEP "#")) == 0;
+}
+
+static int collect(struct side *side)
+{
+    const struct gt_trace_events *events = &side->input.trace->events;
+    uint32_t first_step = GT_TRACE_NONE;
+    int status = 0;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        uint32_t node = gt_analysis_node(&side->input, i),
+                 step = events->step[i] < 0 ? 0 : (uint32_t)events->step[i] + 1;
+        uint32_t name = gt_analysis_place(&side->input, events->name[i]);
+        if (!gt_analysis_is_slice(&side->input, i))
+            continue;
+        if (is_step(side->input.trace, events->name[i]))
+            name = first_step = first_step == GT_TRACE_NONE ? name : first_step;
+        status = gt_spans_add(&side->spans, (struct gt_keyed_span){.key = {name, node, step},
+                                                                   .start = events->start[i],
+                                                                   .end = events->start[i] + events->duration[i],
+                                                                   .event = i});
+        if (status >= 0 && step)
+            status = gt_spans_add(&side->steps, (struct gt_keyed_span){.key = {node, step}});
+    }
+    gt_spans_sort(&side->spans);
+    gt_spans_sort(&side->steps);
+    gt_spans_unite(&side->steps, 2);
+    return status;
+}
+
+static const char *name_at(const struct side *side, size_t span)
+{
+    const char *name = gt_analysis_text(&side->input, side->spans.span[span].key[0]);
+    return name && strncmp(name, STEP "#", strlen(STEP "#")) == 0 ? STEP : name;
+}
+
+static void take(struct pair *pair, const struct side *side, int which, size_t *at)
+{
+    pair->from[which] = *at;
+    *at = pair->to[which] = gt_spans_run(&side->spans, *at, 1);
+    for (size_t i = pair->from[which]; i < pair->to[which]; i++)
+        pair->total[which] += (double)(side->spans.span[i].end - side->spans.span[i].start) / 1e3;
+    const struct gt_keyed_span *first = &side->spans.span[pair->from[which]];
+    pair->name = name_at(side, pair->from[which]);
+    pair->category = gt_trace_text(side->input.trace, side->input.trace->events.category[first->event]);
+}
+
+/* Both sides are sorted by name alike. */
+static size_t match(const struct side side[2], struct pair *pair)
+{
+    size_t count = 0, at[2] = {0, 0};
+    while (at[0] < side[0].spans.count || at[1] < side[1].spans.count) {
+        int order = at[0] == side[0].spans.count   ? 1
+                    : at[1] == side[1].spans.count ? -1
+                                                   : strverscmp(name_at(&side[0], at[0]), name_at(&side[1], at[1]));
+        pair[count] = (struct pair){0};
+        if (order <= 0)
+            take(&pair[count], &side[0], 0, &at[0]);
+        if (order >= 0)
+            take(&pair[count], &side[1], 1, &at[1]);
+        count++;
+    }
+    return count;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    double first = fabs(x->total[1] - x->total[0]), second = fabs(y->total[1] - y->total[0]);
+    return first != second ? (first < second) - (first > second) : strverscmp(x->name, y->name);
+}
+
+static int time_by_step(const struct side *side, const struct pair *pair, int which, struct gt_numbers *values)
+{
+    size_t with = 0;
+    int status = 0;
+    gt_numbers_clear(values);
+    for (size_t i = pair->from[which]; i < pair->to[which] && status >= 0;) {
+        size_t to = gt_spans_run(&side->spans, i, 3);
+        double sum = 0;
+        bool in_step = side->spans.span[i].key[2] > 0;
+        for (; i < to; i++)
+            sum += (double)(side->spans.span[i].end - side->spans.span[i].start);
+        with += in_step;
+        status = in_step ? gt_numbers_add(values, sum) : 0;
+    }
+    for (; with < side->steps.count && status >= 0; with++)
+        status = gt_numbers_add(values, 0);
+    return status;
+}
+
+/* All names are tested, whatever is shown. */
+static int test(const struct side side[2], struct pair *pair, size_t count)
+{
+    struct gt_numbers values[2] = {{0}};
+    double *p = calloc(count + 1, sizeof *p);
+    int status = p ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        for (int which = 0; which < 2 && status >= 0; which++)
+            status = time_by_step(&side[which], &pair[i], which, &values[which]);
+        p[i] = pair[i].p = gt_significance(&values[0], &values[1]);
+    }
+    if (status >= 0)
+        status = gt_significance_correct(p, count);
+    for (size_t i = 0; i < count && status >= 0; i++)
+        pair[i].p_holm = p[i];
+    gt_numbers_release(&values[0]);
+    gt_numbers_release(&values[1]);
+    free(p);
+    return status;
+}
+
+static void add_rows(const struct gt_analysis_input *input, struct gt_node *table, const struct pair *pair,
+                     size_t count)
+{
+    for (size_t i = 0; i < count && i < gt_list_top(input, 20); i++) {
+        size_t calls[2] = {pair[i].to[0] - pair[i].from[0], pair[i].to[1] - pair[i].from[1]};
+        bool equal = calls[0] == calls[1] && pair[i].total[0] == pair[i].total[1];
+        gt_table_text(table, pair[i].name);
+        gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
+        gt_table_text(table, !calls[0] ? "added" : !calls[1] ? "removed" : equal ? "same" : "changed");
+        gt_table_integer(table, (int64_t)calls[0]);
+        gt_table_integer(table, (int64_t)calls[1]);
+        gt_table_number(table, pair[i].total[0]);
+        gt_table_number(table, pair[i].total[1]);
+        gt_table_number(table, pair[i].total[1] - pair[i].total[0]);
+        gt_table_number(table, pair[i].total[0] > 0 ? 100 * (pair[i].total[1] / pair[i].total[0] - 1) : NAN);
+        gt_table_number(table, pair[i].p);
+        gt_table_number(table, pair[i].p_holm);
+    }
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    (void)error;
+    const struct gt_trace *const traces[] = {input->trace, input->other};
+    struct side side[2] = {0};
+    struct pair *pair = NULL;
+    struct gt_node *table = gt_analysis_table(
+        root, "differences", "Differences",
+        "text:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
+        "number:difference_us number:difference_percent number:p number:p_holm");
+    int status = 0;
+    for (int i = 0; i < 2 && status >= 0; i++) {
+        status = gt_analysis_open(&side[i].input, traces[i], input->options);
+        if (status >= 0)
+            status = collect(&side[i]);
+    }
+    if (status >= 0 && !(pair = calloc(side[0].spans.count + side[1].spans.count + 1, sizeof *pair)))
+        status = -ENOMEM;
+    if (status >= 0) {
+        size_t count = match(side, pair);
+        qsort(pair, count, sizeof *pair, compare);
+        gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
+        gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
+        status = test(side, pair, count);
+        add_rows(input, table, pair, count);
+    }
+    gt_analysis_empty(root, table, "no events with durations");
+    for (int i = 0; i < 2; i++) {
+        gt_analysis_close(&side[i].input);
+        gt_spans_release(&side[i].spans);
+        gt_spans_release(&side[i].steps);
+    }
+    free(pair);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_diff = {
+    .name = "diff",
+    .help = "what the second of two traces does differently: names added, removed, changed, with a test over steps",
+    .inputs = 2,
+    .takes = GT_TAKES_TOP,
+    .build = build,
+};

@@ -1,0 +1,237 @@
+#include "analyse/trace/phases.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/trace/spans.h"
+#include "analyse/trace/trace_energy.h"
+#include "base/grow.h"
+
+static bool is_profiler_step(const char *name)
+{
+    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
+}
+
+static bool is_whole_step(const struct gt_analysis_input *input, size_t event)
+{
+    const struct gt_trace *trace = input->trace;
+    return strncmp(gt_trace_text(trace, gt_trace_process_of(trace, event)->name), "Step:", 5) == 0 ||
+           (is_profiler_step(gt_trace_text(trace, trace->events.name[event])) &&
+            gt_analysis_work(input, event) != GT_WORK_OTHER);
+}
+
+/* Of a trace without training phases: code blocks, or what was asked for by name. */
+static bool is_block(const struct gt_analysis_input *input, size_t event)
+{
+    const struct gt_trace *trace = input->trace;
+    uint32_t category = trace->events.category[event];
+    return input->options->phases || category == GT_TRACE_NONE ||
+           strcmp(gt_trace_text(trace, category), "code_block") == 0;
+}
+
+/* The phase an event belongs to, or GT_TRACE_NONE. */
+static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bool whole_steps)
+{
+    const struct gt_trace *trace = input->trace;
+    if (!gt_analysis_is_slice(input, event))
+        return GT_TRACE_NONE;
+    if (whole_steps ? !is_whole_step(input, event) : !is_block(input, event))
+        return GT_TRACE_NONE;
+    uint32_t process = gt_trace_process_of(trace, event)->name, name = trace->events.name[event];
+    uint32_t phase = whole_steps && !is_profiler_step(gt_trace_text(trace, name)) ? process : name;
+    return gt_analysis_wants_phase(input, gt_trace_text(trace, phase)) ? gt_analysis_place(input, phase)
+                                                                       : GT_TRACE_NONE;
+}
+
+/* One phase for all numbers of ProfilerStep. */
+static const char *title_of(const struct gt_analysis_input *input, uint32_t phase)
+{
+    const char *name = gt_analysis_text(input, phase);
+    return is_profiler_step(name) ? "ProfilerStep" : name;
+}
+
+/* Keys: node, phase. */
+static int collect(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    bool whole_steps = false;
+    int status = 0;
+    for (size_t i = 0; i < events->count; i++)
+        whole_steps |= is_whole_step(input, i);
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        uint32_t phase = phase_of(input, i, whole_steps);
+        if (phase != GT_TRACE_NONE)
+            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {gt_analysis_node(input, i), phase},
+                                                                .start = events->start[i],
+                                                                .end = events->start[i] + events->duration[i],
+                                                                .event = i});
+    }
+    return status;
+}
+
+__attribute__((format(printf, 5, 6))) static int add(struct gt_phases *phases, uint32_t node, int64_t start,
+                                                     int64_t end, const char *format, ...)
+{
+    va_list arguments;
+    char *title = NULL;
+    va_start(arguments, format);
+    int length = vasprintf(&title, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return -ENOMEM;
+    struct gt_phase_interval *interval = GT_GROW_LIST(phases, interval);
+    if (!interval) {
+        free(title);
+        return -ENOMEM;
+    }
+    *interval = (struct gt_phase_interval){node, title, start, end, false};
+    return 0;
+}
+
+static int add_gap(struct gt_phases *phases, uint32_t node, const char *before, const char *after, int64_t start,
+                   int64_t end)
+{
+    bool ordered = strcmp(before, after) <= 0;
+    if (start >= end)
+        return 0;
+    return add(phases, node, start, end, "Between %s and %s", ordered ? before : after, ordered ? after : before);
+}
+
+/* What lies before and behind the phases of a node ends at the bounds that were asked for. */
+static void phase_range(const struct gt_analysis_input *input, uint32_t node, int64_t *first, int64_t *last)
+{
+    const struct gt_trace *trace = input->trace;
+    if (!gt_node_range(input, node, first, last) || !trace->is_bounded)
+        return;
+    *first = *first < trace->bound_first ? trace->bound_first : *first;
+    *last = *last > trace->bound_last ? trace->bound_last : *last;
+}
+
+/* The runs of one node, and what lies before, between and behind them. */
+static int add_node(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
+                    bool each_step, struct gt_phases *phases)
+{
+    uint32_t node = spans->span[from].key[0];
+    int64_t first = spans->span[from].start, last = INT64_MIN, latest = INT64_MIN;
+    const char *before = NULL;
+    int status = 0;
+    phase_range(input, node, &first, &last);
+    for (size_t i = from, next; i < to && status >= 0; i = next) {
+        const char *title = title_of(input, spans->span[i].key[1]);
+        int64_t start = spans->span[i].start, end = spans->span[i].end;
+        for (next = i + 1; next < to && !each_step; next++) {
+            if (strcmp(title_of(input, spans->span[next].key[1]), title) != 0)
+                break;
+            end = spans->span[next].end > end ? spans->span[next].end : end;
+        }
+        if (before)
+            status = add_gap(phases, node, before, title, latest, start);
+        else if (first < start)
+            status = add(phases, node, first, start, "Before %s", title);
+        if (status >= 0)
+            status = add(phases, node, start, end, "%s", title);
+        latest = end > latest ? end : latest;
+        before = title;
+    }
+    if (status >= 0 && before && last > latest)
+        status = add(phases, node, latest, last, "After %s", before);
+    if (status >= 0 && phases->count)
+        phases->interval[phases->count - 1].is_last = true;
+    return status;
+}
+
+int gt_phases_find(const struct gt_analysis_input *input, bool each_step, struct gt_phases *phases)
+{
+    struct gt_spans spans = {0};
+    int status = collect(input, &spans);
+    gt_spans_sort_nested(&spans);
+    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
+        to = gt_spans_run(&spans, from, 1);
+        status = add_node(input, &spans, from, to, each_step, phases);
+    }
+    gt_spans_release(&spans);
+    return status;
+}
+
+void gt_phases_release(struct gt_phases *phases)
+{
+    for (size_t i = 0; i < phases->count; i++)
+        free(phases->interval[i].title);
+    free(phases->interval);
+    *phases = (struct gt_phases){0};
+}
+
+/* Which series tell of the node; NULL without memory. */
+static unsigned char *series_of(const struct gt_analysis_input *input, uint32_t node)
+{
+    const struct gt_trace *trace = input->trace;
+    unsigned char *is_of = calloc(trace->series_count + 1, 1);
+    for (size_t i = 0; is_of && i < trace->series_count; i++)
+        is_of[i] = gt_analysis_is_host(input, gt_analysis_place(input, trace->series[i].node), node);
+    return is_of;
+}
+
+bool gt_node_range(const struct gt_analysis_input *input, uint32_t node, int64_t *first, int64_t *last)
+{
+    const struct gt_trace_samples *samples = &input->trace->samples;
+    unsigned char *is_of = series_of(input, node);
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (size_t i = 0; i < input->trace->file_count; i++) {
+        const struct gt_trace_file *file = &input->trace->file[i];
+        if (input->node[i] != node || !input->counted[i])
+            continue;
+        low = file->first < low ? file->first : low;
+        high = file->last > high ? file->last : high;
+    }
+    for (size_t i = 0; is_of && i < samples->count; i++) {
+        if (!is_of[samples->series[i]])
+            continue;
+        low = samples->time[i] < low ? samples->time[i] : low;
+        high = samples->time[i] > high ? samples->time[i] : high;
+    }
+    free(is_of);
+    if (low > high)
+        return false;
+    *first = low;
+    *last = high;
+    return true;
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    static const char *const choices[] = {"phase", "step", NULL};
+    struct gt_phases phases = {0};
+    struct gt_node *table = gt_analysis_table(root, "phases", "Phases",
+                                              "text:node text:phase number:start_us number:end_us number:duration_us");
+    struct gt_trace_energy energy;
+    int by = gt_analysis_by(input, choices, error);
+    int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);
+    if (status < 0)
+        return status;
+    gt_trace_energy_columns(&energy, table);
+    status = gt_phases_find(input, by == 1, &phases);
+    for (size_t i = 0; i < phases.count && status >= 0; i++) {
+        const struct gt_phase_interval *interval = &phases.interval[i];
+        gt_table_text(table, gt_analysis_text(input, interval->node));
+        gt_table_text(table, interval->title);
+        gt_table_number(table, gt_analysis_us(input, interval->start));
+        gt_table_number(table, gt_analysis_us(input, interval->end));
+        gt_table_number(table, (double)(interval->end - interval->start) / 1e3);
+        struct gt_keyed_span span = {.start = interval->start, .end = interval->end};
+        status = gt_trace_energy_cells(&energy, table, interval->node, &span, 1);
+    }
+    gt_analysis_empty(root, table, "no training phase of that name, and no steps");
+    gt_trace_energy_section(&energy, root);
+    gt_trace_energy_close(&energy);
+    gt_phases_release(&phases);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_phases = {
+    .name = "phases",
+    .help = "intervals before, in, between and after training phases, node by node; --by step: every step alone",
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST,
+    .build = build,
+};

@@ -1,0 +1,223 @@
+/* How long steps take. A step is that of one node and one mode: number 3 of TRAIN and number 3 of EVAL are two, and so are those
+ * of two nodes. Its length is from its first start to its last end. What nodes do to each other stands in the table of skew. */
+#include "analyse/trace/steps.h"
+#include "analyse/trace/trace_energy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyse/trace/spans.h"
+#include "analyse/trace/numbers.h"
+#include "trace/steps.h"
+
+enum { BY_TRAINING_PHASE, BY_FRAMEWORK_METRIC, BY_PROCESS };
+static const char *const choices[] = {"training_phase", "framework_metric", "process", NULL};
+
+static bool has_whole_steps(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->step_count; i++)
+        if (gt_steps_is_whole(trace, &trace->step[i]))
+            return true;
+    return false;
+}
+
+int gt_step_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    const struct gt_trace *trace = input->trace;
+    bool whole = has_whole_steps(trace);
+    int status = 0;
+    for (size_t i = 0; i < trace->step_count && status >= 0; i++) {
+        const struct gt_trace_step *step = &trace->step[i];
+        if ((whole && !gt_steps_is_whole(trace, step)) || step->step < 0 ||
+            !gt_analysis_wants_phase(input, gt_trace_text(trace, step->mode)))
+            continue;
+        status = gt_spans_add(
+            spans, (struct gt_keyed_span){.key = {gt_analysis_place(input, step->node),
+                                                  gt_analysis_place(input, step->mode), (uint32_t)step->step},
+                                          .start = step->start,
+                                          .end = step->end});
+    }
+    gt_spans_sort(spans);
+    return status;
+}
+
+/* ---- what happens in steps ---- */
+
+/* Node, step, mode, by start. */
+static int by_number(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    if (x->key[0] != y->key[0])
+        return x->key[0] < y->key[0] ? -1 : 1;
+    if (x->key[1] != y->key[1])
+        return x->key[1] < y->key[1] ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The mode of a step's number: of modes that have it, the one during which the event begins, else the first. */
+static uint32_t mode_of(const struct gt_spans *steps, uint32_t node, uint32_t number, int64_t time)
+{
+    size_t low = 0, high = steps->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_keyed_span *step = &steps->span[middle];
+        if (step->key[0] != node ? step->key[0] < node : step->key[1] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint32_t first = GT_TRACE_NONE;
+    for (; low < steps->count && steps->span[low].key[0] == node && steps->span[low].key[1] == number; low++) {
+        const struct gt_keyed_span *step = &steps->span[low];
+        if (step->start <= time && time <= step->end)
+            return step->key[2];
+        first = first == GT_TRACE_NONE ? step->key[2] : first;
+    }
+    return first;
+}
+
+/* Keys: node, mode, what, step. */
+static int collect_events(const struct gt_analysis_input *input, int by, struct gt_spans *spans)
+{
+    const struct gt_trace *trace = input->trace;
+    const struct gt_trace_events *events = &trace->events;
+    struct gt_spans steps = {0};
+    int status = gt_step_spans(input, &steps);
+    for (size_t i = 0; i < steps.count; i++) {
+        uint32_t mode = steps.span[i].key[1];
+        steps.span[i].key[1] = steps.span[i].key[2];
+        steps.span[i].key[2] = mode;
+    }
+    if (steps.count)
+        qsort(steps.span, steps.count, sizeof *steps.span, by_number);
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        uint32_t node = gt_analysis_node(input, i);
+        if (events->step[i] < 0 || !gt_analysis_is_slice(input, i))
+            continue;
+        uint32_t mode = mode_of(&steps, node, (uint32_t)events->step[i], events->start[i]);
+        uint32_t what = by == BY_PROCESS ? gt_trace_process_of(trace, i)->name : events->name[i];
+        if (mode != GT_TRACE_NONE)
+            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {node, mode, gt_analysis_place(input, what),
+                                                                        (uint32_t)events->step[i]},
+                                                                .start = events->start[i],
+                                                                .end = events->start[i] + events->duration[i],
+                                                                .event = i});
+    }
+    gt_spans_sort(spans);
+    gt_spans_release(&steps);
+    return status;
+}
+
+/* The spans of one step become one, from the first start to the last end. */
+static void join_steps(struct gt_spans *spans)
+{
+    size_t count = 0;
+    for (size_t from = 0, to; from < spans->count; from = to) {
+        to = gt_spans_run(spans, from, 4);
+        struct gt_keyed_span hull = spans->span[from];
+        for (size_t i = from; i < to; i++)
+            hull.end = spans->span[i].end > hull.end ? spans->span[i].end : hull.end;
+        spans->span[count++] = hull;
+    }
+    spans->count = count;
+}
+
+/* ---- tables ---- */
+
+static int add_statistics(const struct gt_analysis_input *input, struct gt_node *root, int by,
+                          const struct gt_spans *spans, const struct gt_trace_energy *energy)
+{
+    char columns[200];
+    snprintf(columns, sizeof columns, "text:node text:%s %s integer:steps " GT_NUMBERS_COLUMNS_US,
+             by ? "mode" : choices[0], by ? by == BY_PROCESS ? "text:process" : "text:framework_metric" : "");
+    struct gt_node *table = gt_analysis_table(root, "steps", "Steps", columns);
+    gt_trace_energy_columns(energy, table);
+    int keys = by ? 3 : 2, status = 0;
+    struct gt_numbers lengths = {0};
+    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+        to = gt_spans_run(spans, from, keys);
+        gt_numbers_clear(&lengths);
+        for (size_t i = from; i < to && status >= 0; i++)
+            status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start) / 1e3);
+        for (int key = 0; key < keys; key++)
+            gt_table_text(table, gt_analysis_text(input, spans->span[from].key[key]));
+        gt_table_integer(table, (int64_t)(to - from));
+        gt_numbers_cells(table, &lengths);
+        if (status >= 0)
+            status = gt_trace_energy_cells(energy, table, spans->span[from].key[0], &spans->span[from], to - from);
+    }
+    gt_analysis_empty(root, table, "no steps: no events with step numbers, and no ProfilerStep");
+    gt_numbers_release(&lengths);
+    return status;
+}
+
+static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
+{
+    struct gt_spans spans = {0};
+    struct gt_numbers hull = {0}, starts = {0}, lengths = {0};
+    struct gt_node *table = gt_analysis_table(
+        root, "skew", "Skew between nodes",
+        "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
+        "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us");
+    int status = gt_skewed_steps(input, &spans);
+    for (size_t from = 0, to, end; from < spans.count && status >= 0; from = end) {
+        struct gt_numbers *const all[] = {&hull, &starts, &lengths};
+        for (size_t i = 0; i < 3; i++)
+            gt_numbers_clear(all[i]);
+        end = gt_spans_run(&spans, from, 1);
+        for (size_t step = from; step < end && status >= 0; step = to) {
+            to = gt_spans_run(&spans, step, 2);
+            struct gt_skew skew = gt_step_skew(&spans, step, to);
+            if (skew.nodes < 2)
+                continue;
+            status = gt_numbers_add(&hull, (double)skew.hull / 1e3);
+            status = status < 0 ? status : gt_numbers_add(&starts, (double)skew.start / 1e3);
+            status = status < 0 ? status : gt_numbers_add(&lengths, (double)skew.length / 1e3);
+        }
+        if (!hull.count)
+            continue;
+        gt_table_text(table, gt_analysis_text(input, spans.span[from].key[0]));
+        gt_table_integer(table, (int64_t)hull.count);
+        gt_table_number(table, gt_numbers_mean(&hull));
+        gt_table_number(table, gt_numbers_mean(&starts));
+        gt_table_number(table, gt_numbers_percentile(&starts, 100));
+        gt_table_number(table, gt_numbers_mean(&lengths));
+        gt_table_number(table, gt_numbers_percentile(&lengths, 100));
+    }
+    if (!gt_table_rows(table))
+        gt_node_flags(table, GT_ONLY_DATA);
+    gt_numbers_release(&hull);
+    gt_numbers_release(&starts);
+    gt_numbers_release(&lengths);
+    gt_spans_release(&spans);
+    return status;
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    struct gt_spans spans = {0};
+    struct gt_trace_energy energy;
+    int by = gt_analysis_by(input, choices, error);
+    int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);
+    if (status < 0)
+        return status;
+    status = by == 0 ? gt_step_spans(input, &spans) : collect_events(input, by, &spans);
+    if (status >= 0) {
+        join_steps(&spans);
+        status = add_statistics(input, root, by, &spans, &energy);
+    }
+    if (status >= 0 && by == BY_TRAINING_PHASE)
+        status = add_skew(input, root);
+    gt_trace_energy_section(&energy, root);
+    gt_trace_energy_close(&energy);
+    gt_spans_release(&spans);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_steps = {
+    .name = "steps",
+    .help = "length of steps by node: --by training_phase, framework_metric or process; skew between nodes",
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST,
+    .build = build,
+};

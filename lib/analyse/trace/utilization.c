@@ -1,0 +1,170 @@
+/* How much of each resource was used: statistics over its samples, whole or phase by phase. Dimensions are kept apart: the use of
+ * a GPU and the use of its memory are two figures. */
+#include "analyse/trace/utilization.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/trace/phases.h"
+#include "analyse/trace/numbers.h"
+
+struct titles {
+    const char **title; /* sorted by first appearance */
+    size_t count;
+    size_t *of_interval;
+    int64_t *latest; /* the latest end up to each interval, node by node */
+};
+
+static int64_t end_of(const struct gt_phase_interval *interval)
+{
+    return interval->end + interval->is_last;
+}
+
+static int number_titles(const struct gt_phases *phases, struct titles *titles)
+{
+    titles->title = calloc(phases->count + 1, sizeof *titles->title);
+    titles->of_interval = calloc(phases->count + 1, sizeof *titles->of_interval);
+    titles->latest = calloc(phases->count + 1, sizeof *titles->latest);
+    if (!titles->title || !titles->of_interval || !titles->latest)
+        return -ENOMEM;
+    for (size_t i = 0; i < phases->count; i++) {
+        const struct gt_phase_interval *interval = &phases->interval[i];
+        size_t at = 0;
+        while (at < titles->count && strcmp(titles->title[at], interval->title) != 0)
+            at++;
+        if (at == titles->count)
+            titles->title[titles->count++] = interval->title;
+        titles->of_interval[i] = at;
+        bool same = i && phases->interval[i - 1].node == interval->node;
+        titles->latest[i] = same && titles->latest[i - 1] > end_of(interval) ? titles->latest[i - 1] : end_of(interval);
+    }
+    return 0;
+}
+
+static void release_titles(struct titles *titles)
+{
+    free(titles->title);
+    free(titles->of_interval);
+    free(titles->latest);
+}
+
+/* The interval of a node that began last and holds the moment; its title's number, or SIZE_MAX. */
+static size_t title_at(const struct gt_phases *phases, const struct titles *titles, uint32_t node, int64_t time)
+{
+    size_t low = 0, high = phases->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_phase_interval *interval = &phases->interval[middle];
+        if (interval->node != node ? interval->node < node : interval->start <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low > 0 && phases->interval[low - 1].node == node && titles->latest[low - 1] > time)
+        if (end_of(&phases->interval[--low]) > time)
+            return titles->of_interval[low];
+    return SIZE_MAX;
+}
+
+/* The node by whose phases samples of a host are told apart: itself, or the first of the processes that ran on it. */
+static uint32_t node_with_phases(const struct gt_analysis_input *input, const struct gt_phases *phases, uint32_t host)
+{
+    uint32_t first = host;
+    for (size_t i = phases->count; i-- > 0;) {
+        if (phases->interval[i].node == host)
+            return host;
+        if (gt_analysis_is_host(input, host, phases->interval[i].node))
+            first = phases->interval[i].node;
+    }
+    return first;
+}
+
+static void add_row(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_resource *resource,
+                    const char *phase, bool by_phase, struct gt_numbers *values)
+{
+    if (!values->count)
+        return;
+    gt_table_text(table, gt_analysis_text(input, resource->node));
+    if (by_phase)
+        gt_table_text(table, phase);
+    gt_table_text(table, gt_analysis_text(input, resource->type));
+    gt_table_text(table, gt_analysis_text(input, resource->name));
+    gt_table_text(table, gt_analysis_text(input, resource->dimension));
+    gt_table_integer(table, (int64_t)values->count);
+    gt_numbers_cells(table, values);
+}
+
+/* One list of values for each resource and title. */
+static int collect(const struct gt_analysis_input *input, const struct gt_resources *resources,
+                   const struct gt_phases *phases, const struct titles *titles, bool by_phase,
+                   struct gt_numbers *values)
+{
+    const struct gt_trace_samples *samples = &input->trace->samples;
+    size_t columns = by_phase ? titles->count : 1;
+    uint32_t *node = calloc(resources->count + 1, sizeof *node);
+    int status = node ? 0 : -ENOMEM;
+    for (size_t i = 0; i < resources->count && status >= 0; i++)
+        node[i] = node_with_phases(input, phases, resources->resource[i].node);
+    for (size_t i = 0; i < samples->count && status >= 0; i++) {
+        uint32_t number = resources->of_series[samples->series[i]];
+        const struct gt_resource *resource = &resources->resource[number];
+        if (!resource->wanted)
+            continue;
+        size_t title = by_phase ? title_at(phases, titles, node[number], samples->time[i]) : 0;
+        if (title != SIZE_MAX)
+            status = gt_numbers_add(&values[number * columns + title],
+                                    gt_resource_value(input, resource, samples->value[i]));
+    }
+    free(node);
+    return status;
+}
+
+static int add_table(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_phases *phases,
+                     const struct titles *titles, bool by_phase)
+{
+    struct gt_resources resources = {0};
+    struct gt_node *table = gt_analysis_table(
+        root, "utilization", "Utilization",
+        by_phase ? "text:node text:phase text:resource text:device text:dimension integer:samples " GT_NUMBERS_COLUMNS
+                 : "text:node text:resource text:device text:dimension integer:samples " GT_NUMBERS_COLUMNS);
+    int status = gt_resources_find(input, &resources);
+    size_t columns = by_phase ? titles->count : 1, cells = resources.count * columns;
+    struct gt_numbers *values = calloc(cells + 1, sizeof *values);
+    if (status >= 0)
+        status = values ? collect(input, &resources, phases, titles, by_phase, values) : -ENOMEM;
+    for (size_t i = 0; i < cells && status >= 0; i++)
+        add_row(input, table, &resources.resource[i / columns], by_phase ? titles->title[i % columns] : NULL, by_phase,
+                &values[i]);
+    for (size_t i = 0; values && i < cells; i++)
+        gt_numbers_release(&values[i]);
+    free(values);
+    gt_resources_release(&resources);
+    gt_analysis_empty(root, table,
+                      by_phase && !titles->count ? "no training phase of that name, and no steps"
+                                                 : "no samples of system metrics");
+    return status;
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    static const char *const choices[] = {"device", "phase", "training_phase", NULL};
+    struct gt_phases phases = {0};
+    struct titles titles = {0};
+    int by = gt_analysis_by(input, choices, error);
+    int status = by < 0 ? by : by > 0 ? gt_phases_find(input, false, &phases) : 0;
+    if (status >= 0)
+        status = number_titles(&phases, &titles);
+    if (status >= 0)
+        status = add_table(input, root, &phases, &titles, by > 0);
+    release_titles(&titles);
+    gt_phases_release(&phases);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_utilization = {
+    .name = "utilization",
+    .help = "use of CPUs, GPUs, GPU memory and others by node; --device gpu; --by phase with --phase NAME",
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_DEVICE,
+    .build = build,
+};

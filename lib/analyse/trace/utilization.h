@@ -1,0 +1,24 @@
+/* System samples by what they are of. */
+#ifndef GT_ANALYSE_UTILIZATION_H
+#define GT_ANALYSE_UTILIZATION_H
+
+#include "analyse/trace/analysis.h"
+
+/* Series of one node, type, name and dimension are one, whatever files they come from. */
+struct gt_resource {
+    uint32_t node, type, name, dimension; /* places */
+    bool wanted;                          /* options->device allows it: its type, or its name or dimension begins so */
+};
+
+struct gt_resources {
+    struct gt_resource *resource; /* sorted by node, type, name, dimension */
+    size_t count;
+    uint32_t *of_series;
+};
+int gt_resources_find(const struct gt_analysis_input *input, struct gt_resources *resources);
+void gt_resources_release(struct gt_resources *resources);
+/* In percent where it is a share: our recordings hold ratios. */
+double gt_resource_value(const struct gt_analysis_input *input, const struct gt_resource *resource, double value);
+bool gt_resource_is_share(const struct gt_analysis_input *input, const struct gt_resource *resource);
+
+#endif

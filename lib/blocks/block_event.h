@@ -1,0 +1,81 @@
+/* Sub-tracking files: the rows that mark where code blocks start and stop, whoever wrote them.
+ *
+ * CSV, or SQLite with a table "data" (in a tracking file: "blocks"). Required columns: process_id, code_block_name,
+ * position (0 start, 1 stop), timestamp (seconds since the epoch); ours add those of gt_block_event_columns. Columns may stand
+ * in any order and others are ignored. */
+#ifndef GT_STORE_BLOCK_EVENT_H
+#define GT_STORE_BLOCK_EVENT_H
+
+#include "blocks/interval.h"
+#include "base/buffer.h"
+#include "base/names.h"
+
+#define GT_BLOCK_EVENT_TABLE_OF_RECORDING "blocks"
+
+struct gt_block_event_reader;
+
+/* -EINVAL: the suffix is neither .csv nor .sqlite; -EBADMSG: not a sub-tracking file. Never creates a file. */
+int gt_block_event_open(struct gt_block_event_reader **ret, const char *path, struct gt_error *error);
+/* The same on an open CSV file, which stays the caller's. */
+int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const char *name, struct gt_error *error);
+/* 1 a row, 0 the end, -EBADMSG a bad row, named with its line, after which the next call goes on; other negative values
+ * end the reading. `*name` is borrowed until the next call. ret->name and ret->source are not set. */
+int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_event *ret, const char **name,
+                        struct gt_error *error);
+/* Rows left out because the kill of their process tore them apart. */
+uint64_t gt_block_event_torn(const struct gt_block_event_reader *reader);
+void gt_block_event_close(struct gt_block_event_reader *reader);
+
+/* All rows of some files. */
+struct gt_block_event_list {
+    struct gt_block_event *event;
+    size_t count, capacity;
+    struct gt_names names;
+    struct gt_names files; /* as asked for; row i came from files.text[event[i].source] */
+    bool skip_bad;         /* set by the caller: count bad rows instead of failing */
+    uint64_t bad, torn;
+    int64_t last_call;           /* the largest call number of any file */
+    struct gt_buffer complaints; /* one line for each of the first bad rows */
+};
+
+/* Append a file, or every sub-tracking file of a folder. -EEXIST: this file was added before. */
+int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, struct gt_error *error);
+void gt_block_event_list_release(struct gt_block_event_list *list);
+
+/* May such a file be made? -EINVAL: suffix; -EEXIST: it is there, and `overwrite` is not set. */
+int gt_block_event_list_check(const char *path, bool overwrite, struct gt_error *error);
+/* Write rows to a new file, beside and renamed, so that a file is there whole or not at all. Call numbers are made unique
+ * over all files. Errors as of gt_block_event_list_check. */
+int gt_block_event_list_save(const struct gt_block_event_list *list, const char *path, bool overwrite,
+                             struct gt_error *error);
+/* Put them into a tracking file: the table "blocks" of SQLite, or NAME.blocks.csv beside NAME.csv. */
+int gt_block_event_list_attach(const struct gt_block_event_list *list, const char *tracking_file,
+                               struct gt_error *error);
+/* May the blocks of a run be brought to the file beside its recording? -EEXIST without `overwrite`. */
+int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_error *error);
+/* Where the blocks collected by a run lie: the recording itself or the file beside it; -ENOENT when it has none. */
+int gt_block_event_collected(char *ret, size_t size, const char *tracking_file);
+/* The folder in which the processes of a run leave their files until it ends: TRACKING_FILE.blocks. */
+int gt_block_event_folder(char *ret, size_t size, const char *tracking_file);
+
+/* One kind of file; private to lib/store. */
+struct gt_block_event_source {
+    int (*next)(void *state, struct gt_block_event *ret, const char **name, struct gt_error *error);
+    uint64_t (*torn)(const void *state);
+    void (*close)(void *state);
+};
+struct gt_block_event_reader {
+    const struct gt_block_event_source *source;
+    void *state;
+    int fd; /* to close, or -1 */
+};
+/* The call number in a file made of several: two files may use the same. */
+int64_t gt_block_event_call(const struct gt_block_event_list *list, const struct gt_block_event *event);
+int gt_block_event_csv_start(struct gt_block_event_reader *reader, int fd, const char *name, struct gt_error *error);
+int gt_block_event_sqlite_start(struct gt_block_event_reader *reader, const char *path, struct gt_error *error);
+/* Into files that are there. */
+int gt_block_event_write_csv(const struct gt_block_event_list *list, int fd, const char *name, struct gt_error *error);
+int gt_block_event_write_sqlite(const struct gt_block_event_list *list, const char *path, const char *table,
+                                struct gt_error *error);
+
+#endif

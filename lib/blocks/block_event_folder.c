@@ -1,0 +1,172 @@
+#include "blocks/block_event_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "blocks/block.h"
+
+#define MARK ".gpu-tracker-blocks"
+#define DIGITS "0123456789"
+
+/* PID.csv or PID-N.csv, and what a killed process was making: see base/new_file.c. */
+static bool is_named_so(const char *name)
+{
+    static const char hidden[] = ".gpu-tracker-";
+    bool is_part = strncmp(name, hidden, strlen(hidden)) == 0;
+    const char *at = is_part ? name + strlen(hidden) : name;
+    size_t digits = strspn(at, DIGITS), further = at[digits] == '-' ? strspn(at + digits + 1, DIGITS) : 0;
+    const char *end = at + digits + (further ? further + 1 : 0);
+    return digits && (is_part ? further && !strcmp(end, ".part") : !strcmp(end, gt_block_csv.suffix));
+}
+
+/* One that was being made may be empty. */
+static bool begins_so(int fd, bool may_be_empty)
+{
+    struct gt_buffer line = {0};
+    char text[256];
+    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
+        gt_buffer_printf(&line, "%s%s", i ? "," : "", gt_block_event_columns[i]);
+    ssize_t length = pread(fd, text, sizeof text, 0);
+    bool is = !line.failed && length >= (ssize_t)line.length && memcmp(text, line.data, line.length) == 0;
+    gt_buffer_release(&line);
+    return is || (may_be_empty && length == 0);
+}
+
+static bool is_written_by_us(int folder, const char *name)
+{
+    struct stat facts;
+    if (!is_named_so(name))
+        return false;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && begins_so(fd, *name == '.');
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+/* Go through what is in the folder, without its mark. The name of what is not ours goes to `foreign`; what is ours is removed when
+ * that is wanted. How many there are of both, or negative errno. */
+static int look(int folder, bool removes, char *foreign, size_t size)
+{
+    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
+    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    if (!listing) {
+        int code = errno;
+        if (fd >= 0)
+            close(fd);
+        return -code;
+    }
+    for (struct dirent *entry; (entry = readdir(listing));) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, MARK))
+            continue;
+        count++;
+        if (!is_written_by_us(folder, name))
+            snprintf(foreign, size, "%s", name);
+        else if (removes)
+            unlinkat(folder, name, 0);
+    }
+    closedir(listing);
+    return count;
+}
+
+static bool has_mark(int folder)
+{
+    struct stat mark;
+    return fstatat(folder, MARK, &mark, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(mark.st_mode);
+}
+
+static int open_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The folder of an earlier run, whose tracker was killed. */
+static int remove_earlier(const char *path, int folder, struct gt_error *error)
+{
+    char foreign[NAME_MAX + 1] = "";
+    if (!has_mark(folder))
+        return gt_error_set(error, EEXIST,
+                            "%s exists, and is no folder that was made for code blocks; it is left alone", path);
+    int status = look(folder, false, foreign, sizeof foreign);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", path);
+    if (*foreign)
+        return gt_error_set(error, EEXIST, "%s holds %s, which no run has left there; it is left alone", path, foreign);
+    look(folder, true, foreign, sizeof foreign);
+    unlinkat(folder, MARK, 0);
+    return rmdir(path) < 0 ? gt_error_system(error, errno, "%s", path) : 0;
+}
+
+static int settle(const char *path, bool overwrite, struct gt_error *error)
+{
+    if (rmdir(path) == 0) /* an empty one has nothing to lose */
+        return 0;
+    int folder = open_folder(path);
+    if (folder == -ENOENT)
+        return 0;
+    if (folder == -ELOOP || folder == -ENOTDIR)
+        return gt_error_set(error, EEXIST, "%s exists, and is no folder; it is left alone", path);
+    if (folder < 0)
+        return gt_error_system(error, -folder, "%s", path);
+    int status = overwrite || gt_block_event_folder_drop_unused(path) > 0
+                     ? 0
+                     : gt_error_set(error, EEXIST,
+                                    "%s holds the code blocks of an earlier run; it is emptied only with overwriting",
+                                    path);
+    if (status >= 0 && overwrite)
+        status = remove_earlier(path, folder, error);
+    close(folder);
+    return status;
+}
+
+int gt_block_event_folder_make(const char *path, bool overwrite, struct gt_error *error)
+{
+    int status = settle(path, overwrite, error);
+    if (status < 0)
+        return status;
+    if (mkdir(path, 0777) < 0)
+        return gt_error_system(error, errno, "%s", path);
+    int folder = open_folder(path);
+    int mark = folder < 0 ? -1 : openat(folder, MARK, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    status = mark < 0 ? gt_error_system(error, errno, "%s", path) : 0;
+    if (mark >= 0)
+        close(mark);
+    if (folder >= 0)
+        close(folder);
+    return status;
+}
+
+static int drop(const char *path, bool removes)
+{
+    char foreign[NAME_MAX + 1] = "";
+    int folder = open_folder(path), is_gone = 0;
+    if (folder < 0)
+        return 0;
+    if (has_mark(folder)) {
+        int count = look(folder, removes, foreign, sizeof foreign);
+        if (count == 0 || (count > 0 && removes && !*foreign)) {
+            unlinkat(folder, MARK, 0);
+            is_gone = rmdir(path) == 0;
+        }
+    }
+    close(folder);
+    return is_gone;
+}
+
+int gt_block_event_folder_drop_unused(const char *path)
+{
+    return drop(path, false);
+}
+
+void gt_block_event_folder_drop(const char *path)
+{
+    drop(path, true);
+}

@@ -1,0 +1,259 @@
+#include "blocks/interval.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+struct pairing {
+    struct gt_interval *interval;
+    size_t count;
+    uint64_t orphans;
+    struct gt_block_event orphan;
+};
+
+static double time_of(const struct gt_block_event *event)
+{
+    return isnan(event->monotonic) ? event->timestamp : event->monotonic;
+}
+
+/* Groups of rows that may pair with each other: rows with a call number by that, the others by thread and block. */
+static int compare_groups(const struct gt_block_event *a, const struct gt_block_event *b)
+{
+    int order = ORDER(a->source, b->source);
+    order = order ? order : ORDER(a->process, b->process);
+    order = order ? order : ORDER(a->thread, b->thread);
+    order = order ? order : ORDER(a->name, b->name);
+    return order ? order : ORDER(a->call, b->call);
+}
+
+static int compare_borders(const void *a, const void *b)
+{
+    const struct gt_block_event *x = a, *y = b;
+    int order = compare_groups(x, y);
+    order = order ? order : ORDER(time_of(x), time_of(y));
+    order = order ? order : ORDER(x->position, y->position);
+    return order ? order : ORDER(x->row, y->row);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct gt_block_event *x = a, *y = b;
+    return ORDER(x->row, y->row);
+}
+
+static void open_call(struct pairing *pairing, const struct gt_block_event *start, size_t *open, size_t depth)
+{
+    struct gt_interval *interval = &pairing->interval[pairing->count];
+    *interval = (struct gt_interval){
+        .name = start->name,
+        .source = start->source,
+        .unfinished = true,
+        .process = start->process,
+        .thread = start->thread,
+        .call = start->call,
+        .start = start->timestamp,
+        .stop = INFINITY,
+        .clock_start = start->monotonic,
+        .clock_stop = isnan(start->monotonic) ? NAN : INFINITY,
+        .cpu_start = start->cpu_time,
+        .cpu_stop = NAN,
+    };
+    open[depth] = pairing->count++;
+}
+
+static void close_call(struct pairing *pairing, const struct gt_block_event *stop, size_t interval_number)
+{
+    struct gt_interval *interval = &pairing->interval[interval_number];
+    interval->unfinished = false;
+    interval->stop = stop->timestamp;
+    interval->clock_stop = stop->monotonic;
+    interval->cpu_stop = stop->cpu_time;
+    interval->stepped = isnan(stop->monotonic - interval->clock_start) && stop->timestamp < interval->start;
+}
+
+static void add_orphan(struct pairing *pairing, const struct gt_block_event *stop)
+{
+    if (!pairing->orphans++)
+        pairing->orphan = *stop;
+}
+
+static size_t close_calls(struct pairing *pairing, const struct gt_block_event *stop, size_t stops, const size_t *open,
+                          size_t depth)
+{
+    for (size_t i = 0; i < stops; i++, stop++)
+        if (depth)
+            close_call(pairing, stop, open[--depth]);
+        else
+            add_orphan(pairing, stop);
+    return depth;
+}
+
+/* Rule 2 on one group in time order. */
+static void pair_by_time(struct pairing *pairing, const struct gt_block_event *group, size_t count, size_t *open)
+{
+    size_t depth = 0;
+    for (size_t i = 0; i < count;) {
+        size_t first = i, starts = 0;
+        for (; i < count && time_of(&group[i]) == time_of(&group[first]); i++)
+            starts += group[i].position == GT_START;
+        const struct gt_block_event *stop = group + first + starts;
+        size_t stops = i - first - starts, earlier = stops < depth ? stops : depth;
+        depth = close_calls(pairing, stop, earlier, open, depth);
+        for (size_t j = 0; j < starts; j++)
+            open_call(pairing, &group[first + j], open, depth++);
+        depth = close_calls(pairing, stop + earlier, stops - earlier, open, depth);
+    }
+}
+
+static void pair_by_row(struct pairing *pairing, const struct gt_block_event *group, size_t count, size_t *open)
+{
+    size_t depth = 0;
+    for (size_t i = 0; i < count; i++)
+        if (group[i].position == GT_START)
+            open_call(pairing, &group[i], open, depth++);
+        else
+            depth = close_calls(pairing, &group[i], 1, open, depth);
+}
+
+static void pair_group(struct pairing *pairing, struct gt_block_event *group, size_t count, size_t *open)
+{
+    struct pairing before = *pairing;
+    pair_by_time(pairing, group, count, open);
+    size_t starts = pairing->count - before.count;
+    bool must_have_orphans = count - starts > starts;
+    uint64_t fewest = must_have_orphans ? count - 2 * starts : 0;
+    if (pairing->orphans - before.orphans == fewest || !isnan(group->monotonic))
+        return;
+    qsort(group, count, sizeof *group, compare_rows);
+    struct pairing by_row = before;
+    pair_by_row(&by_row, group, count, open);
+    if (by_row.orphans < pairing->orphans) {
+        *pairing = by_row;
+        return;
+    }
+    *pairing = before;
+    qsort(group, count, sizeof *group, compare_borders);
+    pair_by_time(pairing, group, count, open);
+}
+
+int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *borders, size_t count)
+{
+    struct pairing pairing = {0};
+    size_t starts = 0;
+    bool has_monotonic = count > 0;
+    for (size_t i = 0; i < count; i++) {
+        starts += borders[i].position == GT_START;
+        has_monotonic &= !isnan(borders[i].monotonic);
+    }
+    pairing.interval = calloc(starts + 1, sizeof *pairing.interval);
+    size_t *open = calloc(starts + 1, sizeof *open);
+    if (!pairing.interval || !open) {
+        free(pairing.interval);
+        free(open);
+        return -ENOMEM;
+    }
+    if (count)
+        qsort(borders, count, sizeof *borders, compare_borders);
+    for (size_t first = 0, i = 0; first < count; first = i) {
+        for (i = first + 1; i < count && compare_groups(&borders[i], &borders[first]) == 0;)
+            i++;
+        pair_group(&pairing, borders + first, i - first, open);
+    }
+    free(open);
+    *ret = (struct gt_intervals){pairing.interval, pairing.count, pairing.orphans, pairing.orphan, has_monotonic};
+    return 0;
+}
+
+void gt_intervals_release(struct gt_intervals *intervals)
+{
+    free(intervals->interval);
+    *intervals = (struct gt_intervals){0};
+}
+
+/* ---- lengths ---- */
+
+static double begin_of(const struct gt_interval *interval)
+{
+    return isnan(interval->clock_start) ? interval->start : interval->clock_start;
+}
+
+static double end_of(const struct gt_interval *interval)
+{
+    return isnan(interval->clock_start) ? interval->stop : interval->clock_stop;
+}
+
+static int compare_nesting(const void *a, const void *b)
+{
+    const struct gt_interval *x = a, *y = b;
+    int order = ORDER(x->source, y->source);
+    order = order ? order : ORDER(x->process, y->process);
+    order = order ? order : ORDER(x->thread, y->thread);
+    order = order ? order : ORDER(begin_of(x), begin_of(y));
+    order = order ? order : ORDER(end_of(y), end_of(x));
+    order = order ? order : ORDER(x->call, y->call);
+    return order ? order : ORDER(x->name, y->name);
+}
+
+static void close_interval(struct gt_interval *interval, double end, double clock_end)
+{
+    if (interval->unfinished) {
+        interval->stop = fmax(end, interval->start);
+        if (!isnan(interval->clock_start))
+            interval->clock_stop = fmax(isnan(clock_end) ? interval->clock_start + interval->stop - interval->start
+                                                         : clock_end,
+                                        interval->clock_start);
+    }
+    interval->elapsed = interval->stepped ? NAN : end_of(interval) - begin_of(interval);
+    interval->self = interval->elapsed;
+}
+
+/* Take the part of `inner` that lies in the innermost call around it out of that call's self time, if that never ended or did, as
+ * asked for. The calls open at any moment form a chain through `outer`. */
+static size_t nest(struct gt_interval *intervals, size_t *outer, size_t top, size_t inner, bool unfinished)
+{
+    struct gt_interval *call = &intervals[inner];
+    while (top != SIZE_MAX && !(end_of(&intervals[top]) > begin_of(call)))
+        top = outer[top];
+    if (top != SIZE_MAX && !call->stepped && intervals[top].unfinished == unfinished) {
+        double inside = fmin(end_of(call), end_of(&intervals[top])) - begin_of(call);
+        intervals[top].self = fmax(0, intervals[top].self - fmax(0, inside));
+    }
+    outer[inner] = top;
+    return inner;
+}
+
+static bool same_thread(const struct gt_interval *a, const struct gt_interval *b)
+{
+    return a->source == b->source && a->process == b->process && a->thread == b->thread;
+}
+
+/* Calls that ended among themselves, or those that never did among all. */
+static void nest_all(const struct gt_intervals *intervals, size_t *outer, bool unfinished)
+{
+    struct gt_interval *list = intervals->interval;
+    size_t top = SIZE_MAX;
+    for (size_t i = 0; i < intervals->count; i++) {
+        if (i > 0 && !same_thread(&list[i], &list[i - 1]))
+            top = SIZE_MAX;
+        if (unfinished || !list[i].unfinished)
+            top = nest(list, outer, top, i, unfinished);
+    }
+}
+
+int gt_intervals_close(struct gt_intervals *intervals, double end, double clock_end)
+{
+    struct gt_interval *list = intervals->interval;
+    size_t *outer = calloc(intervals->count + 1, sizeof *outer);
+    if (!outer)
+        return -ENOMEM;
+    for (size_t i = 0; i < intervals->count; i++)
+        close_interval(&list[i], end, clock_end);
+    qsort(list, intervals->count, sizeof *list, compare_nesting);
+    nest_all(intervals, outer, false);
+    nest_all(intervals, outer, true);
+    free(outer);
+    return 0;
+}

@@ -1,0 +1,357 @@
+#include "collect/cgroup/cgroup.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/availability.h"
+#include "collect/cgroup/cgroup_delegation.h"
+
+struct gt_cgroup {
+    const struct gt_root *root;
+    struct gt_cgroup_place place; /* the group's own directories */
+    bool is_own;                  /* made by us */
+    struct gt_cgroup_delegation delegation;
+    int directory;                    /* version 2 */
+    int entry[GT_CGROUP_HIERARCHIES]; /* version 1: "tasks", open for writing */
+    int figure[GT_CGROUP_FIGURES];
+    const struct source *source[GT_CGROUP_FIGURES];
+    int processes; /* cgroup.procs */
+};
+
+static const struct source {
+    enum gt_cgroup_figure figure;
+    enum gt_cgroup_hierarchy hierarchy;
+    const char *file, *key; /* the number stands after this word; NULL: it stands alone */
+    double scale;
+} sources[] = {
+    /* the first that is there is taken */
+    {GT_CGROUP_FIGURE_MEMORY, GT_CGROUP_UNIFIED, "memory.current", NULL, 1},
+    {GT_CGROUP_FIGURE_MEMORY, GT_CGROUP_MEMORY, "memory.usage_in_bytes", NULL, 1},
+    {GT_CGROUP_FIGURE_MEMORY_PEAK, GT_CGROUP_UNIFIED, "memory.peak", NULL, 1},
+    {GT_CGROUP_FIGURE_MEMORY_PEAK, GT_CGROUP_MEMORY, "memory.max_usage_in_bytes", NULL, 1},
+    {GT_CGROUP_FIGURE_CPU, GT_CGROUP_CPUACCT, "cpuacct.usage", NULL, 1e-9},
+    {GT_CGROUP_FIGURE_CPU, GT_CGROUP_UNIFIED, "cpu.stat", "usage_usec", 1e-6},
+    {GT_CGROUP_FIGURE_TASKS, GT_CGROUP_UNIFIED, "pids.current", NULL, 1},
+    {GT_CGROUP_FIGURE_TASKS, GT_CGROUP_PIDS, "pids.current", NULL, 1},
+    {GT_CGROUP_FIGURE_TASKS_PEAK, GT_CGROUP_UNIFIED, "pids.peak", NULL, 1},
+    {GT_CGROUP_FIGURE_TASKS_PEAK, GT_CGROUP_PIDS, "pids.peak", NULL, 1},
+};
+
+/* "DIRECTORY/FILE" in `ret`; false when it is too long. */
+static bool join(char ret[PATH_MAX], const char *directory, const char *file)
+{
+    return *directory && snprintf(ret, PATH_MAX, "%s/%s", directory, file) < PATH_MAX;
+}
+
+static int open_in(const struct gt_cgroup *cgroup, enum gt_cgroup_hierarchy hierarchy, const char *file)
+{
+    char path[PATH_MAX];
+    return join(path, cgroup->place.path[hierarchy], file) ? gt_root_open_file(cgroup->root, path) : -ENOENT;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+static struct gt_cgroup *new_group(const struct gt_root *root)
+{
+    struct gt_cgroup *cgroup = calloc(1, sizeof *cgroup);
+    if (!cgroup)
+        return NULL;
+    cgroup->root = root;
+    cgroup->directory = cgroup->processes = -1;
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
+        cgroup->entry[i] = -1;
+    for (int i = 0; i < GT_CGROUP_FIGURES; i++)
+        cgroup->figure[i] = -1;
+    return cgroup;
+}
+
+static void open_figures(struct gt_cgroup *cgroup)
+{
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        const struct source *source = &sources[i];
+        if (cgroup->figure[source->figure] >= 0)
+            continue;
+        cgroup->figure[source->figure] = open_in(cgroup, source->hierarchy, source->file);
+        cgroup->source[source->figure] = source;
+    }
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES && cgroup->processes < 0; i++)
+        cgroup->processes = open_in(cgroup, (enum gt_cgroup_hierarchy)i, "cgroup.procs");
+}
+
+int gt_cgroup_open(struct gt_cgroup **ret, const struct gt_root *root, const struct gt_cgroup_place *place,
+                   struct gt_error *error)
+{
+    struct gt_cgroup *cgroup = new_group(root);
+    if (!cgroup)
+        return gt_error_system(error, ENOMEM, "control group");
+    cgroup->place = *place;
+    open_figures(cgroup);
+    *ret = cgroup;
+    return 0;
+}
+
+/* Limits of a version 1 group do not bind the groups below it unless it says 1 here. */
+static bool passes_limits_on(const struct gt_root *root, const char *parent)
+{
+    char path[PATH_MAX];
+    unsigned long long value;
+    return !join(path, parent, "memory.use_hierarchy") || gt_root_read_u64(root, path, &value) < 0 || value;
+}
+
+static bool lists_cpu(const struct gt_root *root, const char *parent)
+{
+    char path[PATH_MAX], text[1024];
+    if (!join(path, parent, "cgroup.subtree_control") || gt_root_read(root, path, text, sizeof text) < 0)
+        return false;
+    for (char *rest = text, *word; (word = strsep(&rest, " \n"));)
+        if (!strcmp(word, "cpu"))
+            return true;
+    return false;
+}
+
+/* Make the group in one hierarchy; 0, or why not. What is left of a tracker that had the same number is replaced. */
+static int make_in(struct gt_cgroup *cgroup, enum gt_cgroup_hierarchy hierarchy, const char *parent, const char *name)
+{
+    char path[PATH_MAX], *own = cgroup->place.path[hierarchy];
+    if (!join(path, parent, name) || strlen(path) >= sizeof cgroup->place.path[hierarchy])
+        return *parent ? -ENAMETOOLONG : -ENOENT;
+    int result = gt_root_make_directory(cgroup->root, path);
+    if (result == -EEXIST && gt_root_remove_directory(cgroup->root, path) == 0)
+        result = gt_root_make_directory(cgroup->root, path);
+    if (result < 0)
+        return result;
+    strcpy(own, path);
+    if (hierarchy == GT_CGROUP_UNIFIED)
+        result = cgroup->directory = gt_root_open_directory(cgroup->root, path);
+    else
+        result = cgroup->entry[hierarchy] = join(path, own, "tasks") ? gt_root_open_to_write(cgroup->root, path)
+                                                                     : -ENAMETOOLONG;
+    if (result < 0) {
+        gt_root_remove_directory(cgroup->root, own);
+        *own = '\0';
+        return result;
+    }
+    return 0;
+}
+
+static bool would_change_the_job(const struct gt_root *root, const struct gt_cgroup_place *parent,
+                                 enum gt_cgroup_hierarchy hierarchy)
+{
+    if (hierarchy == GT_CGROUP_UNIFIED)
+        return lists_cpu(root, parent->path[hierarchy]);
+    return parent->schedules[hierarchy] ||
+           (hierarchy == GT_CGROUP_MEMORY && !passes_limits_on(root, parent->path[hierarchy]));
+}
+
+/* Where this fails the group still tells processor time and processes. */
+static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *name)
+{
+    char leaf[NAME_MAX];
+    if (snprintf(leaf, sizeof leaf, "%s.tracker", name) < NAME_MAX)
+        gt_cgroup_delegation_open(&cgroup->delegation, cgroup->root, parent, leaf);
+}
+
+/* Fills in the groups made; the reason why the last one could not be. */
+static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name, size_t *made)
+{
+    int reason = -ENOENT;
+    for (int i = GT_CGROUP_HIERARCHIES - 1; i >= 0; i--) { /* version 2 last: only for what version 1 does not tell */
+        enum gt_cgroup_hierarchy hierarchy = (enum gt_cgroup_hierarchy)i;
+        if (!*parent->path[i] || (hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_HIERARCHIES - 1))
+            continue;
+        if (hierarchy == GT_CGROUP_UNIFIED && !*cgroup->place.path[GT_CGROUP_MEMORY])
+            delegate(cgroup, parent->path[hierarchy], name);
+        int result = would_change_the_job(cgroup->root, parent, hierarchy)
+                         ? -EOPNOTSUPP
+                         : make_in(cgroup, hierarchy, parent->path[i], name);
+        if (result == 0)
+            ++*made;
+        else if (reason != -EACCES)
+            reason = result;
+    }
+    return reason;
+}
+
+static void refuse(struct gt_availability *availability, int reason)
+{
+    if (reason == -EACCES || reason == -EPERM)
+        gt_unavailable(availability, GT_DENIED, gt_remedy_delegate,
+                       "this user may not make control groups below the present one");
+    else if (reason == -EOPNOTSUPP)
+        gt_unavailable(availability, GT_ABSENT, NULL,
+                       "a control group of its own would change how the job is scheduled or limited here");
+    else
+        gt_unavailable(availability, GT_ABSENT, NULL, "no control group can be made: %s", strerrordesc_np(-reason));
+}
+
+int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const char *name,
+                     struct gt_availability *availability, struct gt_error *error)
+{
+    struct gt_cgroup_place parent;
+    size_t made = 0;
+    *ret = NULL;
+    *availability = (struct gt_availability){.state = GT_READY, .source = "control group of the job"};
+    if (!root->is_machine)
+        return gt_unavailable(availability, GT_ABSENT, NULL, "a stored machine takes no control groups");
+    int result = gt_cgroup_locate(&parent, root, getpid(), NULL);
+    if (result < 0)
+        return gt_unavailable(availability, GT_ABSENT, NULL, "no control groups here: %s", strerrordesc_np(-result));
+    struct gt_cgroup *cgroup = new_group(root);
+    if (!cgroup)
+        return gt_error_system(error, ENOMEM, "control group");
+    cgroup->is_own = true;
+    result = make_all(cgroup, &parent, name, &made);
+    if (!made) {
+        gt_cgroup_delegation_close(&cgroup->delegation);
+        gt_cgroup_close(cgroup);
+        refuse(availability, result);
+        return 0;
+    }
+    open_figures(cgroup);
+    *ret = cgroup;
+    return 0;
+}
+
+/* ---- Entering and leaving ---------------------------------------------------------------------------------------- */
+
+int gt_cgroup_directory(const struct gt_cgroup *cgroup)
+{
+    return cgroup->directory;
+}
+
+/* The file "tasks" moves one thread, and moving the caller itself needs no grace period (cgroup_procs_write_start). */
+int gt_cgroup_enter_self(const struct gt_cgroup *cgroup)
+{
+    int result = 0;
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
+        if (cgroup->entry[i] >= 0 && write(cgroup->entry[i], "0", 1) < 0 && result == 0)
+            result = -errno;
+    return result;
+}
+
+static int enter_one(const struct gt_cgroup *cgroup, const char *directory, pid_t pid)
+{
+    char path[PATH_MAX], number[16];
+    int fd = join(path, directory, "cgroup.procs") ? gt_root_open_to_write(cgroup->root, path) : -ENAMETOOLONG;
+    if (fd < 0)
+        return fd;
+    int length = snprintf(number, sizeof number, "%d", (int)pid);
+    int result = write(fd, number, (size_t)length) < 0 ? -errno : 0;
+    close(fd);
+    return result;
+}
+
+int gt_cgroup_enter(const struct gt_cgroup *cgroup, pid_t pid, struct gt_error *error)
+{
+    for (int i = 0; cgroup->is_own && i < GT_CGROUP_HIERARCHIES; i++) {
+        const char *directory = cgroup->place.path[i];
+        int result = *directory ? enter_one(cgroup, directory, pid) : 0;
+        if (result < 0)
+            return gt_error_system(error, -result, "process %d into control group /%s", (int)pid, directory);
+    }
+    return 0;
+}
+
+int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error)
+{
+    int failed = 0;
+    for (int i = 0; cgroup->is_own && i < GT_CGROUP_HIERARCHIES; i++) {
+        char *directory = cgroup->place.path[i];
+        int result = *directory ? gt_root_remove_directory(cgroup->root, directory) : 0;
+        if (result == 0 || result == -ENOENT)
+            *directory = '\0';
+        else
+            failed = gt_error_system(error, -result, "control group /%s", directory);
+    }
+    if (!*cgroup->place.path[GT_CGROUP_UNIFIED])
+        gt_cgroup_delegation_close(&cgroup->delegation);
+    return failed;
+}
+
+void gt_cgroup_close(struct gt_cgroup *cgroup)
+{
+    if (!cgroup)
+        return;
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
+        if (cgroup->entry[i] >= 0)
+            close(cgroup->entry[i]);
+    for (int i = 0; i < GT_CGROUP_FIGURES; i++)
+        if (cgroup->figure[i] >= 0)
+            close(cgroup->figure[i]);
+    if (cgroup->directory >= 0)
+        close(cgroup->directory);
+    if (cgroup->processes >= 0)
+        close(cgroup->processes);
+    free(cgroup);
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+static double read_figure(int fd, const struct source *source)
+{
+    char text[4096];
+    if (fd < 0 || gt_root_reread(fd, text, sizeof text) <= 0)
+        return NAN;
+    const char *at = text;
+    for (size_t length = source->key ? strlen(source->key) : 0; length; at += strcspn(at, "\n"), at += *at == '\n') {
+        if (!*at)
+            return NAN;
+        if (!strncmp(at, source->key, length) && at[length] == ' ') {
+            at += length + 1;
+            break;
+        }
+    }
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(at, &end, 10);
+    return end == at || errno ? NAN : (double)value * source->scale;
+}
+
+double gt_cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
+{
+    return read_figure(cgroup->figure[figure], cgroup->source[figure]);
+}
+
+void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES])
+{
+    for (int i = 0; i < GT_CGROUP_FIGURES; i++)
+        ret[i] = gt_cgroup_read_one(cgroup, (enum gt_cgroup_figure)i);
+}
+
+const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
+{
+    return cgroup->figure[figure] >= 0 ? cgroup->source[figure]->file : NULL;
+}
+
+ssize_t gt_cgroup_pids(const struct gt_cgroup *cgroup, pid_t *pids, size_t capacity)
+{
+    char text[16384];
+    size_t count = 0;
+    pid_t number = 0;
+    off_t at = 0;
+    if (cgroup->processes < 0)
+        return -ENOENT;
+    for (ssize_t length; (length = pread(cgroup->processes, text, sizeof text, at)) != 0; at += length) {
+        if (length < 0)
+            return -errno;
+        for (ssize_t i = 0; i < length; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                number = number * 10 + (text[i] - '0');
+                continue;
+            }
+            if (number > 0 && count++ < capacity)
+                pids[count - 1] = number;
+            number = 0;
+        }
+    }
+    return (ssize_t)count;
+}
+
+const struct gt_cgroup_place *gt_cgroup_place(const struct gt_cgroup *cgroup)
+{
+    return &cgroup->place;
+}

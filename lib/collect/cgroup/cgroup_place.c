@@ -1,0 +1,180 @@
+#include "collect/cgroup/cgroup_place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const controllers[GT_CGROUP_HIERARCHIES] = {[GT_CGROUP_UNIFIED] = "",
+                                                               [GT_CGROUP_MEMORY] = "memory",
+                                                               [GT_CGROUP_CPUACCT] = "cpuacct",
+                                                               [GT_CGROUP_PIDS] = "pids"};
+
+/* Where the caller's mounts show a hierarchy. */
+struct mount {
+    char *root;  /* the group that is mounted, "/" for the top */
+    char *point; /* where */
+};
+
+/* "memory" is in "rw,memory" and in "cpu,memory", not in "memory_recursiveprot". */
+static bool lists(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (!strncmp(at, word, length) && (at[length] == ',' || !at[length]))
+            return true;
+    return false;
+}
+
+/* Spaces and the like stand in mountinfo as backslash and three octal digits. */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++, to++) {
+        unsigned code;
+        if (*from == '\\' && sscanf(from + 1, "%3o", &code) == 1) {
+            *to = (char)code;
+            from += 3;
+        } else {
+            *to = *from;
+        }
+    }
+    *to = '\0';
+}
+
+/* What follows `root` in `group` ("/docker/x" and "/docker/x/y": "/y"); NULL when it does not lie below. */
+static const char *below(const char *root, const char *group)
+{
+    size_t length = strlen(root);
+    if (length == 1 && *root == '/')
+        return group;
+    if (strncmp(group, root, length) || (group[length] && group[length] != '/'))
+        return NULL;
+    return group + length;
+}
+
+static bool leaves_view(const char *group)
+{
+    const char *suffix = strstr(group, " (deleted)");
+    return !strncmp(group, "/..", 3) || (suffix && !suffix[10]);
+}
+
+/* The line "31 23 0:28 ROOT POINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS"; changes it. False for anything but control groups. */
+static bool read_mount(char *line, struct mount *mount, const char **options, bool *is_unified)
+{
+    char *field[5], *rest = line;
+    for (size_t i = 0; i < 5; i++) {
+        field[i] = strsep(&rest, " ");
+        if (!rest)
+            return false;
+    }
+    char *type = strstr(rest, " - ");
+    if (!type)
+        return false;
+    type += 3;
+    char *source = type;
+    type = strsep(&source, " ");
+    *is_unified = !strcmp(type, "cgroup2");
+    if (!source || (!*is_unified && strcmp(type, "cgroup") != 0))
+        return false;
+    *options = source + strcspn(source, " ");
+    *options += **options == ' ';
+    *mount = (struct mount){field[3], field[4]};
+    unescape(mount->root);
+    unescape(mount->point);
+    return true;
+}
+
+static void place_group(struct gt_cgroup_place *place, enum gt_cgroup_hierarchy hierarchy, const struct mount *mount,
+                        const char *group)
+{
+    const char *rest = leaves_view(group) ? NULL : below(mount->root, group);
+    char *path = place->path[hierarchy];
+    if (!rest || *path)
+        return;
+    int length = snprintf(path, GT_CGROUP_PATH, "%s%s", mount->point + 1, rest);
+    if (length >= GT_CGROUP_PATH)
+        *path = '\0';
+    else if (length > 0 && path[length - 1] == '/')
+        path[length - 1] = '\0';
+}
+
+/* The group of a hierarchy in the text of /proc/PID/cgroup ("4:memory:/a/b", version 2 "0::/a/b"), into `group`. */
+static bool find_group(const char *text, enum gt_cgroup_hierarchy hierarchy, char *group, size_t size, bool *schedules)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *list = strchr(line, ':');
+        const char *path = list ? strchr(list + 1, ':') : NULL;
+        char listed[256];
+        if (!path || (size_t)(path - list) > sizeof listed)
+            continue;
+        snprintf(listed, sizeof listed, "%.*s", (int)(path - list - 1), list + 1);
+        bool is_it = hierarchy == GT_CGROUP_UNIFIED ? !strncmp(line, "0::", 3) : lists(listed, controllers[hierarchy]);
+        size_t length = strcspn(path + 1, "\n");
+        if (!is_it || length >= size || path[1] != '/')
+            continue;
+        memcpy(group, path + 1, length);
+        group[length] = '\0';
+        *schedules = lists(listed, "cpu");
+        return true;
+    }
+    return false;
+}
+
+static void place_all(struct gt_cgroup_place *place, char *mounts, const char *groups)
+{
+    for (char *line; (line = strsep(&mounts, "\n"));) {
+        struct mount mount;
+        const char *options;
+        bool is_unified;
+        if (!read_mount(line, &mount, &options, &is_unified))
+            continue;
+        for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
+            char group[GT_CGROUP_PATH];
+            bool shown = i == GT_CGROUP_UNIFIED ? is_unified : !is_unified && lists(options, controllers[i]);
+            if (shown && find_group(groups, (enum gt_cgroup_hierarchy)i, group, sizeof group, &place->schedules[i]))
+                place_group(place, (enum gt_cgroup_hierarchy)i, &mount, group);
+        }
+    }
+}
+
+/* A whole file of unknown length, at most 1 MB; the caller frees. */
+static int read_all(const struct gt_root *root, const char *path, char **ret)
+{
+    enum { LARGEST = 1 << 20 };
+    for (size_t size = 16384;; size *= 4) {
+        char *text = malloc(size);
+        ssize_t length = text ? gt_root_read(root, path, text, size) : -ENOMEM;
+        if (length >= 0 && ((size_t)length + 1 < size || size >= LARGEST)) {
+            *ret = text;
+            return 0;
+        }
+        free(text);
+        if (length < 0)
+            return (int)length;
+    }
+}
+
+int gt_cgroup_locate(struct gt_cgroup_place *ret, const struct gt_root *root, pid_t pid, struct gt_error *error)
+{
+    char path[64], groups[4096];
+    char *mounts = NULL;
+    memset(ret, 0, sizeof *ret);
+    snprintf(path, sizeof path, "proc/%d/cgroup", (int)pid);
+    ssize_t length = gt_root_read(root, path, groups, sizeof groups);
+    if (length < 0)
+        return gt_error_system(error, (int)-length, "/%s", path);
+    int result = read_all(root, "proc/self/mountinfo", &mounts);
+    if (result == -ENOENT) {
+        snprintf(path, sizeof path, "proc/%d/mountinfo", (int)pid);
+        result = read_all(root, path, &mounts);
+    }
+    if (result < 0)
+        return gt_error_system(error, -result, "mounts of control groups");
+    place_all(ret, mounts, groups);
+    free(mounts);
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
+        if (*ret->path[i])
+            return 0;
+    return gt_error_set(error, ENOENT, "process %d has no control group in reach", (int)pid);
+}

@@ -1,0 +1,319 @@
+/* The collector "hwmon": sensors of processors and of the whole machine that count energy, or of which the power is added up.
+ *
+ * Sources: Documentation/hwmon of the kernel: sysfs-interface (microjoules, microwatts), acpi_power_meter, amd_energy, ibmaem,
+ * ibmpowernv; drivers/hwmon/acpi_power_meter.c, whose files are in hwmonN/device up to Linux 6.14 and in hwmonN after it, name
+ * included; NVIDIA's Grace performance tuning guide for the meters of Grace, told apart by power1_oem_info. A module holds a Grace
+ * socket and its GPU, a Grace socket its CPU and what it needs: the three are never added up. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/availability.h"
+#include "collect/gpu/gpu.h"
+#include "collect/energy/power.h"
+
+extern const struct gt_collector_type gt_collector_hwmon;
+
+static const char directory[] = "sys/class/hwmon";
+
+/* What a sensor is about, by its driver and the beginning of its label. The first that fits counts. */
+static const struct kind {
+    const char *driver, *label;
+    enum gt_metric_id metric; /* GT_METRIC_COUNT: a part of something else */
+} kinds[] = {
+    {"amd_energy", "Esocket", GT_CPU_ENERGY},
+    {"amd_energy", "", GT_METRIC_COUNT},
+    {"power_meter", "Module Power Socket", GT_PLATFORM_ENERGY},
+    {"power_meter", "Grace Power Socket", GT_CPU_ENERGY},
+    {"power_meter", "CPU Power Socket", GT_CORE_ENERGY},
+    {"power_meter", "SysIO Power Socket", GT_METRIC_COUNT},
+    {"power_meter", "", GT_PLATFORM_ENERGY},
+    {"ibmaem", "", GT_PLATFORM_ENERGY},
+    {"ibmpowernv", "System", GT_PLATFORM_ENERGY},
+    {"ibmpowernv", "", GT_METRIC_COUNT},
+};
+static const enum gt_metric_id metrics[] = {GT_CPU_ENERGY, GT_CORE_ENERGY, GT_PLATFORM_ENERGY};
+enum { METRICS = sizeof metrics / sizeof *metrics, MOST_SENSORS = 64 };
+
+/* Meters that do not answer say all ones: more than any machine draws is no reading. */
+static const double MOST_WATTS = 1e5;
+
+struct sensor {
+    int fd;
+    bool is_power;
+    bool is_labelled;
+    enum gt_metric_id metric;
+    struct gt_energy_counter counter;
+    struct gt_power_integral integral;
+};
+
+struct state {
+    const struct gt_clock *clock;
+    struct sensor sensor[MOST_SENSORS];
+    int count;
+    double interval;  /* seconds over which a meter takes its average, NaN: not told */
+    bool has_several; /* meters without a label, of which nobody knows what contains what */
+    bool is_denied;
+    char unknown[64]; /* a sensor of which it is not known what it is about */
+};
+
+static double read_sensor(struct sensor *sensor, int64_t now_ns)
+{
+    char text[32], *end;
+    if (gt_root_reread(sensor->fd, text, sizeof text) <= 0)
+        return NAN;
+    double value = (double)strtoull(text, &end, 10) / 1e6;
+    if (end == text)
+        return NAN;
+    if (sensor->is_power)
+        return gt_power_integrate(&sensor->integral, now_ns, value < MOST_WATTS ? value : NAN);
+    double joules = gt_energy_counter_read(&sensor->counter, value);
+    return joules > 0 ? joules : NAN; /* a counter that stands still measures nothing */
+}
+
+static double total(struct state *state, enum gt_metric_id metric, int64_t now_ns, double *ret_doubt)
+{
+    double sum = NAN;
+    *ret_doubt = 0;
+    for (int i = 0; i < state->count; i++)
+        if (state->sensor[i].metric == metric) {
+            double joules = read_sensor(&state->sensor[i], now_ns);
+            *ret_doubt += gt_energy_counter_doubt(&state->sensor[i].counter);
+            sum = isnan(sum) ? joules : sum + joules;
+            if (isnan(joules))
+                sum = INFINITY; /* a part is missing: so is the sum, and the others are read all the same */
+        }
+    return isinf(sum) ? NAN : sum;
+}
+
+static ssize_t read_text(const struct gt_root *root, const char *entry, const char *file, char *text, size_t size)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%.40s/%s", directory, entry, file);
+    ssize_t length = gt_root_read(root, path, text, size);
+    if (length < 0)
+        *text = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    return length;
+}
+
+static const struct kind *find_kind(const char *driver, const char *label)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i].driver, driver) && !strncmp(kinds[i].label, label, strlen(kinds[i].label)))
+            return &kinds[i];
+    return NULL;
+}
+
+static bool is_of_gpu(const char *driver)
+{
+    static const char *const drivers[] = {"amdgpu", "i915", "xe", "nouveau"};
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
+        if (!strcmp(drivers[i], driver))
+            return true;
+    return !strncmp(driver, "i915_gt", strlen("i915_gt")); /* one of its tiles */
+}
+
+/* 0, or the negative errno of opening the file. */
+static int add_sensor(struct state *state, const struct gt_root *root, const char *entry, const char *file,
+                      const char *driver, const char *label)
+{
+    const struct kind *kind = find_kind(driver, label);
+    char path[160];
+    snprintf(path, sizeof path, "%s/%.40s/%s", directory, entry, file);
+    int fd = gt_root_open_file(root, path);
+    state->is_denied |= fd == -EACCES;
+    if (fd < 0)
+        return fd;
+    if (!kind && !is_of_gpu(driver))
+        snprintf(state->unknown, sizeof state->unknown, "%.20s %.20s", driver, *label ? label : file);
+    if (!kind || kind->metric == GT_METRIC_COUNT || state->count == MOST_SENSORS) {
+        close(fd);
+        return 0;
+    }
+    state->sensor[state->count++] = (struct sensor){.fd = fd,
+                                                    .is_power = !strncmp(file, "power", strlen("power")),
+                                                    .is_labelled = *label != '\0',
+                                                    .metric = kind->metric,
+                                                    .counter.last = NAN,
+                                                    .integral.watts = NAN};
+    return 0;
+}
+
+/* Of what the meter tells of a battery, the battery tells more. */
+static void add_meter(struct state *state, const struct gt_root *root, const char *entry, const char *driver)
+{
+    char label[64], text[32];
+    if (read_text(root, entry, "power1_is_battery", text, sizeof text) > 0 && !strcmp(text, "1"))
+        return;
+    read_text(root, entry, "power1_oem_info", label, sizeof label);
+    if (add_sensor(state, root, entry, "power1_average", driver, label) == 0 &&
+        read_text(root, entry, "power1_average_interval", text, sizeof text) > 0)
+        state->interval = fmax(isnan(state->interval) ? 0 : state->interval, strtod(text, NULL) / 1e3);
+}
+
+/* False: no sensors are here. */
+static bool look_at(struct state *state, const struct gt_root *root, const char *entry)
+{
+    char driver[32], label[64], file[32];
+    if (read_text(root, entry, "name", driver, sizeof driver) <= 0)
+        return false;
+    for (int i = 1, status = 0; i < 1000 && status == 0; i++) {
+        snprintf(file, sizeof file, "energy%d_label", i);
+        read_text(root, entry, file, label, sizeof label);
+        snprintf(file, sizeof file, "energy%d_input", i);
+        status = add_sensor(state, root, entry, file, driver, label);
+    }
+    if (!strcmp(driver, "power_meter"))
+        add_meter(state, root, entry, driver);
+    return true;
+}
+
+static void look_at_each_place(struct state *state, const struct gt_root *root, const char *entry)
+{
+    char below[40];
+    snprintf(below, sizeof below, "%.31s/device", entry);
+    if (!look_at(state, root, entry))
+        look_at(state, root, below);
+}
+
+/* What contains what is only known of labelled meters. */
+static void sort_out(struct state *state)
+{
+    bool has_cpu = false;
+    int unlabelled = 0;
+    for (int i = 0; i < state->count; i++) {
+        has_cpu |= state->sensor[i].metric == GT_CPU_ENERGY;
+        unlabelled += state->sensor[i].is_power && !state->sensor[i].is_labelled;
+    }
+    state->has_several = unlabelled > 1;
+    for (int i = 0; i < state->count; i++) {
+        struct sensor *sensor = &state->sensor[i];
+        if (sensor->metric == GT_CORE_ENERGY && !has_cpu)
+            sensor->metric = GT_CPU_ENERGY;
+        if (state->has_several && sensor->is_power && !sensor->is_labelled)
+            sensor->metric = GT_METRIC_COUNT;
+    }
+}
+
+static void hwmon_close(void *opaque)
+{
+    struct state *state = opaque;
+    for (int i = 0; state && i < state->count; i++)
+        close(state->sensor[i].fd);
+    free(state);
+}
+
+static bool claim(struct state *state, struct gt_frame *frame)
+{
+    bool any = false;
+    for (int i = 0; i < state->count; i++) {
+        struct sensor *sensor = &state->sensor[i];
+        if (sensor->metric != GT_METRIC_COUNT && gt_frame_claim(frame, sensor->metric, &gt_collector_hwmon))
+            any = true;
+        else
+            sensor->metric = GT_METRIC_COUNT;
+    }
+    return any;
+}
+
+static int explain_none(const struct state *state, struct gt_availability *availability)
+{
+    if (state->is_denied)
+        return gt_unavailable(availability, GT_DENIED, gt_remedy_energy,
+                              "there are sensors of energy, and this user may not read them");
+    if (state->has_several)
+        return gt_unavailable(availability, GT_BROKEN, NULL,
+                              "there are several ACPI power meters, and they do not tell what each is about");
+    if (state->count)
+        return gt_unavailable(availability, GT_ABSENT, NULL, "what its sensors tell is counted by another source");
+    if (*state->unknown)
+        return gt_unavailable(availability, GT_ABSENT, NULL, "it is not known what the sensor \"%s\" is about",
+                              state->unknown);
+    return gt_unavailable(availability, GT_ABSENT, NULL, "there are no sensors of energy or power meters");
+}
+
+static void find_sensors(struct state *state, const struct gt_root *root)
+{
+    int fd = gt_root_open_directory(root, directory);
+    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    if (!listing && fd >= 0)
+        close(fd);
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        if (!strncmp(entry->d_name, "hwmon", strlen("hwmon")) && strlen(entry->d_name) < 32)
+            look_at_each_place(state, root, entry->d_name);
+    if (listing)
+        closedir(listing);
+}
+
+static int hwmon_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                      struct gt_availability *availability, struct gt_error *error)
+{
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "/sys/class/hwmon", .refresh = NAN};
+    struct state *state = calloc(1, sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "hwmon collector");
+    state->clock = options->clock;
+    state->interval = NAN;
+    find_sensors(state, options->root);
+    sort_out(state);
+    if (!claim(state, frame)) {
+        explain_none(state, availability);
+        hwmon_close(state);
+        return 0;
+    }
+    availability->refresh = state->interval;
+    double doubt;
+    for (int i = 0; i < METRICS; i++)
+        total(state, metrics[i], gt_clock_monotonic(state->clock), &doubt);
+    *ret = state;
+    return 0;
+}
+
+static int hwmon_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    (void)error;
+    struct state *state = opaque;
+    int64_t now_ns = gt_clock_monotonic(state->clock);
+    for (int i = 0; i < METRICS; i++)
+        if (frame->owner[metrics[i]] == &gt_collector_hwmon)
+            frame->system[metrics[i]] = total(state, metrics[i], now_ns, &frame->doubt[metrics[i]]);
+    return 0;
+}
+
+static void hwmon_describe(const void *opaque, char *text, size_t size)
+{
+    const struct state *state = opaque;
+    bool is_integrated = false;
+    for (int i = 0; i < state->count; i++)
+        is_integrated |= state->sensor[i].is_power && state->sensor[i].metric != GT_METRIC_COUNT;
+    *text = '\0';
+    if (is_integrated && state->interval > 0)
+        snprintf(text, size, "power added up over time; each reading is an average of %g s", state->interval);
+    else if (is_integrated)
+        snprintf(text, size, "power added up over time");
+}
+
+static void hwmon_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
+{
+    (void)opaque, (void)metric;
+    snprintf(text, size, "no sensor counts it, or one of its sensors gave no reading");
+}
+
+const struct gt_collector_type gt_collector_hwmon = {
+    .name = "hwmon",
+    .help = "energy sensors and power meters of the machine: ACPI, Grace, AMD and IBM processors",
+    .metrics = metrics,
+    .metric_count = METRICS,
+    .claims = true,
+    .open = hwmon_open,
+    .collect = hwmon_collect,
+    .close = hwmon_close,
+    .describe = hwmon_describe,
+    .explain = hwmon_explain,
+};

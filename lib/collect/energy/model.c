@@ -1,0 +1,237 @@
+#include "collect/energy/model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/number.h"
+
+enum { MOST_BYTES = 16384 };
+
+static const double MOST_WATTS = 1e5;
+
+static char *strip(char *text)
+{
+    static const char blanks[] = " \t\r";
+    text += strspn(text, blanks);
+    for (size_t length = strlen(text); length && strchr(blanks, text[length - 1]); length--)
+        text[length - 1] = '\0';
+    return text;
+}
+
+static bool is_watts(double watts)
+{
+    return watts >= 0 && watts <= MOST_WATTS;
+}
+
+/* What a file says goes into messages and reports: on one line. */
+static void clean(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = ' ';
+}
+
+static int refuse_setting(const char *path, const char *key, struct gt_error *error)
+{
+    char shown[41];
+    snprintf(shown, sizeof shown, "%s", key);
+    clean(shown);
+    return gt_error_set(error, EINVAL, "%s: \"%s\" is not a setting of a power model, or its value is wrong", path,
+                        shown);
+}
+
+/* Keep the points sorted. False: there is one at that ratio, or there are too many. */
+static bool add_point(struct gt_model *model, double ratio, double watts)
+{
+    int at = model->count;
+    if (model->count == GT_MODEL_POINTS || !(ratio >= 0 && ratio <= 1) || !is_watts(watts))
+        return false;
+    for (int i = 0; i < model->count; i++)
+        if (model->ratio[i] == ratio)
+            return false;
+    for (; at > 0 && model->ratio[at - 1] > ratio; at--) {
+        model->ratio[at] = model->ratio[at - 1];
+        model->watts[at] = model->watts[at - 1];
+    }
+    model->ratio[at] = ratio;
+    model->watts[at] = watts;
+    model->count++;
+    return true;
+}
+
+/* Power over TDP at these ratios of busy cores. */
+static const double tdp_ratios[] = {0, 0.1, 0.5, 1}, tdp_parts[] = {0.12, 0.32, 0.75, 1.02};
+
+static bool add_tdp(struct gt_model *model, double tdp)
+{
+    bool fits = tdp > 0;
+    for (size_t i = 0; fits && i < sizeof tdp_ratios / sizeof *tdp_ratios; i++)
+        fits = add_point(model, tdp_ratios[i], tdp_parts[i] * tdp);
+    return fits;
+}
+
+static bool set_number(struct gt_model *model, const char *key, double number)
+{
+    if (!is_watts(number))
+        return false;
+    if (!strcmp(key, "idle_watts"))
+        return add_point(model, 0, number);
+    if (!strcmp(key, "max_watts"))
+        return add_point(model, 1, number);
+    if (!strcmp(key, "tdp_watts"))
+        return add_tdp(model, number);
+    if (strcmp(key, "dram_watts") || !isnan(model->dram_watts))
+        return false;
+    model->dram_watts = number;
+    return true;
+}
+
+static bool take(struct gt_model *model, const char *key, char *value)
+{
+    double number, watts;
+    if (!strcmp(key, "name")) {
+        snprintf(model->name, sizeof model->name, "%s", value);
+        return true;
+    }
+    if (!strcmp(key, "point")) {
+        char *second = value + strcspn(value, " \t");
+        if (!*second)
+            return false;
+        *second++ = '\0';
+        return gt_number_double(value, &number) == 0 && gt_number_double(strip(second), &watts) == 0 &&
+               add_point(model, number, watts);
+    }
+    return gt_number_double(value, &number) == 0 && set_number(model, key, number);
+}
+
+static int parse_lines(struct gt_model *model, const char *path, char *text, struct gt_error *error)
+{
+    int number = 1;
+    for (char *line = text, *next; line; line = next, number++) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        line[strcspn(line, "#")] = '\0';
+        clean(line);
+        char *key = strip(line), *equals = strchr(key, '=');
+        if (!*key)
+            continue;
+        if (!equals)
+            return gt_error_set(error, EINVAL, "%s: line %d: \"%.60s\" is not KEY = VALUE", path, number, key);
+        *equals = '\0';
+        if (!take(model, strip(key), strip(equals + 1)))
+            return gt_error_set(error, EINVAL,
+                                "%s: line %d: \"%.40s\" is not a setting of a power model, or its value "
+                                "is wrong",
+                                path, number, key);
+    }
+    return 0;
+}
+
+/* "points": [[RATIO, WATTS], ...] */
+static bool take_points(struct gt_model *model, const json_t *points)
+{
+    size_t i;
+    json_t *point;
+    if (!json_is_array(points))
+        return false;
+    json_array_foreach (points, i, point) {
+        const json_t *ratio = json_array_get(point, 0), *watts = json_array_get(point, 1);
+        if (json_array_size(point) != 2 || !json_is_number(ratio) || !json_is_number(watts) ||
+            !add_point(model, json_number_value(ratio), json_number_value(watts)))
+            return false;
+    }
+    return true;
+}
+
+static bool take_member(struct gt_model *model, const char *key, const json_t *value)
+{
+    if (!strcmp(key, "points"))
+        return take_points(model, value);
+    if (!strcmp(key, "name") && json_is_string(value)) {
+        snprintf(model->name, sizeof model->name, "%s", json_string_value(value));
+        return true;
+    }
+    return json_is_number(value) && set_number(model, key, json_number_value(value));
+}
+
+static int parse_json(struct gt_model *model, const char *path, const char *text, size_t length, struct gt_error *error)
+{
+    json_error_t problem;
+    const char *key;
+    json_t *value, *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
+    int status = 0;
+    if (!object) {
+        clean(problem.text); /* it repeats a piece of the file */
+        return gt_error_set(error, EINVAL, "%s: line %d: %s", path, problem.line, problem.text);
+    }
+    json_object_foreach (object, key, value) {
+        if (status == 0 && !take_member(model, key, value))
+            status = refuse_setting(path, key, error);
+    }
+    json_decref(object);
+    return status;
+}
+
+int gt_model_parse(struct gt_model *ret, const char *path, char *text, size_t length, struct gt_error *error)
+{
+    *ret = (struct gt_model){.dram_watts = NAN};
+    bool is_json = text[strspn(text, " \t\r\n")] == '{';
+    int status = is_json ? parse_json(ret, path, text, length, error) : parse_lines(ret, path, text, error);
+    if (status < 0)
+        return status;
+    clean(ret->name);
+    if (ret->count < 2 || ret->ratio[0] > 0 || ret->ratio[ret->count - 1] < 1)
+        return gt_error_set(error, EINVAL, "%s: a power model needs idle_watts and max_watts, or tdp_watts", path);
+    return 0;
+}
+
+static int read_file(struct gt_model *model, const char *path, struct gt_error *error)
+{
+    char text[MOST_BYTES];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text);
+    int code = errno;
+    if (fd >= 0)
+        close(fd);
+    if (length < 0)
+        return gt_error_system(error, code, "%s", path);
+    if (length == sizeof text || memchr(text, 0, (size_t)length))
+        return gt_error_set(error, EINVAL, "%s: this is not a power model", path);
+    text[length] = '\0';
+    return gt_model_parse(model, path, text, (size_t)length, error);
+}
+
+int gt_model_read(struct gt_model *ret, const char *path, double tdp, struct gt_error *error)
+{
+    *ret = (struct gt_model){.dram_watts = NAN};
+    if (path) {
+        int status = read_file(ret, path, error);
+        if (status >= 0 && !*ret->name) {
+            const char *slash = strrchr(path, '/');
+            snprintf(ret->name, sizeof ret->name, "%.63s", slash ? slash + 1 : path);
+        }
+        return status;
+    }
+    if (!is_watts(tdp) || tdp <= 0)
+        return gt_error_set(error, EINVAL, "the TDP must be a number of watts above 0");
+    add_tdp(ret, tdp);
+    snprintf(ret->name, sizeof ret->name, "TDP of %g W", tdp);
+    return 0;
+}
+
+double gt_model_watts(const struct gt_model *model, double ratio)
+{
+    int i = 1;
+    double at = fmin(fmax(ratio, 0), 1);
+    while (i + 1 < model->count && model->ratio[i] < at)
+        i++;
+    double part = (at - model->ratio[i - 1]) / (model->ratio[i] - model->ratio[i - 1]);
+    return model->watts[i - 1] + part * (model->watts[i] - model->watts[i - 1]);
+}

@@ -1,0 +1,317 @@
+/* The collector "rapl": energy of the processor packages, their memory and the platform. */
+#include "collect/energy/rapl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collect/availability.h"
+#include "collect/host/package.h"
+
+const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS] = {
+    [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
+    [GT_RAPL_CORE] = GT_CORE_ENERGY,   [GT_RAPL_UNCORE] = GT_UNCORE_ENERGY,
+};
+
+const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES] = {
+    [GT_RAPL_PERF] = &gt_rapl_perf,
+    [GT_RAPL_POWERCAP] = &gt_rapl_powercap,
+    [GT_RAPL_MSR] = &gt_rapl_msr,
+};
+
+/* Sources that can both be read are compared once, over at least this time; counters of 1 ms refresh then differ by much less. */
+static const int64_t COMPARE_NS = GT_SECOND;
+static const double MOST_APART = 0.05;
+/* A counter that has not moved after that long, fifty refreshes, is dead. */
+static const int64_t DEAD_NS = GT_SECOND / 20;
+
+struct state {
+    struct gt_rapl_zones zones;
+    int from[GT_RAPL_DOMAINS];       /* the source of the figure; -1: none has moved yet */
+    double carried[GT_RAPL_DOMAINS]; /* joules, where the source was changed: the figure does not step back */
+    double package_carried[GT_RAPL_DOMAINS][GT_PACKAGES];
+    int package_count, package[GT_PACKAGES]; /* as found; the frame may have given them up */
+    const struct gt_clock *clock;
+    int64_t open_ns;
+    bool is_compared, is_platform_wrong;
+    char comparison[200];
+};
+
+static void rapl_close(void *opaque)
+{
+    struct state *state = opaque;
+    if (state)
+        gt_rapl_close(&state->zones);
+    free(state);
+}
+
+static bool any_has(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain)
+{
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (gt_rapl_has(zones, interface, domain))
+            return true;
+    return false;
+}
+
+static void find_zones(struct gt_rapl_zones *zones, const struct gt_root *root)
+{
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (!gt_rapl_sources[interface]->is_last || !any_has(zones, GT_RAPL_PACKAGE))
+            gt_rapl_sources[interface]->find(zones, root);
+}
+
+static void wait_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 2500000}, NULL);
+}
+
+/* `doctor` has no later sample that would tell, and a model is to stand in for a counter that measures nothing. */
+static bool must_know_now(const struct gt_collect_options *options)
+{
+    return options->root->is_machine && (options->pid == 0 || options->power_model || options->cpu_tdp > 0);
+}
+
+/* Claim what some source can read. */
+static bool claim(struct state *state, struct gt_frame *frame, struct gt_availability *availability)
+{
+    bool used[GT_RAPL_INTERFACES] = {false}, any = false;
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
+        if (any_has(&state->zones, domain) && gt_frame_claim(frame, gt_rapl_metrics[domain], &gt_collector_rapl)) {
+            for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+                used[interface] |= gt_rapl_has(&state->zones, interface, domain);
+            any = true;
+        }
+    size_t length = (size_t)snprintf(availability->source, sizeof availability->source, "RAPL by ");
+    for (int interface = 0, count = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (used[interface])
+            length += (size_t)snprintf(availability->source + length, sizeof availability->source - length, "%s%s",
+                                       count++ ? " and " : "", gt_rapl_sources[interface]->name);
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
+        length = strlen(availability->reason);
+        if (frame->owner[gt_rapl_metrics[domain]] != &gt_collector_rapl)
+            snprintf(availability->reason + length, sizeof availability->reason - length, "%s%s",
+                     length ? ", " : "without ", gt_metrics[gt_rapl_metrics[domain]].name);
+    }
+    return any;
+}
+
+static int explain_none(const struct gt_rapl_zones *zones, struct gt_availability *availability)
+{
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (gt_rapl_is_denied(zones, interface))
+            return gt_unavailable(availability, GT_DENIED, gt_remedy_energy,
+                                  "the energy counters are there, and this user may not read them");
+    if (zones->count)
+        return gt_unavailable(availability, GT_BROKEN, NULL, "the energy counter \"%s\" %s", zones->zone[0].name,
+                              zones->zone[0].fd == -ENODATA ? "stands still, as in virtual machines"
+                                                            : "cannot be read");
+    return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
+}
+
+/* With one package there is nothing to tell apart. */
+static int find_packages(struct state *state, struct gt_frame *frame)
+{
+    state->package_count = gt_rapl_packages(&state->zones, state->package);
+    if (state->package_count > 1)
+        return gt_packages_declare(frame, state->package, state->package_count);
+    if (state->package_count < 0)
+        gt_packages_forget(frame, state->package_count == -E2BIG ? "there are more packages than can be told apart"
+                                                                 : "an energy counter does not tell its package");
+    return 0;
+}
+
+static int rapl_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                     struct gt_availability *availability, struct gt_error *error)
+{
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "RAPL", .refresh = 0.001};
+    struct state *state = calloc(1, sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "rapl collector");
+    state->clock = options->clock;
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
+        state->from[domain] = -1;
+    find_zones(&state->zones, options->root);
+    state->open_ns = gt_clock_monotonic(options->clock);
+    gt_rapl_read(&state->zones, state->open_ns);
+    gt_rapl_find_mirrors(&state->zones);
+    if (must_know_now(options) && state->zones.count) {
+        wait_a_little();
+        gt_rapl_read(&state->zones, gt_clock_monotonic(options->clock));
+        gt_rapl_drop_dead(&state->zones, 0);
+    }
+    if (!claim(state, frame, availability)) {
+        availability->reason[0] = '\0';
+        snprintf(availability->source, sizeof availability->source, "RAPL");
+        explain_none(&state->zones, availability);
+        rapl_close(state);
+        return 0;
+    }
+    if (frame->owner[GT_CPU_ENERGY] == &gt_collector_rapl && find_packages(state, frame) < 0) {
+        rapl_close(state);
+        return gt_error_system(error, ENOMEM, "rapl collector");
+    }
+    *ret = state;
+    return 0;
+}
+
+static void change_source(struct state *state, int domain, int interface)
+{
+    const struct gt_rapl_zones *zones = &state->zones;
+    int from = state->from[domain];
+    double ahead = gt_rapl_total(zones, from, domain) - gt_rapl_total(zones, interface, domain);
+    state->carried[domain] += fmax(ahead, 0);
+    for (int i = 0; i < state->package_count; i++) {
+        ahead = gt_rapl_package_total(zones, from, domain, state->package[i]) -
+                gt_rapl_package_total(zones, interface, domain, state->package[i]);
+        state->package_carried[domain][i] += fmax(ahead, 0);
+    }
+    state->from[domain] = interface;
+}
+
+static void compare(struct state *state, double seconds)
+{
+    struct gt_rapl_comparison comparison;
+    if (gt_rapl_compare_all(&state->zones, seconds, &comparison))
+        gt_rapl_comparison_write(&comparison, state->comparison, sizeof state->comparison);
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
+        if (state->from[domain] == GT_RAPL_PERF && gt_rapl_compare(&state->zones, domain, seconds, &comparison) &&
+            comparison.is_powercap_better)
+            change_source(state, domain, GT_RAPL_POWERCAP);
+    state->is_compared = true;
+}
+
+/* The platform contains the packages. On some older processors its counter shows anything. */
+static void judge_platform(struct state *state)
+{
+    double package = state->from[GT_RAPL_PACKAGE] < 0
+                         ? NAN
+                         : gt_rapl_total(&state->zones, state->from[GT_RAPL_PACKAGE], GT_RAPL_PACKAGE);
+    double platform = state->from[GT_RAPL_PLATFORM] < 0
+                          ? NAN
+                          : gt_rapl_total(&state->zones, state->from[GT_RAPL_PLATFORM], GT_RAPL_PLATFORM);
+    state->is_platform_wrong |= platform < package * (1 - MOST_APART) - 1;
+}
+
+/* The first source in the order of preference whose counters move gives the figure. */
+static double figure(struct state *state, int domain)
+{
+    for (int interface = 0; state->from[domain] < 0 && interface < GT_RAPL_INTERFACES; interface++)
+        if (!isnan(gt_rapl_total(&state->zones, interface, domain)))
+            state->from[domain] = interface;
+    if (state->from[domain] < 0 || (domain == GT_RAPL_PLATFORM && state->is_platform_wrong))
+        return NAN;
+    return gt_rapl_total(&state->zones, state->from[domain], domain) + state->carried[domain];
+}
+
+/* The packages' parts of a figure of the machine. */
+static void show_packages(const struct state *state, int domain, struct gt_frame *frame)
+{
+    for (size_t i = 0; i < frame->package_count; i++)
+        frame->package[i].value[gt_rapl_metrics[domain]] = gt_rapl_package_total(&state->zones, state->from[domain],
+                                                                                 domain, state->package[i]) +
+                                                           state->package_carried[domain][i];
+}
+
+static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    (void)error;
+    struct state *state = opaque;
+    int64_t now = gt_clock_monotonic(state->clock), age = now - state->open_ns;
+    gt_rapl_read(&state->zones, now);
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
+        if (frame->owner[gt_rapl_metrics[domain]] == &gt_collector_rapl) {
+            frame->system[gt_rapl_metrics[domain]] = figure(state, domain);
+            if (!isnan(frame->system[gt_rapl_metrics[domain]])) {
+                show_packages(state, domain, frame);
+                frame->doubt[gt_rapl_metrics[domain]] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
+            }
+        }
+    if (!state->is_compared)
+        gt_rapl_drop_dead(&state->zones, DEAD_NS);
+    if (!state->is_compared && age >= COMPARE_NS) {
+        judge_platform(state);
+        compare(state, (double)age / 1e9);
+        gt_rapl_drop_others(&state->zones, state->from); /* nothing comes from them any more */
+    }
+    return 0;
+}
+
+static void rapl_describe(const void *opaque, char *text, size_t size)
+{
+    const struct state *state = opaque;
+    unsigned wraps = 0, resets = 0, mirrors = 0, blind = 0;
+    for (int i = 0; i < state->zones.count; i++) {
+        const struct gt_rapl_zone *zone = &state->zones.zone[i];
+        wraps += zone->wraps;
+        resets += zone->resets;
+        mirrors += zone->mirror >= 0;
+        blind = zone->blind > blind ? zone->blind : blind;
+    }
+    int length = snprintf(text, size, "counters refresh every 1 ms; wraps: %u, resets: %u, copies left out: %u", wraps,
+                          resets, mirrors);
+    if (blind)
+        length += snprintf(text + length, size - (size_t)length,
+                           "; %u readings were so far apart that a counter may have gone round unseen", blind);
+    if (state->comparison[0] && length > 0 && (size_t)length < size)
+        snprintf(text + length, size - (size_t)length, "; %s", state->comparison);
+}
+
+static void rapl_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
+{
+    const struct state *state = opaque;
+    const char *why = "this processor has no such energy counter, or it may not be read";
+    *text = '\0';
+    for (int i = 0; i < state->zones.count; i++) {
+        const struct gt_rapl_zone *zone = &state->zones.zone[i];
+        if (gt_rapl_metrics[zone->domain] != metric)
+            continue;
+        if (zone->fd == -ENODATA || (zone->fd >= 0 && zone->is_begun && zone->joules <= 0))
+            why = "its energy counter stands still, as in virtual machines";
+        else if (zone->is_unread)
+            why = "one of its energy counters cannot be read";
+        else if (metric == GT_PLATFORM_ENERGY && state->is_platform_wrong)
+            why = "its energy counter shows less than that of the processors in it";
+    }
+    snprintf(text, size, "%s", why);
+}
+
+const struct gt_collector_type gt_collector_rapl = {
+    .name = "rapl",
+    .help = "energy of processor packages, their memory and the platform",
+    .metrics = gt_rapl_metrics,
+    .metric_count = GT_RAPL_DOMAINS,
+    .claims = true,
+    .open = rapl_open,
+    .collect = rapl_collect,
+    .close = rapl_close,
+    .describe = rapl_describe,
+    .explain = rapl_explain,
+};
+
+void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability)
+{
+    const struct gt_rapl_source *source = gt_rapl_sources[interface];
+    struct gt_rapl_zones *zones = calloc(1, sizeof *zones);
+    *availability = (struct gt_availability){.refresh = 0.001};
+    snprintf(availability->source, sizeof availability->source, "RAPL by %s", source->name);
+    if (!zones)
+        return;
+    source->find(zones, root);
+    gt_rapl_read(zones, 0);
+    if (root->is_machine && zones->count)
+        wait_a_little();
+    gt_rapl_read(zones, 2500000);
+    if (!zones->count)
+        gt_unavailable(availability, GT_ABSENT, source->is_last ? source->remedy : NULL, "%s", source->absent);
+    else if (gt_rapl_is_denied(zones, interface))
+        gt_unavailable(availability, GT_DENIED, source->is_last ? NULL : source->remedy,
+                       "the counters are there, and this user may not read them");
+    else if (root->is_machine && isnan(gt_rapl_total(zones, interface, GT_RAPL_PACKAGE)))
+        gt_unavailable(availability, GT_BROKEN, NULL, "the counter \"%s\" %s", zones->zone[0].name,
+                       zones->zone[0].is_unread ? "cannot be read" : "stands still, as in virtual machines");
+    gt_rapl_close(zones);
+    free(zones);
+}

@@ -1,0 +1,198 @@
+#include "collect/gpu/gpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
+
+static const int64_t longest_wait_ns = 10 * GT_SECOND;
+
+bool gt_pace_due(const struct gt_pace *pace, int64_t now_ns)
+{
+    return now_ns >= pace->next_ns;
+}
+
+void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns)
+{
+    int64_t spent = end_ns - start_ns;
+    if (pace->cost_ns && spent > 4 * pace->cost_ns)
+        spent = 4 * pace->cost_ns;
+    pace->cost_ns = spent;
+    double wait = (double)spent / pace->share;
+    pace->next_ns = start_ns + (wait < (double)longest_wait_ns ? (int64_t)wait : longest_wait_ns);
+}
+
+double gt_energy_counter_read(struct gt_energy_counter *counter, double joules)
+{
+    if (isnan(joules))
+        return NAN;
+    if (joules > counter->last)
+        counter->total += joules - counter->last;
+    counter->resets += joules < counter->last;
+    counter->last = joules;
+    return counter->total;
+}
+
+double gt_energy_counter_doubt(struct gt_energy_counter *counter)
+{
+    bool is_new = counter->resets > counter->told;
+    counter->told = counter->resets;
+    return is_new ? INFINITY : 0;
+}
+
+static void judge_window(struct gt_energy_check *check)
+{
+    static const double shortest_window = 2, least_joules = 50, tolerance = 4;
+    if (check->seconds < shortest_window || check->expected < least_joules)
+        return;
+    bool agrees = check->counted < check->expected * tolerance && check->counted > check->expected / tolerance;
+    check->has_agreed |= agrees;
+    check->disagreements = agrees ? 0 : check->disagreements + 1;
+    check->is_wrong |= check->disagreements > 1;
+    check->counted = check->expected = check->seconds = 0;
+}
+
+static double better(const struct gt_energy_check *check, double counted, double summed)
+{
+    static const double tolerance = 4, least_joules = 5;
+    if (isnan(summed))
+        return check->is_wrong ? NAN : counted;
+    if (isnan(counted))
+        return check->has_agreed && !check->is_wrong ? NAN : summed;
+    bool is_odd = !check->has_agreed && fabs(counted - summed) > least_joules &&
+                  !(counted < summed * tolerance && counted > summed / tolerance);
+    return check->is_wrong || is_odd ? summed : counted;
+}
+
+double gt_energy_choose(struct gt_energy_check *check, double counted, double summed)
+{
+    double joules = better(check, counted, summed);
+    check->shown = fmax(check->shown, joules);
+    return isnan(joules) ? NAN : check->shown;
+}
+
+/* There is enough to tell by. */
+static bool is_told(const struct gt_energy_check *check)
+{
+    static const double shortest = 4, least_joules = 50;
+    return check->all_seconds >= shortest && fmax(check->all_counted, check->all_expected) >= least_joules;
+}
+
+static bool agrees(const struct gt_energy_check *check)
+{
+    static const double most_apart = 0.25;
+    return fabs(check->all_counted - check->all_expected) <= most_apart * fmax(check->all_counted, check->all_expected);
+}
+
+int gt_energy_check_report(struct gt_energy_check *check, const struct gt_device *device, struct gt_error *error)
+{
+    if (check->is_wrong && !check->is_wrong_told) {
+        check->is_wrong_told = check->is_difference_told = true;
+        return gt_error_set(error, EIO,
+                            "GPU %d (%s, %s): its energy counter contradicts its power; the power is added up instead",
+                            device->index, device->name, device->uuid);
+    }
+    if (check->is_wrong || check->is_difference_told || !check->has_agreed || !is_told(check) || agrees(check))
+        return 0;
+    check->is_difference_told = true;
+    return gt_error_set(
+        error, EIO,
+        "GPU %d (%s, %s): its energy counter has %.4g J, and its power adds up to %.4g J, in %.3g s; the "
+        "counter is used",
+        device->index, device->name, device->uuid, check->all_counted, check->all_expected, check->all_seconds);
+}
+
+int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size)
+{
+    if (!is_told(check))
+        return snprintf(text, size, "%s", "");
+    return snprintf(text, size, "counter %.4g J, power added up %.4g J in %.4g s: they %s, the %s is used",
+                    check->all_counted, check->all_expected, check->all_seconds, agrees(check) ? "agree" : "disagree",
+                    check->is_wrong ? "power" : "counter");
+}
+
+void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts)
+{
+    if (isnan(joules) || isnan(watts))
+        return;
+    if (!isnan(check->joules)) {
+        double seconds = (double)(now_ns - check->last_ns) / 1e9;
+        check->seconds += seconds;
+        check->expected += seconds * (watts + check->watts) / 2;
+        check->counted += joules - check->joules;
+        check->all_seconds += seconds;
+        check->all_expected += seconds * (watts + check->watts) / 2;
+        check->all_counted += joules - check->joules;
+        judge_window(check);
+    }
+    check->joules = joules;
+    check->watts = watts;
+    check->last_ns = now_ns;
+}
+
+uint32_t gt_row_u32(const unsigned char *row, size_t offset)
+{
+    uint32_t value;
+    memcpy(&value, row + offset, sizeof value);
+    return value;
+}
+
+uint64_t gt_row_u64(const unsigned char *row, size_t offset)
+{
+    uint64_t value;
+    memcpy(&value, row + offset, sizeof value);
+    return value;
+}
+
+static bool has_pids(const unsigned char *rows, size_t count, const struct gt_row_layout *layout)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t pid = gt_row_u32(rows + i * layout->size, layout->pid);
+        if (pid == 0 || pid > MAX_PID)
+            return false;
+    }
+    return true;
+}
+
+const struct gt_row_layout *gt_row_layout_find(const unsigned char *rows, size_t capacity, size_t count, size_t slack,
+                                               const struct gt_row_layout *layouts, size_t layout_count)
+{
+    size_t written = capacity;
+    while (written > 0 && rows[written - 1] == GT_ROW_PATTERN)
+        written--;
+    for (size_t i = 0; i < layout_count; i++) {
+        size_t whole = count * layouts[i].size;
+        if (whole <= capacity && written <= whole && written + slack > whole && has_pids(rows, count, &layouts[i]))
+            return &layouts[i];
+    }
+    return NULL;
+}
+
+bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand)
+{
+    return !options->gpu_brand || !strcasecmp(options->gpu_brand, brand);
+}
+
+void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, unsigned function)
+{
+    snprintf(text, 16, "%04x:%02x:%02x.%x", domain & 0xffff, bus & 0xff, device & 0x1f, function & 0x7);
+}
+
+bool gt_pci_is_asleep(const struct gt_root *root, const char *pci)
+{
+    char path[80], status[32];
+    if (!*pci)
+        return false;
+    snprintf(path, sizeof path, "sys/bus/pci/devices/%.15s/power/runtime_status", pci);
+    return gt_root_read(root, path, status, sizeof status) > 0 && !strncmp(status, "suspend", strlen("suspend"));
+}
+
+bool gt_pci_known(const struct gt_frame *frame, const char *pci)
+{
+    for (size_t i = 0; i < frame->device_count; i++)
+        if (*pci && !strcasecmp(frame->device[i].pci, pci))
+            return true;
+    return false;
+}

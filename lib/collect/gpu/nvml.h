@@ -1,0 +1,110 @@
+/* The NVML collector's own state, shared by its files. */
+#ifndef GT_COLLECT_NVML_H
+#define GT_COLLECT_NVML_H
+
+#include "base/library.h"
+#include "collect/gpu/gpu.h"
+#include "collect/gpu/gpu_pid.h"
+#include "collect/gpu/nvml_api.h"
+#include "collect/energy/power.h"
+
+/* One process on one device, merged from the compute, graphics and MPS lists. Sorted by pid, then instances. */
+struct nvml_row {
+    struct gt_pid_entry id;
+    unsigned gpu_instance, compute_instance;
+    double bytes;                          /* NaN: not available */
+    int64_t time_us;                       /* of the utilisation; 0: none seen yet */
+    unsigned sm, memory, encoder, decoder; /* percent */
+};
+
+struct nvml_rows {
+    struct nvml_row *row;
+    size_t count, capacity;
+};
+
+enum nvml_power { NVML_POWER_UNKNOWN, NVML_POWER_FIELD_INSTANT, NVML_POWER_USAGE, NVML_POWER_MODULE };
+
+struct nvml_gpu {
+    struct nvml_device *handle;
+    int device; /* index in the frame */
+    int parent; /* index in nvml.gpu of a slice's board, else -1 */
+    bool has_slices;
+    unsigned gpu_instance, compute_instance; /* of a slice */
+    bool is_asleep;                          /* it is not asked anything */
+    bool is_lost, is_reported;
+    unsigned unsupported; /* bits of readings that the device does not have */
+    enum nvml_power power;
+    struct gt_energy_counter energy;
+    struct gt_energy_check check;
+    struct gt_power_integral integral; /* where no counter is, or it counts the whole module; else to check it */
+    double summed;                     /* what that was at the last reading */
+    uint32_t resets;                   /* of the counter, for which power has stood in */
+    int64_t read_ns;                   /* when its values were read */
+    double doubt;                      /* INFINITY: there was no power to stand in; see struct gt_device */
+    unsigned memory_field;             /* by which the memory tells its power; 0: it does not */
+    bool is_integrated;
+    bool has_module;               /* a superchip: its counter, and power of the scope "module", contain its CPU */
+    bool is_left_out;              /* energy of a module whose CPU is counted by another source */
+    int major, minor;              /* compute capability, 0: not known */
+    char file[24];                 /* "/dev/nvidia0", "" unknown */
+    double value[GT_METRIC_COUNT]; /* as last read */
+    bool lists_unsupported;
+    bool utilization_unsupported;
+    struct nvml_rows rows;
+    unsigned long long seen_process, seen_power, seen_utilization; /* us: newest sample that was taken */
+};
+
+struct nvml {
+    struct gt_library library;
+    struct nvml_functions call;
+    const struct gt_clock *clock;
+    struct nvml_gpu *gpu;
+    size_t gpu_count;
+    struct gt_pace values, lists, samples;
+    struct gt_gpu_pids pids;
+    bool has_unknown_rows;  /* the driver's row layout could not be told */
+    struct nvml_rows fresh; /* scratch of one listing */
+    unsigned char *buffer;  /* what the driver writes lists into */
+    size_t buffer_size;
+};
+
+/* nvml_open.c: 0, -ENOMEM, or -ENODEV with the availability filled in. */
+int gt_nvml_open(struct nvml *nvml, const struct gt_collect_options *options, struct gt_frame *frame,
+                 struct gt_availability *availability);
+/* Fill in the availability; -ENODEV. */
+int gt_nvml_unavailable(struct gt_availability *availability, enum gt_state state, const char *reason,
+                        const char *remedy);
+
+/* nvml_power.c: readings, as those of nvml_device.c: they tell the driver's result. */
+int gt_nvml_read_power(struct nvml *nvml, struct nvml_gpu *gpu);
+int gt_nvml_read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu);
+int gt_nvml_read_energy(struct nvml *nvml, struct nvml_gpu *gpu);
+double gt_nvml_number(const union nvml_value *value, int type);
+/* While the board sleeps: no figures, and no power. */
+void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu);
+/* Of the counter and the power that were just read: the energy. */
+void gt_nvml_settle_energy(struct nvml *nvml, struct nvml_gpu *gpu);
+/* What is known of how the boards' energy comes about; sentences that end in "; ". */
+int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
+/* Seconds over which the figures of the least sharp board lag behind. */
+double gt_nvml_energy_refresh(const struct nvml *nvml);
+void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
+
+/* nvml_device.c */
+/* Read all states and counters of a device into gpu->value. */
+void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu);
+/* The peaks in the driver's own samples since the last call. */
+void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu);
+
+/* nvml_process.c: -ENOMEM or 0. Rows as they are now, with what was known of them before. */
+int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame);
+int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame);
+
+/* nvml_list.c: the rows of all lists of a device, one per process, into nvml->fresh. 0, -ENOTSUP, -ENOMEM, -EIO. */
+int gt_nvml_list(struct nvml *nvml, struct nvml_gpu *gpu);
+/* Room for at least `size` bytes in nvml->buffer. */
+int gt_nvml_buffer(struct nvml *nvml, size_t size);
+/* Note that a call told that the device is gone. True when it did. */
+bool gt_nvml_lost(struct nvml_gpu *gpu, int result);
+
+#endif

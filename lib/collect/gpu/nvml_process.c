@@ -1,0 +1,228 @@
+#include "collect/gpu/nvml.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What each process uses of a device: memory from the lists, shares of time from the driver's samples.
+ *
+ * The driver's samples have a row only for processes that were busy in its last period (1 s or less), so a process without
+ * a new row keeps its figures for that long and is idle afterwards. */
+
+enum { FIRST_SAMPLES = 128, TRIES = 6 };
+
+static const int64_t sample_life_us = 1000000;
+static const int64_t clock_slack_us = 1000000; /* a sample may not be newer than now by more than this */
+
+static int64_t now_us(const struct nvml *nvml)
+{
+    return gt_clock_real(nvml->clock) / 1000;
+}
+
+/* Take over what is known of the processes that were in the list before. Both lists are sorted. */
+static void carry_over(const struct nvml_rows *old, struct nvml_rows *fresh)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < fresh->count; i++) {
+        struct nvml_row *row = &fresh->row[i];
+        while (at < old->count && old->row[at].id.driver_pid < row->id.driver_pid)
+            at++;
+        if (at == old->count || old->row[at].id.driver_pid != row->id.driver_pid)
+            continue;
+        row->id.pid = old->row[at].id.pid;
+        row->time_us = old->row[at].time_us;
+        row->sm = old->row[at].sm;
+        row->memory = old->row[at].memory;
+        row->encoder = old->row[at].encoder;
+        row->decoder = old->row[at].decoder;
+    }
+}
+
+static int resolve(struct nvml *nvml, const struct nvml_gpu *gpu, struct nvml_rows *rows, const struct gt_frame *frame)
+{
+    struct gt_pid_entry *entries = calloc(rows->count + 1, sizeof *entries);
+    if (!entries)
+        return -ENOMEM;
+    for (size_t i = 0; i < rows->count; i++)
+        entries[i] = rows->row[i].id;
+    gt_gpu_pids_resolve(&nvml->pids, frame, gpu->file[0] ? gpu->file : NULL, entries, rows->count);
+    for (size_t i = 0; i < rows->count; i++)
+        rows->row[i].id = entries[i];
+    free(entries);
+    return 0;
+}
+
+static struct nvml_row *find_row(const struct nvml_rows *rows, unsigned driver_pid)
+{
+    size_t low = 0, high = rows->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows->row[middle].id.driver_pid < driver_pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rows->count && rows->row[low].id.driver_pid == driver_pid ? &rows->row[low] : NULL;
+}
+
+/* Percentages above 100, times before the one asked for and times to come are rows that the driver did not fill in. */
+static bool is_plausible(const struct nvml_process_utilization *sample, unsigned long long asked, int64_t now)
+{
+    return sample->sm <= 100 && sample->memory <= 100 && sample->encoder <= 100 && sample->decoder <= 100 &&
+           sample->time > asked && sample->time <= (unsigned long long)(now + clock_slack_us);
+}
+
+static void take_sample(struct nvml_row *row, const struct nvml_process_utilization *sample)
+{
+    if ((int64_t)sample->time <= row->time_us)
+        return;
+    row->time_us = (int64_t)sample->time;
+    row->sm = sample->sm;
+    row->memory = sample->memory;
+    row->encoder = sample->encoder;
+    row->decoder = sample->decoder;
+}
+
+/* In a container the samples may carry other numbers than the list does: one process and one unknown number are the same. */
+static struct nvml_row *find_sampled(const struct nvml *nvml, const struct nvml_rows *rows, unsigned driver_pid)
+{
+    struct nvml_row *row = find_row(rows, driver_pid);
+    if (!row && rows->count == 1 && !nvml->pids.is_initial)
+        row = rows->row;
+    return row;
+}
+
+static void take_samples(struct nvml *nvml, struct nvml_gpu *gpu, const struct nvml_process_utilization *samples,
+                         unsigned count)
+{
+    unsigned long long newest = gpu->seen_process;
+    int64_t now = now_us(nvml);
+    for (unsigned i = 0; i < count; i++) {
+        if (!is_plausible(&samples[i], gpu->seen_process, now))
+            continue;
+        struct nvml_row *row = find_sampled(nvml, &gpu->rows, samples[i].pid);
+        if (row)
+            take_sample(row, &samples[i]);
+        if (samples[i].time > newest)
+            newest = samples[i].time;
+    }
+    gpu->seen_process = newest;
+}
+
+/* The two functions fill the same part of nvml->buffer in the form of the older one. */
+static int ask_new(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *count)
+{
+    struct nvml_process_utilization_v1 *rows = (void *)nvml->buffer;
+    struct nvml_processes_utilization list = {NVML_PROCESSES_UTILIZATION_V1, *count, gpu->seen_process, rows};
+    unsigned capacity = *count;
+    int result = nvml->call.processes_utilization(gpu->handle, &list);
+    *count = list.count;
+    for (unsigned i = 0; result == NVML_SUCCESS && i < list.count && i < capacity; i++) {
+        struct nvml_process_utilization_v1 row = rows[i];
+        struct nvml_process_utilization old = {row.pid, row.time, row.sm, row.memory, row.encoder, row.decoder};
+        memcpy(nvml->buffer + i * sizeof old, &old, sizeof old);
+    }
+    return result;
+}
+
+static int ask_old(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *count)
+{
+    return nvml->call.process_utilization(gpu->handle, (void *)nvml->buffer, count, gpu->seen_process);
+}
+
+static int ask_until_it_fits(struct nvml *nvml, struct nvml_gpu *gpu, unsigned *ret_count,
+                             int (*ask)(struct nvml *, struct nvml_gpu *, unsigned *))
+{
+    unsigned rows = FIRST_SAMPLES;
+    int result = NVML_INSUFFICIENT_SIZE;
+    for (int try = 0; try < TRIES && result == NVML_INSUFFICIENT_SIZE; try++) {
+        if (gt_nvml_buffer(nvml, rows * sizeof(struct nvml_process_utilization_v1)) < 0)
+            return NVML_UNKNOWN;
+        memset(nvml->buffer, 0, rows * sizeof(struct nvml_process_utilization_v1));
+        *ret_count = rows;
+        result = ask(nvml, gpu, ret_count);
+        if (result == NVML_SUCCESS && *ret_count > rows)
+            return NVML_UNKNOWN;
+        rows = *ret_count > rows && *ret_count < 1u << 20 ? *ret_count + *ret_count / 2 : rows * 2;
+    }
+    return result;
+}
+
+static void read_utilization(struct nvml *nvml, struct nvml_gpu *gpu)
+{
+    unsigned count = 0;
+    int result = NVML_FUNCTION_NOT_FOUND;
+    if (gpu->seen_process == 0)
+        gpu->seen_process = (unsigned long long)(now_us(nvml) - sample_life_us);
+    if (nvml->call.processes_utilization)
+        result = ask_until_it_fits(nvml, gpu, &count, ask_new);
+    if (result != NVML_SUCCESS && result != NVML_NOT_FOUND && nvml->call.process_utilization)
+        result = ask_until_it_fits(nvml, gpu, &count, ask_old);
+    gpu->utilization_unsupported = result != NVML_SUCCESS && result != NVML_NOT_FOUND;
+    if (result == NVML_SUCCESS)
+        take_samples(nvml, gpu, (void *)nvml->buffer, count);
+    else
+        gt_nvml_lost(gpu, result);
+}
+
+int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame)
+{
+    if (gpu->lists_unsupported)
+        return 0;
+    int status = gt_nvml_list(nvml, gpu);
+    if (status < 0) {
+        gpu->rows.count = 0;
+        gpu->lists_unsupported = status == -ENOTSUP;
+        return status == -ENOMEM ? status : 0;
+    }
+    carry_over(&gpu->rows, &nvml->fresh);
+    struct nvml_rows old = gpu->rows;
+    gpu->rows = nvml->fresh;
+    nvml->fresh = old;
+    status = resolve(nvml, gpu, &gpu->rows, frame);
+    if (status == 0 && gpu->parent < 0 && !gpu->has_slices && gpu->rows.count > 0)
+        read_utilization(nvml, gpu);
+    return status;
+}
+
+static int slice_of(const struct nvml *nvml, const struct nvml_gpu *gpu, const struct nvml_row *row)
+{
+    for (size_t i = 0; gpu->has_slices && i < nvml->gpu_count; i++) {
+        const struct nvml_gpu *slice = &nvml->gpu[i];
+        if (slice->parent == (int)(gpu - nvml->gpu) && slice->gpu_instance == row->gpu_instance &&
+            (row->compute_instance == UINT32_MAX || slice->compute_instance == row->compute_instance))
+            return slice->device;
+    }
+    return gpu->device;
+}
+
+static void fill_utilization(const struct nvml_row *row, int64_t now, double values[GT_METRIC_COUNT])
+{
+    bool is_current = row->time_us > 0 && now - row->time_us <= sample_life_us;
+    values[GT_GPU_UTILIZATION] = is_current ? row->sm / 100.0 : 0;
+    values[GT_GPU_MEMORY_UTILIZATION] = is_current ? row->memory / 100.0 : 0;
+    values[GT_GPU_ENCODER] = is_current ? row->encoder / 100.0 : 0;
+    values[GT_GPU_DECODER] = is_current ? row->decoder / 100.0 : 0;
+}
+
+int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
+{
+    int64_t now = now_us(nvml);
+    bool has_utilization = gpu->parent < 0 && !gpu->has_slices && !gpu->utilization_unsupported;
+    for (size_t i = 0; i < gpu->rows.count; i++) {
+        const struct nvml_row *row = &gpu->rows.row[i];
+        if (row->id.pid <= 0)
+            continue;
+        bool is_again = i > 0 && row[-1].id.driver_pid == row->id.driver_pid;
+        int device = slice_of(nvml, gpu, row);
+        struct gt_share *share = is_again ? gt_frame_share(frame, device, row->id.pid)
+                                          : gt_frame_add_share(frame, device, row->id.pid);
+        if (!share)
+            return -ENOMEM;
+        double bytes = share->value[GT_GPU_RAM];
+        share->value[GT_GPU_RAM] = isnan(bytes) ? row->bytes : bytes + (isnan(row->bytes) ? 0 : row->bytes);
+        if (has_utilization)
+            fill_utilization(row, now, share->value);
+    }
+    return 0;
+}

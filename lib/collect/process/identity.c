@@ -1,0 +1,138 @@
+#include "collect/process/identity.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+enum { CONTAINER_DIGITS = 64, CONTAINER_SHOWN = 12 };
+
+/* "job_123" as a whole part of the path, below a part that speaks of Slurm. */
+static bool is_slurm(const char *path, char *job, size_t size)
+{
+    const char *slurm = strstr(path, "slurm"), *at = slurm ? strstr(slurm, "/job_") : NULL;
+    size_t digits = at ? strspn(at + 5, "0123456789") : 0;
+    if (!digits || (at[5 + digits] && at[5 + digits] != '/'))
+        return false;
+    snprintf(job, size, "%.*s", (int)digits, at + 5);
+    return true;
+}
+
+/* docker-<id>.scope, /docker/<id>, libpod-<id>.scope, cri-containerd-<id>.scope, /kubepods/.../<id> */
+static bool is_container(const char *path, char *job, size_t size)
+{
+    for (const char *at = path; *at; at++) {
+        size_t digits = strspn(at, "0123456789abcdef");
+        if (digits == CONTAINER_DIGITS) {
+            snprintf(job, size, "%.*s", CONTAINER_SHOWN, at);
+            return true;
+        }
+        at += digits ? digits - 1 : 0;
+    }
+    return false;
+}
+
+/* The last part that names a unit with processes. */
+static bool is_unit(const char *path, char *job, size_t size)
+{
+    bool found = false;
+    for (const char *at = path; *at == '/';) {
+        const char *part = at + 1;
+        size_t length = strcspn(part, "/");
+        bool service = length > 8 && !strncmp(part + length - 8, ".service", 8);
+        bool scope = length > 6 && !strncmp(part + length - 6, ".scope", 6);
+        if (service || scope)
+            snprintf(job, size, "%.*s", (int)length, part);
+        found = found || service || scope;
+        at = part + length;
+    }
+    return found;
+}
+
+static const struct {
+    enum gt_job_kind kind;
+    bool (*is)(const char *path, char *job, size_t size);
+} kinds[] = {{GT_JOB_SLURM, is_slurm}, {GT_JOB_CONTAINER, is_container}, {GT_JOB_UNIT, is_unit}};
+
+void gt_identity_job(const char *cgroups, struct gt_identity *ret)
+{
+    ret->kind = GT_JOB_NONE;
+    ret->job[0] = 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (const char *line = cgroups; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+            char path[1024];
+            size_t length = strcspn(line, "\n"), before = strcspn(line, "/");
+            if (before >= length || length - before >= sizeof path)
+                continue;
+            memcpy(path, line + before, length - before);
+            path[length - before] = 0;
+            if (kinds[i].is(path, ret->job, sizeof ret->job)) {
+                ret->kind = kinds[i].kind;
+                return;
+            }
+        }
+}
+
+/* Texts may also be cut off within a character. */
+static void clean(char *text)
+{
+    for (char *at = text; *at;) {
+        int length = gt_utf8_length(at);
+        if (!length)
+            *at = '?';
+        at += length ? length : 1;
+    }
+}
+
+int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *ret)
+{
+    char path[64], text[4096];
+    *ret = (struct gt_identity){0};
+    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
+    ssize_t length = gt_root_read(root, path, text, sizeof text);
+    if (length <= 0)
+        return length < 0 ? (int)length : -ESRCH;
+    const char *name = strstr(text, "Name:\t"), *uid = strstr(text, "\nUid:");
+    if (name)
+        snprintf(ret->command, sizeof ret->command, "%.*s", (int)strcspn(name + 6, "\n"), name + 6);
+    ret->uid = uid ? (uid_t)strtoul(uid + 5, NULL, 10) : (uid_t)-1;
+    snprintf(path, sizeof path, "proc/%d/cgroup", (int)pid);
+    if (gt_root_read(root, path, text, sizeof text) > 0)
+        gt_identity_job(text, ret);
+    clean(ret->command);
+    clean(ret->job);
+    return 0;
+}
+
+/* On a stored machine by its own /etc/passwd. */
+static void find_in_file(const struct gt_root *root, uid_t uid, char *ret, size_t size)
+{
+    char text[65536];
+    if (gt_root_read(root, "etc/passwd", text, sizeof text) <= 0)
+        return;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t name = strcspn(line, ":\n");
+        const char *password = line[name] == ':' ? strpbrk(line + name + 1, ":\n") : NULL;
+        if (!password || *password != ':' || !isdigit((unsigned char)password[1]) ||
+            strtoul(password + 1, NULL, 10) != uid)
+            continue;
+        snprintf(ret, size, "%.*s", (int)name, line);
+        return;
+    }
+}
+
+void gt_user_name(const struct gt_root *root, uid_t uid, char *text, size_t size)
+{
+    char scratch[4096];
+    struct passwd entry, *found = NULL;
+    snprintf(text, size, "%d", (int)uid);
+    if (!root->is_machine)
+        find_in_file(root, uid, text, size);
+    else if (getpwuid_r(uid, &entry, scratch, sizeof scratch, &found) == 0 && found)
+        snprintf(text, size, "%s", entry.pw_name);
+    clean(text);
+}

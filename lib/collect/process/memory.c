@@ -1,0 +1,215 @@
+#include "collect/process/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collect/process/page_walk.h"
+#include "collect/process/process.h"
+#include "collect/process/smaps.h"
+
+struct gt_memory {
+    enum gt_memory_method method;
+    const struct gt_root *root;
+    struct gt_page_walk pages;
+};
+
+static const struct {
+    const char *name, *label, *source;
+} methods[] = {
+    [GT_MEMORY_RSS] = {"rss", "sum of resident set sizes", "/proc/PID/statm"},
+    [GT_MEMORY_PSS] = {"pss", "proportional set size", "/proc/PID/smaps_rollup"},
+    [GT_MEMORY_UNIQUE] = {"unique", "unique page frames", "/proc/PID/pagemap"},
+};
+
+static int find_method(const char *name)
+{
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (!strcmp(methods[i].name, name))
+            return (int)i;
+    return -ENOENT;
+}
+
+static bool has_smaps(const struct gt_root *root)
+{
+    char byte[2];
+    return !root->is_machine || gt_root_read(root, "proc/self/smaps_rollup", byte, sizeof byte) >= 0 ||
+           gt_root_read(root, "proc/self/smaps", byte, sizeof byte) >= 0;
+}
+
+static enum gt_memory_method best_method(struct gt_memory *memory)
+{
+    bool is_stored =
+        !memory->root->is_machine; /* its page frames, where they were kept at all, are asked for by name */
+    if (gt_page_walk_probe(&memory->pages) && !is_stored)
+        return GT_MEMORY_UNIQUE;
+    return has_smaps(memory->root) ? GT_MEMORY_PSS : GT_MEMORY_RSS;
+}
+
+static int refuse(struct gt_availability *availability, struct gt_error *error, enum gt_memory_method method)
+{
+    bool is_denied = method == GT_MEMORY_UNIQUE;
+    availability->state = is_denied ? GT_DENIED : GT_ABSENT;
+    snprintf(availability->reason, sizeof availability->reason, "%s",
+             is_denied ? "the kernel hides page frame numbers from this user" : "this kernel has no /proc/PID/smaps");
+    return gt_error_set(error, is_denied ? EPERM : ENOENT, "memory method %s: %s", methods[method].name,
+                        availability->reason);
+}
+
+int gt_memory_open(struct gt_memory **ret, const struct gt_root *root, const char *method,
+                   struct gt_availability *availability, struct gt_error *error)
+{
+    bool is_auto = !method || !strcmp(method, "auto");
+    int wanted = is_auto ? 0 : find_method(method);
+    *availability = (struct gt_availability){.state = GT_BROKEN};
+    if (wanted < 0) {
+        snprintf(availability->reason, sizeof availability->reason, "no memory method of this name");
+        return gt_error_set(error, EINVAL, "memory method %s: not one of auto, rss, pss, unique", method);
+    }
+    struct gt_memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return gt_error_system(error, ENOMEM, "memory accounting");
+    memory->root = memory->pages.root = root;
+    enum gt_memory_method best = best_method(memory);
+    memory->method = is_auto ? best : (enum gt_memory_method)wanted;
+    snprintf(availability->source, sizeof availability->source, "%s (%s)", methods[memory->method].source,
+             methods[memory->method].label);
+    if (best != GT_MEMORY_UNIQUE && root->is_machine && memory->method >= best)
+        snprintf(
+            availability->remedy, sizeof availability->remedy,
+            "gpu-tracker run by root (opens which page frames processes have; no file capability is advised for that)");
+    if (memory->method > best && root->is_machine) {
+        int result = refuse(availability, error, memory->method);
+        free(memory);
+        return result;
+    }
+    availability->state = GT_READY;
+    *ret = memory;
+    return 0;
+}
+
+enum gt_memory_method gt_memory_method(const struct gt_memory *memory)
+{
+    return memory->method;
+}
+
+const char *gt_memory_label(const struct gt_memory *memory)
+{
+    return methods[memory->method].label;
+}
+
+/* `scope` gains one process; `new_shared` is the part of its shared memory that the scope did not have. */
+static void add(struct gt_memory_scope *scope, const struct gt_memory_process *process, double new_shared)
+{
+    scope->walked += process->ok;
+    scope->denied += process->is_denied;
+    if (!process->ok)
+        return;
+    scope->private_bytes += process->private_bytes;
+    scope->shared_bytes += new_shared;
+    scope->swap += process->swap;
+    if (process->shared_bytes > scope->largest_shared)
+        scope->largest_shared = process->shared_bytes;
+}
+
+static int walk_pages(struct gt_memory *memory, struct gt_memory_process *process, struct gt_page_count *count)
+{
+    enum gt_page_mark mark = process->is_main ? GT_PAGE_MAIN : GT_PAGE_DESCENDANT;
+    int result = gt_page_walk_count(&memory->pages, process->pid, process->start, mark, count);
+    if (result < 0)
+        return result;
+    process->private_bytes = count->private_bytes;
+    process->shared_bytes = count->shared_bytes;
+    process->rss = count->private_bytes + count->shared_bytes;
+    process->swap = count->swap;
+    return 0;
+}
+
+static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process, struct gt_page_count *count)
+{
+    struct gt_smaps smaps;
+    int result = gt_smaps_read(memory->root, process->pid, process->start, &smaps);
+    if (result < 0)
+        return result;
+    process->private_bytes = smaps.private_bytes;
+    process->shared_bytes = smaps.shared_bytes;
+    process->rss = smaps.rss;
+    process->pss = smaps.pss;
+    process->swap = smaps.swap;
+    count->new_to_side = count->new_to_job = smaps.pss - smaps.private_bytes;
+    return 0;
+}
+
+static int64_t cpu_of_thread(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * GT_SECOND + t.tv_nsec;
+}
+
+static double faults_of(const struct gt_memory *memory, pid_t pid)
+{
+    char path[64], text[1024];
+    struct gt_process_stat stat;
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_read(memory->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+        return NAN;
+    return stat.minor_faults + stat.major_faults;
+}
+
+static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
+{
+    struct gt_page_count count = {0};
+    int64_t begin = cpu_of_thread();
+    double faults = faults_of(memory, process->pid);
+    int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
+                                                    : walk_sums(memory, process, &count);
+    process->faults = (faults + faults_of(memory, process->pid)) / 2;
+    process->duration_ns = cpu_of_thread() - begin;
+    process->ok = result >= 0;
+    process->is_denied = result == -EACCES || result == -EPERM;
+    add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);
+    add(&totals->combined, process, count.new_to_job);
+    return result == -ENOMEM || result == -ECANCELED ? result : 0;
+}
+
+static void finish(struct gt_memory_scope *scope)
+{
+    if (scope->shared_bytes < scope->largest_shared) /* only with PSS, when strangers share */
+        scope->shared_bytes = scope->largest_shared;
+    scope->unique = scope->private_bytes + scope->shared_bytes;
+}
+
+int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, size_t count,
+                   struct gt_memory_totals *ret)
+{
+    *ret = (struct gt_memory_totals){0};
+    int failed = 0;
+    for (size_t i = 0; i < count && !failed; i++) {
+        struct gt_memory_process *one = &process[i];
+        one->ok = one->is_denied = false;
+        one->rss = one->pss = one->private_bytes = one->shared_bytes = one->swap = NAN;
+        if (memory->method == GT_MEMORY_RSS)
+            continue;
+        failed = atomic_load(&memory->pages.is_cancelled) ? -ECANCELED : walk_one(memory, one, ret);
+    }
+    finish(&ret->main);
+    finish(&ret->descendants);
+    finish(&ret->combined);
+    gt_page_set_clear(&memory->pages.set);
+    return failed;
+}
+
+void gt_memory_cancel(struct gt_memory *memory)
+{
+    atomic_store(&memory->pages.is_cancelled, true);
+}
+
+void gt_memory_close(struct gt_memory *memory)
+{
+    if (memory)
+        gt_page_set_clear(&memory->pages.set);
+    free(memory);
+}

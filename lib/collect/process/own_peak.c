@@ -1,0 +1,122 @@
+#include "collect/process/own_peak.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct window {
+    int number;
+    double bytes;
+};
+
+/* Global, as the mark is. */
+static struct {
+    pthread_mutex_t lock;
+    struct window *window;
+    size_t count, capacity;
+    int last_number;
+    bool watches_forks;
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void forget(void)
+{
+    pthread_mutex_init(&own.lock, NULL); /* a thread that is not in the child may have held it */
+    own.count = 0;
+}
+
+/* Bytes, or negative errno. */
+static double read_mark(void)
+{
+    char text[8192];
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    double result = length < 0 ? -errno : -ENODATA;
+    close(fd);
+    text[length < 0 ? 0 : length] = '\0';
+    const char *line = strstr(text, "\nVmHWM:");
+    return line ? (double)strtoull(line + 7, NULL, 10) * 1024 : result;
+}
+
+double gt_own_mark(void)
+{
+    double mark = read_mark();
+    return mark > 0 ? mark : INFINITY;
+}
+
+static int set_back(void)
+{
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int result = write(fd, "5", 1) == 1 ? 0 : -errno;
+    close(fd);
+    return result;
+}
+
+static void hand_out(double mark)
+{
+    for (size_t i = 0; i < own.count; i++)
+        own.window[i].bytes = fmax(own.window[i].bytes, mark);
+}
+
+static int make_room(void)
+{
+    if (own.count < own.capacity)
+        return 0;
+    size_t capacity = own.capacity ? own.capacity * 2 : 8;
+    struct window *window = realloc(own.window, capacity * sizeof *window);
+    if (!window)
+        return -ENOMEM;
+    own.window = window;
+    own.capacity = capacity;
+    return 0;
+}
+
+static int begin(void)
+{
+    double before = read_mark();
+    int result = before < 0 ? (int)before : make_room();
+    if (result == 0)
+        result = set_back();
+    if (result < 0)
+        return result;
+    hand_out(before);
+    own.last_number = own.last_number < 1 << 30 ? own.last_number + 1 : 1;
+    own.window[own.count++] = (struct window){own.last_number, fmax(0, read_mark())};
+    return own.last_number;
+}
+
+int gt_own_peak_begin(void)
+{
+    pthread_mutex_lock(&own.lock);
+    if (!own.watches_forks)
+        own.watches_forks = pthread_atfork(NULL, NULL, forget) == 0;
+    int result = own.watches_forks ? begin() : -ENOMEM;
+    pthread_mutex_unlock(&own.lock);
+    return result;
+}
+
+double gt_own_peak_end(int window)
+{
+    double bytes = NAN;
+    pthread_mutex_lock(&own.lock);
+    double mark = read_mark();
+    if (mark >= 0)
+        hand_out(mark);
+    for (size_t i = 0; i < own.count; i++) {
+        if (own.window[i].number != window)
+            continue;
+        bytes = mark < 0 ? NAN : own.window[i].bytes;
+        own.window[i] = own.window[--own.count];
+        break;
+    }
+    pthread_mutex_unlock(&own.lock);
+    return bytes;
+}

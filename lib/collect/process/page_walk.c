@@ -1,0 +1,285 @@
+#include "collect/process/page_walk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collect/process/process_file.h"
+
+#define PRESENT (UINT64_C(1) << 63)
+#define SWAPPED (UINT64_C(1) << 62)
+#define FILE_OR_SHARED (UINT64_C(1) << 61)
+#define EXCLUSIVE (UINT64_C(1) << 56)
+#define FRAME ((UINT64_C(1) << 55) - 1)
+
+/* struct pm_scan_arg and struct page_region of <linux/fs.h>, which older headers lack. */
+struct scan_region {
+    uint64_t start, end, categories;
+};
+
+struct scan {
+    uint64_t size, flags, start, end, walk_end, regions, region_count, page_limit;
+    uint64_t inverted, all_of, any_of, returned;
+};
+
+#define SCAN _IOWR('f', 16, struct scan)
+enum { SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, REGIONS = 128 };
+
+struct mapping {
+    uint64_t start, end;
+    bool is_shared;  /* MAP_SHARED */
+    bool is_special; /* pages the kernel does not count as resident */
+};
+
+struct pass {
+    struct gt_page_walk *walk;
+    int pagemap;
+    enum gt_page_mark mark;
+    uint64_t private_pages, shared_pages, side_pages, job_pages, swapped_pages;
+};
+
+/* maps: "START-END PERMISSIONS OFFSET DEVICE INODE   NAME"; smaps has the same line before each mapping's figures. */
+static bool parse_mapping(const char *line, struct mapping *ret)
+{
+    char *rest;
+    ret->start = strtoull(line, &rest, 16);
+    if (rest == line || *rest != '-')
+        return false;
+    ret->end = strtoull(rest + 1, &rest, 16);
+    if (*rest != ' ' || strlen(rest) < 5)
+        return false;
+    ret->is_shared = rest[4] == 's';
+    ret->is_special = strstr(rest, " [vvar") || strstr(rest, " [vsyscall]");
+    return ret->end > ret->start;
+}
+
+static bool is_zero_page(const struct gt_page_walk *walk, uint64_t frame)
+{
+    return (frame == walk->zero_frame && frame) || frame - walk->huge_zero_frame < walk->huge_zero_count;
+}
+
+static int count_shared(struct pass *pass, uint64_t frame)
+{
+    int before = gt_page_set_add(&pass->walk->set, frame, pass->mark);
+    if (before == -ENOMEM)
+        return before;
+    pass->shared_pages++;
+    pass->side_pages += before < 0 || !(before & (int)pass->mark);
+    pass->job_pages += before <= 0;
+    return 0;
+}
+
+/* A page that a driver mapped without a struct page has neither of the two flags; so in a shared mapping, whose ordinary
+ * pages all carry FILE_OR_SHARED, one without it is not memory of the process. In a private one it is anonymous. */
+static int count_entries(struct pass *pass, const struct mapping *mapping, size_t count, size_t *ret_used)
+{
+    const uint64_t *entry = pass->walk->entry;
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!(entry[i] & (PRESENT | SWAPPED)))
+            continue;
+        used++;
+        if (entry[i] & SWAPPED) {
+            pass->swapped_pages++;
+        } else if (entry[i] & EXCLUSIVE) {
+            pass->private_pages++;
+        } else if (((entry[i] & FILE_OR_SHARED) || !mapping->is_shared) &&
+                   !is_zero_page(pass->walk, entry[i] & FRAME)) {
+            int result = count_shared(pass, entry[i] & FRAME);
+            if (result < 0)
+                return result;
+        }
+    }
+    *ret_used = used;
+    return 0;
+}
+
+/* Read the entries from `*address` on, one buffer or up to `end`, and move on behind them. */
+static int count_some(struct pass *pass, const struct mapping *mapping, uint64_t *address, uint64_t end,
+                      size_t *ret_empty)
+{
+    struct gt_page_walk *walk = pass->walk;
+    uint64_t wanted = (end - *address) / walk->page_size;
+    if (wanted > GT_PAGE_ENTRIES)
+        wanted = GT_PAGE_ENTRIES;
+    ssize_t got;
+    do
+        got = pread(pass->pagemap, walk->entry, wanted * sizeof *walk->entry,
+                    (off_t)(*address / walk->page_size * sizeof *walk->entry));
+    while (got < 0 && errno == EINTR);
+    if (atomic_load_explicit(&walk->is_cancelled, memory_order_relaxed))
+        return -ECANCELED;
+    size_t count = got < 0 ? 0 : (size_t)got / sizeof *walk->entry, used = 0;
+    if (got < 0)
+        return -errno;
+    if (!count)
+        return -ESRCH; /* it has exited or executed another program */
+    int result = count_entries(pass, mapping, count, &used);
+    *address += count * walk->page_size;
+    *ret_empty = count - used;
+    return result;
+}
+
+/* The next ranges with pages from `*address` on, at most REGIONS; `*address` moves behind what was searched. */
+static int find_regions(struct pass *pass, uint64_t *address, uint64_t end, struct scan_region *region)
+{
+    struct scan scan = {
+        .size = sizeof scan,
+        .start = *address,
+        .end = end,
+        .regions = (uintptr_t)region,
+        .region_count = REGIONS,
+        .any_of = SCAN_PRESENT | SCAN_SWAPPED,
+        .returned = SCAN_PRESENT | SCAN_SWAPPED,
+    };
+    int found = ioctl(pass->pagemap, SCAN, &scan);
+    if (found < 0)
+        return -errno;
+    *address = scan.walk_end > *address ? scan.walk_end : end;
+    return found;
+}
+
+/* Visit only the ranges that have pages. -ENOTTY where the kernel cannot tell them. */
+static int count_regions(struct pass *pass, const struct mapping *mapping, uint64_t address)
+{
+    struct scan_region region[REGIONS];
+    while (address < mapping->end) {
+        int found = find_regions(pass, &address, mapping->end, region);
+        if (found < 0)
+            return found;
+        for (int i = 0; i < found; i++)
+            for (uint64_t at = region[i].start; at < region[i].end;) {
+                size_t ignored;
+                int result = count_some(pass, mapping, &at, region[i].end, &ignored);
+                if (result < 0)
+                    return result;
+            }
+    }
+    return 0;
+}
+
+static int count_mapping(struct pass *pass, const struct mapping *mapping)
+{
+    struct gt_page_walk *walk = pass->walk;
+    uint64_t address = mapping->start, empty = 0;
+    while (address < mapping->end && empty < walk->empty_limit) {
+        size_t empty_now;
+        int result = count_some(pass, mapping, &address, mapping->end, &empty_now);
+        if (result < 0)
+            return result;
+        empty += empty_now;
+        if (empty_now > GT_PAGE_ENTRIES / 2 && !walk->cannot_scan) {
+            result = count_regions(pass, mapping, address);
+            walk->cannot_scan = result == -ENOTTY || result == -EINVAL;
+            if (!walk->cannot_scan)
+                return result;
+        }
+    }
+    return 0;
+}
+
+/* `text` is maps or smaps. In smaps a mapping's page size comes after its line, so each is counted when the next begins. */
+static int count_mappings(struct pass *pass, int text)
+{
+    struct gt_line_reader reader = {.fd = text, .buffer = pass->walk->line, .size = sizeof pass->walk->line};
+    struct mapping mapping, pending = {0};
+    char *line;
+    int result;
+    while ((result = gt_line_reader_next(&reader, &line)) > 0) {
+        if (parse_mapping(line, &mapping)) {
+            int counted = pending.is_special ? 0 : count_mapping(pass, &pending);
+            if (counted < 0)
+                return counted;
+            pending = mapping;
+        } else if (!strncmp(line, "KernelPageSize:", 15)) {
+            pending.is_special |= strtoull(line + 15, NULL, 10) * 1024 != pass->walk->page_size;
+        }
+    }
+    return result < 0 || pending.is_special ? result : count_mapping(pass, &pending);
+}
+
+/* Only smaps tells which mappings consist of hugetlb pages, and it costs more than maps. */
+static const char *mappings_file(struct gt_page_walk *walk, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
+    if (gt_root_read(walk->root, path, walk->line, sizeof walk->line) < 0)
+        return "maps";
+    const char *huge = strstr(walk->line, "\nHugetlbPages:");
+    return huge && strtoull(huge + 14, NULL, 10) ? "smaps" : "maps";
+}
+
+int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, enum gt_page_mark mark,
+                       struct gt_page_count *ret)
+{
+    struct pass pass = {.walk = walk, .mark = mark};
+    pass.pagemap = gt_process_file_open(walk->root, pid, "pagemap");
+    if (pass.pagemap < 0)
+        return pass.pagemap;
+    int text = gt_process_file_open(walk->root, pid, mappings_file(walk, pid));
+    int result = text < 0 ? text : gt_process_file_is_of(walk->root, pid, start) ? count_mappings(&pass, text) : -ESRCH;
+    if (text >= 0)
+        close(text);
+    close(pass.pagemap);
+    double size = (double)walk->page_size;
+    *ret = (struct gt_page_count){
+        .private_bytes = (double)pass.private_pages * size,
+        .shared_bytes = (double)pass.shared_pages * size,
+        .new_to_side = (double)pass.side_pages * size,
+        .new_to_job = (double)pass.job_pages * size,
+        .swap = (double)pass.swapped_pages * size,
+    };
+    return result;
+}
+
+static uint64_t own_frame(int pagemap, const volatile char *address, uint64_t page_size)
+{
+    uint64_t entry = 0;
+    off_t offset = (off_t)((uintptr_t)address / page_size * sizeof entry);
+    (void)*address; /* reading maps the page, or a zero page when nothing was written there */
+    if (pread(pagemap, &entry, sizeof entry, offset) != sizeof entry || !(entry & PRESENT))
+        return 0;
+    return entry & FRAME;
+}
+
+static void learn_huge_zero_page(struct gt_page_walk *walk, int pagemap)
+{
+    const size_t huge = 2u << 20;
+    char *memory = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return;
+    char *aligned = (char *)(((uintptr_t)memory + huge - 1) & ~(uintptr_t)(huge - 1));
+    if (!madvise(aligned, huge, MADV_HUGEPAGE)) {
+        uint64_t first = own_frame(pagemap, aligned, walk->page_size);
+        if (first && own_frame(pagemap, aligned + huge - walk->page_size, walk->page_size) ==
+                         first + huge / walk->page_size - 1) {
+            walk->huge_zero_frame = first;
+            walk->huge_zero_count = huge / walk->page_size;
+        }
+    }
+    munmap(memory, 2 * huge);
+}
+
+bool gt_page_walk_probe(struct gt_page_walk *walk)
+{
+    walk->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+    walk->empty_limit = UINT64_C(1) << 22;
+    if (!walk->root->is_machine)
+        return true;
+    int pagemap = gt_root_open_file(walk->root, "proc/self/pagemap");
+    if (pagemap < 0)
+        return false;
+    char *page = mmap(NULL, walk->page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) {
+        walk->zero_frame = own_frame(pagemap, page, walk->page_size);
+        munmap(page, walk->page_size);
+    }
+    if (walk->zero_frame)
+        learn_huge_zero_page(walk, pagemap);
+    close(pagemap);
+    return walk->zero_frame != 0;
+}

@@ -1,0 +1,46 @@
+/* One pass over the page tables of one process: which of its resident pages are its own, and which frames it shares.
+ *
+ * Sources: /proc/PID/maps and /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst in the kernel's sources); the
+ * PAGEMAP_SCAN ioctl of Linux 6.7 leaps over empty ranges. Counted is what the kernel counts as resident: not the zero
+ * pages, not device memory mapped by a driver, not hugetlb pages. */
+#ifndef GT_COLLECT_PAGE_WALK_H
+#define GT_COLLECT_PAGE_WALK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/root.h"
+#include "collect/process/page_set.h"
+
+enum { GT_PAGE_ENTRIES = 4096 }; /* 32 KiB at a time is fastest: a larger buffer falls out of the first cache */
+
+struct gt_page_walk {
+    const struct gt_root *root;
+    struct gt_page_set set;
+    atomic_bool is_cancelled; /* from another thread: the count in progress ends with -ECANCELED */
+    uint64_t page_size;
+    uint64_t zero_frame, huge_zero_frame; /* 0: unknown */
+    uint64_t huge_zero_count;             /* frames in the huge zero page */
+    bool cannot_scan;                     /* no PAGEMAP_SCAN here */
+    uint64_t empty_limit;                 /* without it, a mapping is given up after so many empty entries */
+    uint64_t entry[GT_PAGE_ENTRIES];
+    char line[16384];
+};
+
+struct gt_page_count {
+    double private_bytes; /* mapped once on the whole machine */
+    double shared_bytes;  /* mapped more than once, by this or other processes */
+    double new_to_side;   /* of the shared ones, those this side (the mark) had not seen in this set */
+    double new_to_job;    /* those neither side had seen */
+    double swap;
+};
+
+/* True when page frame numbers are readable here (CAP_SYS_ADMIN in the initial user namespace). Also learns the numbers of the
+ * zero pages, so it is called once, before any count. Always true for a stored machine. */
+bool gt_page_walk_probe(struct gt_page_walk *walk);
+/* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, or `start` (0: any) is not its start time. */
+int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, enum gt_page_mark mark,
+                       struct gt_page_count *ret);
+
+#endif

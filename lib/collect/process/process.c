@@ -1,0 +1,538 @@
+#include "collect/process/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own_name.h"
+#include "collect/process/placement.h"
+
+struct gt_process_files {
+    int root;      /* borrowed, of the machine */
+    int directory; /* /proc/PID; negative when descriptors are short: files are then found by number */
+    int statm;     /* negative: opened anew each time, when descriptors are short */
+    int task;      /* /proc/PID/task */
+    int children;  /* of the main thread */
+    clockid_t clock;
+    bool has_clock;
+    bool may_read_io;
+    double cpu_at_threads;               /* CPU clock before threads were last counted */
+    double cpu_when_slow, rss_when_slow; /* as read before the last slow reading; NaN before the first */
+};
+
+static void close_kept(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Descriptor or negative errno. */
+static int open_file(const struct gt_process *process, const char *name, int flags)
+{
+    char path[320];
+    int directory = process->files->directory;
+    snprintf(path, sizeof path, "proc/%d/%s", (int)process->pid, name);
+    int fd = openat(directory >= 0 ? directory : process->files->root, directory >= 0 ? name : path,
+                    O_RDONLY | O_CLOEXEC | flags);
+    return fd < 0 ? -errno : fd;
+}
+
+static ssize_t read_file(const struct gt_process *process, int kept, const char *name, char *text, size_t size)
+{
+    if (kept >= 0)
+        return gt_root_reread(kept, text, size);
+    int fd = open_file(process, name, 0);
+    if (fd < 0)
+        return fd;
+    ssize_t length = gt_root_reread(fd, text, size);
+    close(fd);
+    return length;
+}
+
+ssize_t gt_process_read_text(const struct gt_process *process, const char *name, char *text, size_t size)
+{
+    return read_file(process, -1, name, text, size);
+}
+
+static unsigned long long next_number(const char **text)
+{
+    char *end;
+    unsigned long long value = strtoull(*text, &end, 10);
+    *text = end;
+    return value;
+}
+
+static void skip_numbers(const char **text, int count)
+{
+    while (count-- > 0)
+        next_number(text);
+}
+
+/* PF_KTHREAD and PF_FORKNOEXEC of the kernel's include/linux/sched.h. */
+static const unsigned long long KERNEL_THREAD = 0x200000, FORKED = 0x40;
+
+static void copy_name(const char *text, const char *end, char *name, size_t size)
+{
+    const char *begin = strchr(text, '(');
+    size_t length = begin && begin < end ? (size_t)(end - begin) - 1 : 0;
+    snprintf(name, size, "%.*s", (int)length, begin ? begin + 1 : "");
+}
+
+int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
+{
+    const char *p = strrchr(text, ')'); /* names may hold blanks and brackets */
+    if (!p || p[1] != ' ' || !p[2])
+        return -EINVAL;
+    double tick = (double)sysconf(_SC_CLK_TCK);
+    ret->pid = atoi(text);
+    copy_name(text, p, ret->name, sizeof ret->name);
+    ret->state = p[2];
+    p += 3;
+    ret->parent = (pid_t)next_number(&p);
+    skip_numbers(&p, 1); /* process group */
+    ret->session = (pid_t)next_number(&p);
+    p += strspn(p, " ");
+    strtol(p, (char **)&p, 10); /* terminal */
+    strtol(p, (char **)&p, 10); /* its foreground group, may be -1 */
+    unsigned long long flags = next_number(&p);
+    ret->is_kernel = flags & KERNEL_THREAD;
+    ret->is_forked = flags & FORKED;
+    ret->minor_faults = (double)next_number(&p);
+    ret->reaped_minor_faults = (double)next_number(&p);
+    ret->major_faults = (double)next_number(&p);
+    ret->reaped_major_faults = (double)next_number(&p);
+    unsigned long long user = next_number(&p), system = next_number(&p);
+    ret->cpu_time = (double)(user + system) / tick;
+    unsigned long long reaped_user = next_number(&p), reaped_system = next_number(&p);
+    ret->reaped_cpu_time = (double)(reaped_user + reaped_system) / tick;
+    strtol(p, (char **)&p, 10); /* priority */
+    strtol(p, (char **)&p, 10); /* nice */
+    ret->threads = (double)next_number(&p);
+    skip_numbers(&p, 1);
+    if (!*p)
+        return -EINVAL;
+    ret->start = next_number(&p);
+    return 0;
+}
+
+static void apply_stat(struct gt_process *process, const struct gt_process_stat *stat)
+{
+    process->parent = stat->parent;
+    process->session = stat->session;
+    process->is_zombie = stat->state == 'Z' || stat->state == 'X';
+    if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
+        process->heritage = (struct gt_heritage){0};
+        process->is_worker = false;
+        process->value[GT_RAM_PEAK] = process->mark = NAN;
+    }
+    process->is_forked = stat->is_forked;
+    process->is_ours = !strcmp(stat->name, GT_PROGRAM_NAME);
+    process->is_sampler = !strcmp(stat->name, GT_SAMPLER_NAME);
+    process->value[GT_MINOR_FAULTS] = stat->minor_faults;
+    process->value[GT_MAJOR_FAULTS] = stat->major_faults;
+    process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
+    process->reaped[GT_MINOR_FAULTS] = stat->reaped_minor_faults;
+    process->reaped[GT_MAJOR_FAULTS] = stat->reaped_major_faults;
+    if (!process->files->has_clock)
+        process->value[GT_CPU_TIME] = stat->cpu_time;
+}
+
+static int gone(struct gt_process *process)
+{
+    process->is_gone = true;
+    return -ESRCH;
+}
+
+/* That descriptors or memory are short says nothing of the process. */
+static bool is_shortage(ssize_t status)
+{
+    return status == -EMFILE || status == -ENFILE || status == -ENOMEM;
+}
+
+int gt_process_read_stat(struct gt_process *process, const struct gt_root *root)
+{
+    (void)root;
+    char text[1024];
+    struct gt_process_stat stat;
+    ssize_t length = read_file(process, -1, "stat", text, sizeof text);
+    if (is_shortage(length) && process->start)
+        return 0; /* it is as it was */
+    if (length <= 0 || gt_process_parse_stat(text, &stat) < 0)
+        return gone(process);
+    if (process->start && stat.start != process->start)
+        return gone(process);
+    process->start = stat.start;
+    apply_stat(process, &stat);
+    return 0;
+}
+
+enum { DESCRIPTORS_LEFT_FREE = 64 };
+
+/* Descriptors are kept while enough are left for everything else. */
+static int keep(int fd)
+{
+    struct rlimit limit;
+    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd + DESCRIPTORS_LEFT_FREE < limit.rlim_cur)
+        return fd;
+    close(fd);
+    return -EMFILE;
+}
+
+static void keep_files(struct gt_process *process)
+{
+    char path[64];
+    snprintf(path, sizeof path, "task/%d/children", (int)process->pid);
+    process->files->statm = keep(open_file(process, "statm", 0));
+    process->files->task = keep(open_file(process, "task", O_DIRECTORY));
+    process->files->children = keep(open_file(process, path, 0));
+}
+
+int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d", (int)pid);
+    int directory = gt_root_open_directory(root, path);
+    if (directory < 0)
+        return directory == -ENOENT ? -ESRCH : directory;
+    struct gt_process *process = calloc(1, sizeof *process);
+    struct gt_process_files *files = calloc(1, sizeof *files);
+    if (!process || !files) {
+        free(process);
+        free(files);
+        close_kept(directory);
+        return -ENOMEM;
+    }
+    *process = (struct gt_process){.pid = pid, .files = files, .mark = NAN, .peak = UINT32_MAX};
+    gt_values_clear(process->value);
+    *files = (struct gt_process_files){
+        .root = root->fd,
+        .directory = keep(directory),
+        .may_read_io = true,
+        .cpu_at_threads = NAN,
+        .cpu_when_slow = NAN,
+        .rss_when_slow = NAN,
+    };
+    keep_files(process);
+    files->has_clock = root->is_machine && clock_getcpuclockid(pid, &files->clock) == 0;
+    int status = gt_process_read_stat(process, root);
+    if (status < 0) {
+        gt_process_close(process);
+        return status;
+    }
+    *ret = process;
+    return 0;
+}
+
+void gt_process_close(struct gt_process *process)
+{
+    if (!process)
+        return;
+    if (process->files) {
+        close_kept(process->files->directory);
+        close_kept(process->files->statm);
+        close_kept(process->files->task);
+        close_kept(process->files->children);
+    }
+    gt_placement_free(process->placement);
+    free(process->files);
+    free(process);
+}
+
+static void read_clock(struct gt_process *process)
+{
+    struct timespec t;
+    if (process->files->has_clock && clock_gettime(process->files->clock, &t) == 0)
+        process->value[GT_CPU_TIME] = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Only a process that runs begins threads or ends them. */
+static void read_threads(struct gt_process *process)
+{
+    struct stat task;
+    if (process->value[GT_CPU_TIME] == process->files->cpu_at_threads)
+        return;
+    process->files->cpu_at_threads = process->files->has_clock ? process->value[GT_CPU_TIME] : NAN;
+    int fd = process->files->task >= 0 ? process->files->task : open_file(process, "task", O_DIRECTORY);
+    int status = fd < 0 ? fd : fstat(fd, &task);
+    if (fd != process->files->task)
+        close_kept(fd);
+    if (status == 0 && task.st_nlink >= 2)
+        process->value[GT_THREADS] = (double)(task.st_nlink - 2);
+}
+
+/* One system call: statm is one line, which the kernel gives whole. */
+static ssize_t read_statm(const struct gt_process *process, char *text, size_t size)
+{
+    if (process->files->statm < 0)
+        return read_file(process, -1, "statm", text, size);
+    ssize_t length = pread(process->files->statm, text, size - 1, 0);
+    if (length >= 0)
+        text[length] = '\0';
+    return length;
+}
+
+int gt_process_read(struct gt_process *process, const struct gt_root *root)
+{
+    char text[128];
+    double before = process->value[GT_CPU_TIME];
+    read_clock(process); /* before statm: statm tells whether the number still was this process */
+    ssize_t length = read_statm(process, text, sizeof text);
+    if (length <= 0) {
+        process->value[GT_CPU_TIME] = before;
+        return is_shortage(length) ? 0 : gone(process);
+    }
+    const char *p = text;
+    unsigned long long size = next_number(&p), resident = next_number(&p);
+    bool is_by_number = process->files->statm < 0 && process->files->directory < 0; /* which may be another's by now */
+    if (is_by_number && gt_process_read_stat(process, root) < 0)
+        return -ESRCH;
+    process->value[GT_RSS] = (double)resident * (double)sysconf(_SC_PAGESIZE);
+    process->value[GT_RAM_PEAK] = fmax(process->value[GT_RSS], process->value[GT_RAM_PEAK]);
+    process->file_bytes = (double)next_number(&p) * (double)sysconf(_SC_PAGESIZE);
+    bool has_no_space = size == 0 && !process->is_zombie; /* ending, or a kernel thread */
+    if (has_no_space || !process->files->has_clock)
+        gt_process_read_stat(process, root);
+    if (root->is_machine)
+        read_threads(process);
+    return process->is_gone ? -ESRCH : 0;
+}
+
+bool gt_process_was_idle(const struct gt_process *process)
+{
+    return process->files->has_clock && process->value[GT_CPU_TIME] == process->files->cpu_when_slow &&
+           process->value[GT_RSS] == process->files->rss_when_slow;
+}
+
+static double status_number(const char *text, const char *key)
+{
+    const char *line = strstr(text, key);
+    return line ? (double)strtoull(line + strlen(key), NULL, 10) : NAN;
+}
+
+/* A mark that is older than the tracking tells nothing until it rises; one that has fallen was set back meanwhile. */
+static void note_mark(struct gt_process *process, double mark)
+{
+    if (mark < process->mark)
+        process->mark_before = 0;
+    process->mark = mark;
+    if (mark > process->mark_before)
+        process->value[GT_RAM_PEAK] = fmax(mark, process->value[GT_RAM_PEAK]);
+}
+
+static void read_status(struct gt_process *process)
+{
+    char text[4096];
+    if (read_file(process, -1, "status", text, sizeof text) <= 0)
+        return;
+    double mark = status_number(text, "\nVmHWM:") * 1024;
+    if (!isnan(mark)) {
+        note_mark(process, mark);
+        process->value[GT_SWAP] = status_number(text, "\nVmSwap:") * 1024;
+    }
+    process->value[GT_VOLUNTARY_SWITCHES] = status_number(text, "\nvoluntary_ctxt_switches:");
+    process->value[GT_INVOLUNTARY_SWITCHES] = status_number(text, "\nnonvoluntary_ctxt_switches:");
+    if (isnan(process->value[GT_THREADS]))
+        process->value[GT_THREADS] = status_number(text, "\nThreads:");
+}
+
+static void read_io(struct gt_process *process)
+{
+    char text[512];
+    ssize_t length = read_file(process, -1, "io", text, sizeof text);
+    if (length == -EACCES || length == -EPERM) {
+        process->files->may_read_io = false;
+        process->is_denied = true;
+    }
+    if (length <= 0)
+        return;
+    text[length] = '\0';
+    process->value[GT_READ_CHARACTERS] = status_number(text, "rchar:");
+    process->value[GT_WRITTEN_CHARACTERS] = status_number(text, "wchar:");
+    process->value[GT_READ_BYTES] = status_number(text, "\nread_bytes:");
+    process->value[GT_WRITTEN_BYTES] = status_number(text, "\nwrite_bytes:");
+}
+
+enum { MOST_THREADS_ASKED = 256 };
+
+/* status counts the context switches of one thread: those of the others are added. */
+static void add_thread_switches(struct gt_process *process)
+{
+    if (!(process->value[GT_THREADS] > 1) || process->value[GT_THREADS] > MOST_THREADS_ASKED)
+        return;
+    int fd = open_file(process, "task", O_DIRECTORY);
+    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
+    if (!tasks) {
+        close_kept(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        char path[288], text[4096];
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
+            continue;
+        snprintf(path, sizeof path, "task/%s/status", entry->d_name);
+        if (read_file(process, -1, path, text, sizeof text) <= 0)
+            continue;
+        process->value[GT_VOLUNTARY_SWITCHES] += status_number(text, "\nvoluntary_ctxt_switches:");
+        process->value[GT_INVOLUNTARY_SWITCHES] += status_number(text, "\nnonvoluntary_ctxt_switches:");
+    }
+    closedir(tasks);
+}
+
+static void keep_growing(double *value, double before)
+{
+    if (!isnan(before) && !(*value >= before)) /* threads that ended took their counts with them */
+        *value = before;
+}
+
+int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root)
+{
+    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
+    process->files->rss_when_slow = process->value[GT_RSS];
+    if (gt_process_read_stat(process, root) < 0)
+        return -ESRCH;
+    double voluntary = process->value[GT_VOLUNTARY_SWITCHES], involuntary = process->value[GT_INVOLUNTARY_SWITCHES];
+    read_status(process);
+    add_thread_switches(process);
+    keep_growing(&process->value[GT_VOLUNTARY_SWITCHES], voluntary);
+    keep_growing(&process->value[GT_INVOLUNTARY_SWITCHES], involuntary);
+    if (process->files->may_read_io && !process->is_zombie)
+        read_io(process);
+    return 0;
+}
+
+static double anonymous_bytes(const struct gt_process *process)
+{
+    return process->value[GT_RSS] - process->file_bytes;
+}
+
+void gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root)
+{
+    if (!process->is_forked || process == parent || gt_process_read(parent, root) < 0)
+        return;
+    process->heritage = (struct gt_heritage){
+        .from = parent->pid,
+        .from_start = parent->start,
+        .bytes = fmax(0, fmin(anonymous_bytes(process), anonymous_bytes(parent))),
+        .bound = fmax(parent->mark, parent->value[GT_RAM_PEAK]),
+    };
+}
+
+/* vfork(2) lends the child the address space of its parent until it executes a program. */
+static bool shares_memory(const struct gt_process *process, const struct gt_process *parent, const struct gt_root *root)
+{
+    if (!root->is_machine || !parent)
+        return false;
+    long order = syscall(SYS_kcmp, process->pid, parent->pid, KCMP_VM, 0, 0);
+    if (order >= 0)
+        return order == 0;
+    return process->value[GT_RSS] == parent->value[GT_RSS] && process->file_bytes == parent->file_bytes;
+}
+
+static const int64_t LAUNCH_NS = GT_SECOND / 50, YOUNG_NS = 2 * GT_SECOND;
+
+void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
+                             int64_t now_ns)
+{
+    int64_t age = now_ns - process->met_ns;
+    if (!process->is_forked || (process->is_worker && age > YOUNG_NS) || gt_process_read_stat(process, root) < 0)
+        return;
+    if (process->is_forked && !process->is_worker && age >= LAUNCH_NS)
+        process->is_worker = !shares_memory(process, parent, root);
+}
+
+/* It has not given itself the name when it was just executed, and no command line while execve(2) is under way. */
+bool gt_process_is_sampler(struct gt_process *process)
+{
+    char text[4096];
+    if (process->is_sampler)
+        return true;
+    if (!process->is_ours || process->is_known)
+        return false;
+    ssize_t length = read_file(process, -1, "cmdline", text, sizeof text);
+    const char *second = length > 0 ? text + strlen(text) + 1 : text;
+    process->is_known = length > 0 || process->is_zombie;
+    return length > 0 && second < text + length && !strcmp(second, GT_SAMPLER_WORD);
+}
+
+bool gt_process_is_pending(const struct gt_process *process)
+{
+    bool is_fork = process->is_forked && process->heritage.from && !process->is_worker;
+    return !process->is_main && (is_fork || (process->is_ours && !process->is_known && process->files->has_clock));
+}
+
+static size_t parse_pids(const char *text, pid_t *pids, size_t count, size_t capacity)
+{
+    while (*(text += strspn(text, " \n")) && count < capacity)
+        pids[count++] = (pid_t)next_number(&text);
+    return count;
+}
+
+/* A children file can be longer than any buffer on the stack: read it in pieces that end at a blank. */
+static size_t read_children(int fd, pid_t *pids, size_t count, size_t capacity)
+{
+    char text[4096];
+    off_t offset = 0;
+    for (;;) {
+        ssize_t length = pread(fd, text, sizeof text - 1, offset);
+        if (length <= 0)
+            return count;
+        while (length && text[length - 1] != ' ')
+            length--;
+        if (!length)
+            return count;
+        text[length] = '\0';
+        count = parse_pids(text, pids, count, capacity);
+        offset += length;
+    }
+}
+
+static size_t children_of_other_threads(struct gt_process *process, pid_t *pids, size_t count, size_t capacity)
+{
+    int fd = open_file(process, "task", O_DIRECTORY);
+    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
+    if (!tasks) {
+        close_kept(fd);
+        return count;
+    }
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
+            continue;
+        char path[288];
+        snprintf(path, sizeof path, "task/%s/children", entry->d_name);
+        int children = open_file(process, path, 0);
+        if (children >= 0)
+            count = read_children(children, pids, count, capacity);
+        close_kept(children);
+    }
+    closedir(tasks);
+    return count;
+}
+
+int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
+                        size_t count, size_t capacity)
+{
+    (void)root;
+    int fd = process->files->children;
+    char path[64];
+    if (fd < 0) {
+        snprintf(path, sizeof path, "task/%d/children", (int)process->pid);
+        fd = open_file(process, path, 0);
+        if (fd < 0)
+            return fd == -ENOENT && read_file(process, -1, "stat", path, sizeof path) > 0 ? -ENOENT : (int)count;
+    }
+    count = read_children(fd, pids, count, capacity);
+    if (fd != process->files->children)
+        close(fd);
+    if (every_thread && process->value[GT_THREADS] > 1)
+        count = children_of_other_threads(process, pids, count, capacity);
+    return (int)count;
+}

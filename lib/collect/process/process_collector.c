@@ -1,0 +1,99 @@
+/* The collector "proc": one reading of every process of the frame. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collect/availability.h"
+#include "collect/process/pid_namespace.h"
+#include "collect/process/process.h"
+
+enum { SLOW_PERIOD_MS = 950 };
+
+struct state {
+    const struct gt_root *root;
+    int64_t slow_ns;  /* last time all files were read */
+    uint64_t members; /* who was in the frame then */
+};
+
+static const enum gt_metric_id metrics[] = {
+    GT_RSS,
+    GT_RAM_PEAK,
+    GT_SWAP,
+    GT_CPU_TIME,
+    GT_CPU_UTILIZATION,
+    GT_THREADS,
+    GT_PROCESSES,
+    GT_MINOR_FAULTS,
+    GT_MAJOR_FAULTS,
+    GT_VOLUNTARY_SWITCHES,
+    GT_READ_BYTES,
+    GT_WRITTEN_BYTES,
+    GT_READ_CHARACTERS,
+    GT_WRITTEN_CHARACTERS,
+    GT_INVOLUNTARY_SWITCHES,
+};
+
+static int proc_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                     struct gt_availability *availability, struct gt_error *error)
+{
+    (void)frame;
+    const struct gt_pid_namespace_fault *fault = gt_pid_namespace_fault(options->root);
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "/proc/PID/{statm,stat,status,io} and the process's CPU clock"};
+    if (fault)
+        return gt_unavailable(availability, GT_BROKEN, fault->remedy, "%s", fault->reason);
+    struct state *state = calloc(1, sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "process collector");
+    state->root = options->root;
+    *ret = state;
+    return 0;
+}
+
+/* A number that changes when processes come or go. */
+static uint64_t who(const struct gt_frame *frame)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < frame->process_count; i++)
+        sum += ((uint64_t)frame->process[i]->pid << 40 ^ frame->process[i]->start) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum;
+}
+
+/* All files of every process are read at the end, and when one came or went: then another may have a new parent. Else those
+ * that slept are left out. */
+static int proc_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    struct state *state = opaque;
+    (void)error;
+    bool slowly = frame->is_last || !state->slow_ns ||
+                  frame->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
+    bool every = frame->is_last;
+    if (slowly) {
+        uint64_t members = who(frame);
+        every |= members != state->members;
+        state->slow_ns = frame->monotonic_ns;
+        state->members = members;
+    }
+    for (size_t i = 0; i < frame->process_count; i++) {
+        struct gt_process *process = frame->process[i];
+        bool is_new = isnan(process->value[GT_RSS]);
+        if (gt_process_read(process, state->root) == 0 && (slowly || is_new) &&
+            (every || !gt_process_was_idle(process)))
+            gt_process_read_slowly(process, state->root);
+    }
+    return 0;
+}
+
+static void proc_close(void *state)
+{
+    free(state);
+}
+
+const struct gt_collector_type gt_collector_proc = {
+    .name = "proc",
+    .help = "Processes: memory, CPU time, threads, faults, switches, bytes",
+    .metrics = metrics,
+    .metric_count = sizeof metrics / sizeof *metrics,
+    .open = proc_open,
+    .collect = proc_collect,
+    .close = proc_close,
+};

@@ -1,0 +1,65 @@
+#include "collect/process/process_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/process/process.h"
+
+int gt_process_file_open(const struct gt_root *root, pid_t pid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d/%s", (int)pid, name);
+    int fd = gt_root_open_file(root, path);
+    return fd == -ENOENT && !gt_process_file_is_of(root, pid, 0) ? -ESRCH : fd;
+}
+
+bool gt_process_file_is_of(const struct gt_root *root, pid_t pid, uint64_t start)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_read(root, path, text, sizeof text) < 0)
+        return false;
+    struct gt_process_stat stat;
+    return !start || (!gt_process_parse_stat(text, &stat) && stat.start == start);
+}
+
+static int fill(struct gt_line_reader *reader)
+{
+    memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
+    reader->end -= reader->begin;
+    reader->begin = 0;
+    ssize_t got;
+    do
+        got = read(reader->fd, reader->buffer + reader->end, reader->size - 1 - reader->end);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return -errno;
+    reader->end += (size_t)got;
+    return got > 0;
+}
+
+int gt_line_reader_next(struct gt_line_reader *reader, char **ret)
+{
+    for (;;) {
+        char *line = reader->buffer + reader->begin;
+        char *line_end = memchr(line, '\n', reader->end - reader->begin);
+        if (line_end) {
+            *line_end = '\0';
+            reader->begin = (size_t)(line_end + 1 - reader->buffer);
+            *ret = line;
+            return 1;
+        }
+        bool is_full = reader->end - reader->begin >= reader->size - 1;
+        int filled = is_full ? 0 : fill(reader);
+        if (filled > 0)
+            continue;
+        if (filled < 0 || reader->begin == reader->end)
+            return filled;
+        reader->buffer[reader->end] = '\0';
+        *ret = reader->buffer + reader->begin;
+        reader->begin = reader->end;
+        return 1;
+    }
+}

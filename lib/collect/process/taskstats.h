@@ -1,0 +1,24 @@
+/* The kernel's exit records as a source of gt_event (collect/process/events.h). */
+#ifndef GT_COLLECT_TASKSTATS_H
+#define GT_COLLECT_TASKSTATS_H
+
+#include "collect/process/events.h"
+
+struct gt_taskstats {
+    int fd;
+    unsigned short family; /* the number generic netlink gave the family */
+    char cpus[128];        /* the mask registered for: "0-7" */
+    size_t capacity;       /* records the kernel keeps */
+    struct gt_datagrams *datagrams;
+};
+
+/* Fills *availability; `taskstats` is usable when that says GT_READY, and untouched otherwise. */
+int gt_taskstats_open(struct gt_taskstats *taskstats, const struct gt_root *root, struct gt_availability *availability,
+                      struct gt_error *error);
+/* Ask the kernel for a batch: how many came, 0 for none, -ENOBUFS when some were lost (ask again). */
+int gt_taskstats_receive(struct gt_taskstats *taskstats);
+/* The next RECORD of the batch: 1, or 0 at its end. */
+int gt_taskstats_next(struct gt_taskstats *taskstats, struct gt_event *ret);
+void gt_taskstats_close(struct gt_taskstats *taskstats);
+
+#endif
