@@ -166,7 +166,7 @@ static void put_number(struct gt_buffer *out, double value)
 static void put_row(struct gt_buffer *out, const struct gt_block_event_list *list, const struct gt_block_event *event)
 {
     gt_buffer_printf(out, "%lld,", (long long)event->process);
-    gt_csv_field(out, list->names.text[event->name]);
+    gt_csv_field(out, gt_strings_text(&list->names, event->name));
     gt_buffer_printf(out, ",%d,", event->position);
     put_number(out, event->timestamp);
     gt_buffer_char(out, ',');
