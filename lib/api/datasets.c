@@ -10,6 +10,7 @@
 #include "blocks/block_event.h"
 #include "store/field.h"
 #include "store/store.h"
+#include "api/datasets.h"
 
 enum { ORIGINAL_FACTS = 9 };
 

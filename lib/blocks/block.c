@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/utf8.h"
+#include "blocks/marking.h"
 
 const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS] = {
     "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "monotonic", "cpu_time",

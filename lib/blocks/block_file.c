@@ -13,6 +13,7 @@
 
 #include "base/new_file.h"
 #include "blocks/block_family.h"
+#include "blocks/marking.h"
 
 static const struct gt_block_writer *const writers[] = {&gt_block_csv, &gt_block_sqlite};
 
