@@ -513,6 +513,16 @@ def test_every_public_name_is_there():
         gpu_tracker.nonsense  # noqa: B018
 
 
+def test_options_are_those_of_the_table():
+    """Every option of the library's table is a keyword, with the table's default or one that stands for it."""
+    parameters = inspect.signature(Tracker.__init__).parameters
+    for name, fallback in gpu_tracker._core.tracker_options().items():
+        default = parameters["libraries" if name == "library" else name].default
+        assert default == fallback or not default, name
+    own = {"self", "disable_logs", "process_id", "resource_usage_file", "n_join_attempts", "join_timeout", "keep_high_water_mark", "libraries"}
+    assert parameters.keys() - own <= gpu_tracker._core.tracker_options().keys()
+
+
 def test_version():
     assert gpu_tracker.__version__ == (pathlib.Path(__file__).parents[2] / "VERSION").read_text().strip()
 
