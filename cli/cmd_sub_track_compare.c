@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "config.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -105,15 +106,9 @@ static int check_keys(const json_t *config)
 static int read_config(json_t **ret, struct sessions *sessions, struct gt_compare_options *settings,
                        const struct options *options)
 {
-    json_error_t problem;
-    *ret = json_load_file(options->cconfig, JSON_REJECT_DUPLICATES, &problem);
-    if (!*ret && problem.line < 0)
-        return say_usage("--cconfig: %s", problem.text);
-    if (!*ret)
-        return say_usage("--cconfig: %s, line %d: %s", options->cconfig, problem.line, problem.text);
-    if (!json_is_object(*ret))
-        return say_usage("--cconfig: %s is not an object", options->cconfig);
-    int status = check_keys(*ret);
+    int status = config_read(ret, options->cconfig);
+    if (!status)
+        status = check_keys(*ret);
     if (status)
         return status;
     settings->statistic = json_string_value(json_object_get(*ret, "statistic"));

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/given_file.h"
 #include "base/text_file.h"
 #include "message.h"
 #include "privilege.h"
@@ -147,22 +148,32 @@ static int apply_key(struct config *config, const char *key, const json_t *value
     return unknown_key(config, key);
 }
 
-static int apply_file(struct options *options, const struct command *command, const char *path)
+int config_read(json_t **ret, const char *path)
 {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return say_usage("%s: cannot read this configuration file: %s", path, strerror(errno));
+    struct gt_error refusal = {0};
     json_error_t error;
+    int fd = gt_given_file_open(path, NULL, &refusal);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!file)
+        return say_usage("cannot read this configuration file: %s", fd < 0 ? refusal.text : strerror(errno));
     json_t *document = gt_text_json(file, LONGEST, JSON_REJECT_DUPLICATES, &error);
     fclose(file);
     if (!document)
         return say_usage("%s:%d: not valid JSON: %s", path, error.line, error.text);
+    if (!json_is_object(document)) {
+        json_decref(document);
+        return say_usage("%s: must be one JSON object of settings", path);
+    }
+    *ret = document;
+    return 0;
+}
+
+static int apply_file(struct options *options, const struct command *command, const char *path)
+{
     struct config config = {options, command, path};
-    int status = 0;
+    json_t *document = NULL, *value;
+    int status = config_read(&document, path);
     const char *key;
-    json_t *value;
-    if (!json_is_object(document))
-        status = say_usage("%s: must be one JSON object of settings", path);
     json_object_foreach (document, key, value)
         if (!status)
             status = apply_key(&config, key, value);

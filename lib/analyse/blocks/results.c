@@ -1,12 +1,12 @@
 #include "analyse/blocks/results.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
+#include "base/given_file.h"
 #include "blocks/block_event.h"
 
 enum { LARGEST = 256 << 20 };
@@ -19,9 +19,9 @@ static bool has_suffix(const char *path, const char *suffix)
 
 static int read_file(struct gt_buffer *text, const char *path, struct gt_error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = gt_given_file_open(path, NULL, error);
     if (fd < 0)
-        return gt_error_system(error, errno, "%s", path);
+        return fd;
     ssize_t got = 1;
     text->ceiling = LARGEST;
     while (got > 0 && gt_buffer_reserve(text, 65536) == 0) {

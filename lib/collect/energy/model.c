@@ -1,7 +1,6 @@
 #include "collect/energy/model.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/given_file.h"
 #include "base/number.h"
 
 enum { MOST_BYTES = 16384 };
@@ -195,11 +195,12 @@ int gt_model_parse(struct gt_model *ret, const char *path, char *text, size_t le
 static int read_file(struct gt_model *model, const char *path, struct gt_error *error)
 {
     char text[MOST_BYTES];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text);
+    int fd = gt_given_file_open(path, NULL, error);
+    if (fd < 0)
+        return fd;
+    ssize_t length = read(fd, text, sizeof text);
     int code = errno;
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     if (length < 0)
         return gt_error_system(error, code, "%s", path);
     if (length == sizeof text || memchr(text, 0, (size_t)length))
