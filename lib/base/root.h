@@ -38,7 +38,8 @@ ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, s
 ssize_t gt_root_reread(int fd, char *text, size_t size);
 /* Resolve a symbolic link below the root into `text`; length or negative errno. */
 ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *text, size_t size);
-/* An unsigned number from a one-number file; 0 or negative errno. */
+/* The number of a file that has one and nothing else, without a sign; 0 or negative errno. */
 int gt_root_read_u64(const struct gt_root *root, const char *path, unsigned long long *ret);
+int gt_root_reread_u64(int fd, unsigned long long *ret);
 
 #endif
