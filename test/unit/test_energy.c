@@ -29,9 +29,7 @@ static void take_sample(void)
     if (gt_sampler_read(&run.sampler, 0, &error) < 0)
         fail_msg("%s", error.text);
     assert_int_equal(gt_combine(&run.combiner, &run.sampler, &run.sample), 0);
-    assert_int_equal(gt_energy_curve_add(&run.curve, run.plant.second, run.sample.row[GT_SCOPE_SYSTEM].value,
-                                         run.sample.row[GT_SCOPE_COMBINED].value),
-                     0);
+    assert_int_equal(gt_energy_curve_add(&run.curve, run.plant.second, &run.sample.energy), 0);
 }
 
 static void begin_run(enum gt_idle policy, enum plant_layout layout, int packages)
@@ -270,7 +268,7 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
             double start = 3 + (rand() % 45000) / 1000.0;
             struct gt_time_stretch stretch = {start, start + lengths[k]};
             for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
-                struct gt_spent spent = gt_energy_curve_over(&run.curve, device, &stretch, 1);
+                struct gt_spent spent = gt_energy_curve_over(&run.curve, device, GT_ENERGY_JOB, &stretch, 1);
                 double truth = truth_between(device, stretch.start, stretch.stop);
                 assert_true(spent.joules > 0);
                 if (!(fabs(spent.joules - truth) <= spent.error + share_error(device)))
