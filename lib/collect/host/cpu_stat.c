@@ -44,14 +44,14 @@ static bool has_all_cpus(const char *text)
 
 static bool read_text(struct gt_cpu_stat *stat)
 {
-    ssize_t length = gt_root_reread(stat->fd, stat->text, stat->size);
+    ssize_t length = gt_root_reread_piece(stat->fd, stat->text, stat->size);
     while (length == (ssize_t)stat->size - 1 && !has_all_cpus(stat->text) && stat->size < MOST_TEXT) {
         char *grown = realloc(stat->text, stat->size * 2);
         if (!grown)
             return false;
         stat->text = grown;
         stat->size *= 2;
-        length = gt_root_reread(stat->fd, stat->text, stat->size);
+        length = gt_root_reread_piece(stat->fd, stat->text, stat->size);
     }
     return length > 0;
 }
@@ -136,7 +136,7 @@ double gt_cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame)
     if (stat->fd < 0)
         return NAN;
     if (!frame->package_count)
-        return gt_root_reread(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
+        return gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
     if (!read_text(stat))
         return NAN;
     count_cpus(stat, frame);
