@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/new_file.h"
 #include "base/number.h"
@@ -52,7 +53,7 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
             return gt_error_copy(error, &bad);
         if (status == 0)
             return 0;
-        int64_t number = gt_names_add(&list->names, name);
+        int64_t number = gt_strings_add(&list->names, name, strlen(name));
         event.name = (uint32_t)number;
         event.source = source;
         if (number < 0 || append(list, &event) < 0)
@@ -63,8 +64,9 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
 static int add_file(struct gt_block_event_list *list, const char *path, struct gt_error *error)
 {
     char *real = realpath(path, NULL);
-    bool known = real && gt_names_find(&list->files, real) >= 0;
-    int64_t source = known ? -EEXIST : gt_names_add(&list->files, real ? real : path);
+    const char *name = real ? real : path;
+    bool known = real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
+    int64_t source = known ? -EEXIST : gt_strings_add(&list->files, name, strlen(name));
     free(real);
     if (known)
         return gt_error_set(error, EEXIST, "%s is given twice", path);
@@ -115,8 +117,8 @@ int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, 
 void gt_block_event_list_release(struct gt_block_event_list *list)
 {
     free(list->event);
-    gt_names_release(&list->names);
-    gt_names_release(&list->files);
+    gt_strings_release(&list->names);
+    gt_strings_release(&list->files);
     gt_buffer_release(&list->complaints);
     *list = (struct gt_block_event_list){0};
 }
@@ -142,7 +144,7 @@ static void put_number(struct gt_buffer *out, double value)
 static void put_row(struct gt_buffer *out, const struct gt_block_event_list *list, const struct gt_block_event *event)
 {
     gt_buffer_printf(out, "%lld,", (long long)event->process);
-    gt_csv_field(out, list->names.text[event->name]);
+    gt_csv_field(out, gt_strings_text(&list->names, event->name));
     gt_buffer_printf(out, ",%d,", event->position);
     put_number(out, event->timestamp);
     gt_buffer_char(out, ',');
@@ -160,13 +162,7 @@ static void put_row(struct gt_buffer *out, const struct gt_block_event_list *lis
 
 static int flush(int fd, struct gt_buffer *out)
 {
-    for (size_t done = 0; done < out->length && !out->failed;) {
-        ssize_t written = write(fd, out->data + done, out->length - done);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        done += written > 0 ? (size_t)written : 0;
-    }
-    int status = out->failed;
+    int status = out->failed ? out->failed : gt_file_write_all(fd, out->data, out->length);
     gt_buffer_clear(out);
     return status;
 }
@@ -216,7 +212,7 @@ static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list
     for (size_t i = 0; i < list->count && status == SQLITE_OK; i++) {
         const struct gt_block_event *event = &list->event[i];
         sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_PROCESS, event->process);
-        gt_sqlite_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, list->names.text[event->name]);
+        gt_sqlite_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, gt_strings_text(&list->names, event->name));
         sqlite3_bind_int(insert, 1 + GT_BLOCK_EVENT_POSITION, event->position);
         sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, event->timestamp);
         bind_optional(insert, GT_BLOCK_EVENT_THREAD, event->thread);

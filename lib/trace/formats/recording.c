@@ -147,7 +147,8 @@ static int read_blocks(struct gt_reading *reading, const char *path, struct gt_e
     if (status >= 0 && list.count)
         status = gt_intervals_close(&intervals, end, isfinite(clock_end) ? clock_end : NAN);
     for (size_t i = 0; i < intervals.count && status >= 0; i++) {
-        status = take_interval(reading, &intervals.interval[i], list.names.text[intervals.interval[i].name]);
+        status = take_interval(reading, &intervals.interval[i],
+                               gt_strings_text(&list.names, intervals.interval[i].name));
         damage->unclosed += intervals.interval[i].unfinished;
     }
     damage->unopened += intervals.orphans;
