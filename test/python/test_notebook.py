@@ -22,7 +22,7 @@ def notebook(tmp_path, monkeypatch):
     def run(*sources, allow_errors=False):
         document = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
         document.metadata["kernelspec"] = {"name": "python3", "display_name": "x", "language": "python"}
-        nbclient.NotebookClient(document, timeout=60, allow_errors=allow_errors, kernel_name="python3",
+        nbclient.NotebookClient(document, timeout=120, allow_errors=allow_errors, kernel_name="python3",
                                 resources={"metadata": {"path": str(tmp_path)}}).execute()
         return [flatten(cell.outputs) for cell in document.cells]
 
@@ -173,7 +173,7 @@ def kernel(tmp_path, monkeypatch):
             if during and message["msg_type"] == "stream":
                 during()
 
-        client.execute_interactive(source, timeout=60, output_hook=keep)
+        client.execute_interactive(source, timeout=120, output_hook=keep)
         return found
 
     yield manager, client, run
@@ -203,7 +203,7 @@ def test_a_kernel_that_restarts(kernel, tmp_path):
     [first] = samplers(folder)
     run("pass")
     manager.restart_kernel()
-    client.wait_for_ready(timeout=60)
+    client.wait_for_ready(timeout=120)
     wait_until(lambda: not samplers(folder) and not folder.exists())
     run(START)
     assert 38 <= figures(report_of(run("block = bytearray(b'1') * (40 * 2**20)")))[0] <= 45

@@ -17,7 +17,7 @@ def samplers(folder=None):
     return found
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=120):
     """Fails when the condition does not come true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
