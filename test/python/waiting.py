@@ -1,6 +1,7 @@
 """Waiting for what other processes do."""
 import os
 import pathlib
+import socket
 import time
 
 
@@ -15,6 +16,11 @@ def samplers(folder=None):
         if words[1:2] == [b"agent"] and any(os.fsencode(folder or os.getcwd()) in word for word in words):
             found.append(int(path.parent.name))
     return found
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
 
 
 def wait_until(condition, seconds=120):
