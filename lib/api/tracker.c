@@ -276,16 +276,8 @@ double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, i
 
 void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret)
 {
-    struct gt_window_energy energy = gt_recorder_drawn(lock(tracker));
+    gt_recorder_drawn(lock(tracker), ret);
     unlock(tracker);
-    *ret = (struct gt_drawn){.total = energy.part[GT_ENERGY_TOTAL],
-                             .job = energy.part[GT_ENERGY_JOB],
-                             .other = energy.part[GT_ENERGY_OTHER],
-                             .idle = energy.part[GT_ENERGY_IDLE],
-                             .unattributed = energy.part[GT_ENERGY_UNATTRIBUTED],
-                             .error = energy.error,
-                             .job_error = energy.job_error,
-                             .is_estimated = energy.is_estimated};
 }
 
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity)

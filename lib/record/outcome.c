@@ -31,6 +31,7 @@ static void final_laggards(const struct gt_sampler *sampler, struct gt_outcome *
 static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     double job[GT_METRIC_COUNT];
+    struct gt_energy_reading energy;
     gt_values_clear(job);
     gt_account_totals(&recorder->sampler.account, &recorder->sampler.tree, job);
     for (int k = 0; k < GT_ACCOUNTED; k++)
@@ -38,8 +39,8 @@ static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outc
     double main = recorder->sampler.account.main_own_cpu;
     outcome->value[GT_SCOPE_MAIN][GT_CPU_TIME] = main;
     outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
-    gt_attribution_show(&recorder->combiner.attribution, outcome->value[GT_SCOPE_SYSTEM],
-                        outcome->value[GT_SCOPE_COMBINED]);
+    gt_attribution_read(&recorder->combiner.attribution, &energy);
+    gt_energy_reading_show(&energy, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         gt_attribution_show_counter(&recorder->combiner.attribution, i, &outcome->counter[i]);
     static const enum gt_metric_id whole[] = {GT_CPU_TIME, GT_PLATFORM_ENERGY, GT_WALL_ENERGY};

@@ -70,6 +70,7 @@ static void begin(struct gt_recorder *recorder)
     gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
     recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
     gt_summary_init(&recorder->summary);
+    gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);
     gt_combine_init(&recorder->combiner, &(struct gt_combine_options){
                                              .refresh = {source[GT_ENERGY_CPU].refresh, source[GT_ENERGY_DRAM].refresh,
                                                          source[GT_ENERGY_GPU].refresh},
@@ -118,6 +119,7 @@ void gt_recorder_close(struct gt_recorder *recorder)
         gt_own_peak_end(recorder->own_window);
     gt_sampler_close(&recorder->sampler);
     gt_combine_release(&recorder->combiner);
+    gt_energy_curve_release(&recorder->energy);
     gt_summary_release(&recorder->summary);
     gt_outcome_release(&recorder->outcome);
     free(recorder->machine.gpu);
@@ -206,9 +208,8 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
         return gt_error_system(error, -status, "sample");
     warn_of_gaps(recorder, false);
     gt_summary_add(&recorder->summary, sample);
-    gt_energy_window_add(&recorder->window, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9,
-                         sample->row[GT_SCOPE_SYSTEM].value, sample->row[GT_SCOPE_COMBINED].value);
-    return store_sample(recorder, error);
+    status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9, &sample->energy);
+    return status < 0 ? gt_error_system(error, -status, "sample") : store_sample(recorder, error);
 }
 
 static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_error *error)
@@ -281,9 +282,9 @@ double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope
     return recorder->sample.row_count ? recorder->sample.row[scope].value[metric] : NAN;
 }
 
-struct gt_window_energy gt_recorder_drawn(struct gt_recorder *recorder)
+void gt_recorder_drawn(struct gt_recorder *recorder, struct gt_drawn *ret)
 {
-    return gt_energy_window_end(&recorder->window, recorder->machine.energy_source);
+    gt_energy_curve_drawn(&recorder->energy, ret);
 }
 
 size_t gt_recorder_processes(const struct gt_recorder *recorder, pid_t *pids, size_t capacity)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "aggregate/combine.h"
-#include "aggregate/energy_window.h"
+#include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
 #include "store/store.h"
 
@@ -28,7 +28,7 @@ struct gt_recorder {
     struct gt_summary summary;
     struct gt_machine machine;
     struct gt_store *store;
-    struct gt_energy_window window; /* since gt_recorder_drawn was called */
+    struct gt_energy_curve energy; /* since gt_recorder_drawn was called */
     struct gt_sample sample;        /* the latest; its rows belong to the combiner */
     struct gt_outcome outcome;      /* once finished */
     bool is_finished;
@@ -66,7 +66,7 @@ void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes);
 /* The latest value of a metric; once finished the final one. */
 double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric);
 /* The energy from the sample of the last call to the latest one. */
-struct gt_window_energy gt_recorder_drawn(struct gt_recorder *recorder);
+void gt_recorder_drawn(struct gt_recorder *recorder, struct gt_drawn *ret);
 /* Pids of the job that live now, the main process first while it lives; returns how many there are. */
 size_t gt_recorder_processes(const struct gt_recorder *recorder, pid_t *pids, size_t capacity);
 /* True for a process of the job, also for one that no reading has met yet. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "collect/process/process.h"
 #include "sample/roster.h"
 
 /* A helper is kept until its child has been looked at. */
@@ -479,17 +480,12 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
 
 static bool is_running(const struct gt_root *root, pid_t pid)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) <= 0)
-        return false;
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' && name_end[2] && !strchr("ZX", name_end[2]);
+    struct gt_process_stat stat;
+    return gt_process_stat_of(root, pid, &stat) == 0 && !strchr("ZX", stat.state);
 }
 
 static int seed_threads(struct gt_membership *membership, struct entry *entry, DIR *directory)
 {
-    entry->is_seeded = true;
     struct dirent *item;
     while ((item = readdir(directory))) {
         pid_t tid = isdigit((unsigned char)*item->d_name) ? (pid_t)strtol(item->d_name, NULL, 10) : 0;
@@ -499,28 +495,37 @@ static int seed_threads(struct gt_membership *membership, struct entry *entry, D
         if (result < 0)
             return result;
     }
-    entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
     return 0;
 }
 
-static int seed_process(struct gt_membership *membership, pid_t pid)
+/* NULL: it has gone, or is a zombie. */
+static DIR *open_task(const struct gt_root *root, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
-    int fd = pid > 0 && is_running(membership->root, pid) ? gt_root_open_directory(membership->root, path) : -1;
+    int fd = pid > 0 && is_running(root, pid) ? gt_root_open_directory(root, path) : -1;
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    if (!directory && fd >= 0)
+        close(fd);
+    return directory;
+}
+
+static int seed_process(struct gt_membership *membership, struct gt_seed seed)
+{
+    DIR *directory = seed.is_single ? NULL : open_task(membership->root, seed.pid);
+    if (!directory && !seed.is_single)
         return 0;
-    }
-    struct entry *entry = find(membership, pid);
+    struct entry *entry = find(membership, seed.pid);
     int result = 0;
     if (!entry || entry->member.has_ended)
-        result = begin_process(membership, pid, 0, &entry);
-    if (result == 0)
-        result = seed_threads(membership, entry, directory);
-    closedir(directory);
+        result = begin_process(membership, seed.pid, 0, &entry);
+    if (result == 0) {
+        entry->is_seeded = true;
+        result = directory ? seed_threads(membership, entry, directory) : begin_thread(membership, entry, seed.pid);
+        entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
+    }
+    if (directory)
+        closedir(directory);
     return result;
 }
 
@@ -535,11 +540,12 @@ static void begin_seed(struct gt_membership *membership)
     }
 }
 
-int gt_membership_seed(struct gt_membership *membership, const pid_t *pids, size_t count, struct gt_error *error)
+int gt_membership_seed(struct gt_membership *membership, const struct gt_seed *seed, size_t count,
+                       struct gt_error *error)
 {
     begin_seed(membership);
     for (size_t i = 0; i < count; i++) {
-        int result = seed_process(membership, pids[i]);
+        int result = seed_process(membership, seed[i]);
         if (result < 0)
             return gt_error_system(error, -result, "members of the job");
     }
