@@ -220,7 +220,7 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
-/* What there is to say and to write once the command has ended. Its status, whatever could not be written, unless that is wanted. */
+/* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
 static int end(struct track *track, const struct options *options, bool as_original)
 {
     name_survivors(&track->watch);

@@ -1,4 +1,4 @@
-/* What this user may not read on this machine, and the lines by which an administrator would change that. Nothing is done. */
+/* The figures that this user may not read on this machine, and the lines by which an administrator would change that. Nothing is done. */
 #include "base/buffer.h"
 #include "collect/remedy.h"
 

@@ -48,7 +48,7 @@ int gt_profile_events(const struct gt_profile *profile, const struct gt_profile_
  * node_id. */
 int gt_profile_loader_events(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
                              struct gt_dataset **ret, struct gt_error *error);
-/* What a data loader takes at least twice the median for, the longest first: previous_start (batches: when the one
+/* The steps of a data loader that last at least twice the median, the longest first: previous_start (batches: when the one
  * before was fetched), start_time, end_time, duration_us, worker_id, framework_metric, nodeID. `part` is one of those of
  * the analysis "dataloader": "initialization", "worker", "get_next", "batch". */
 int gt_profile_loader_outliers(const struct gt_profile *profile, const char *part, struct gt_dataset **ret,

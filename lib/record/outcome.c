@@ -94,7 +94,7 @@ static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *ou
     return gt_roster_lives(roster, &outcome->lives);
 }
 
-/* What tracking has cost this process. */
+/* The CPU time that tracking has cost this process, seconds. */
 static double own_cpu(const struct gt_recorder *recorder)
 {
     struct timespec used;

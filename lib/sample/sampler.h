@@ -76,7 +76,7 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
 int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *processes, struct gt_error *error);
 void gt_sampler_settle_machine(struct gt_sampler *sampler);
 
-/* What is worth a warning about source `number`: it may not be read or does not work, and no other gives its figures. False:
+/* Write a warning about source `number`, which may not be read or does not work while no other gives its figures. False:
  * nothing. */
 bool gt_sampler_complaint(const struct gt_sampler *sampler, size_t number, char *sentence, size_t size);
 
