@@ -208,7 +208,8 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
         return gt_error_system(error, -status, "sample");
     warn_of_gaps(recorder, false);
     gt_summary_add(&recorder->summary, sample);
-    status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9, &sample->energy);
+    status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9,
+                                 &sample->energy);
     return status < 0 ? gt_error_system(error, -status, "sample") : store_sample(recorder, error);
 }
 

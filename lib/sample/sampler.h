@@ -3,6 +3,7 @@
 #define GT_SAMPLE_SAMPLER_H
 
 #include "collect/collector.h"
+#include "collect/topology.h"
 #include "sample/account.h"
 #include "sample/all_processes.h"
 #include "sample/sample.h"
@@ -21,6 +22,7 @@ struct gt_sampler {
     struct gt_root root;
     struct gt_clock clock;
     struct gt_frame frame;
+    struct gt_topology topology;
     struct gt_tree tree;
     struct gt_job_finder finder;
     struct gt_roster *roster; /* NULL without detail */

@@ -222,7 +222,7 @@ static void without_a_topology_the_machine_is_one(void **state)
     (void)state;
     whole_run(PLANT_UNTOLD, 1);
     assert_int_equal(run.combiner[GT_IDLE_SHARE].attribution.package_count, 0);
-    assert_string_equal(run.sampler.frame.why_no_packages, "the system does not tell on which package each CPU is");
+    assert_string_equal(run.sampler.topology.why_no_packages, "the system does not tell on which package each CPU is");
     assert_true(isnan(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR]));
 }
 
