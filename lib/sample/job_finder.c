@@ -125,6 +125,10 @@ static void note_left_out(const struct gt_job_finder *finder, struct gt_account 
 static int look_at_events(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_account *account,
                           struct gt_error *error)
 {
+    if (!gt_events_may_wait(finder->events) && !finder->may_narrow) {
+        gt_membership_settle(finder->membership);
+        return 0;
+    }
     int status = take_events(finder, error);
     if (status < 0)
         return status;
