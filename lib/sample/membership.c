@@ -36,6 +36,7 @@ struct gt_membership {
     pid_t main; /* 0: not seeded yet */
     bool awaits_records;
     struct gt_roster *roster; /* NULL: nobody listens */
+    struct gt_events *marks;  /* whose filter knows the members; NULL: none does */
     struct gt_map processes;  /* process number -> index into `entry` */
     struct gt_map threads;    /* thread number -> index into `entry` */
     struct entry *entry;
@@ -195,8 +196,15 @@ static void end_thread(struct gt_membership *membership, struct entry *entry, pi
         end_process(membership, entry);
 }
 
+static void mark(const struct gt_membership *membership, pid_t task)
+{
+    if (membership->marks)
+        gt_events_mark(membership->marks, task);
+}
+
 static int begin_thread(struct gt_membership *membership, struct entry *entry, pid_t tid)
 {
+    mark(membership, tid);
     uint32_t index = (uint32_t)(entry - membership->entry);
     uint32_t holder = gt_map_get(&membership->threads, tid);
     if (holder == index)
@@ -222,6 +230,7 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
         return result;
     struct entry *entry = &membership->entry[index];
     const struct entry *from = find(membership, parent);
+    mark(membership, pid);
     gt_map_remove(&membership->disowned, pid); /* another process had the number */
     uint32_t from_peak = from ? from->member.peak : GT_PEAK_NONE;
     *entry = (struct entry){
@@ -426,6 +435,11 @@ void gt_membership_settle(struct gt_membership *membership)
 void gt_membership_await_records(struct gt_membership *membership)
 {
     membership->awaits_records = true;
+}
+
+void gt_membership_mark(struct gt_membership *membership, struct gt_events *events)
+{
+    membership->marks = events;
 }
 
 void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster)

@@ -233,4 +233,10 @@ uint32_t *gt_trace_order(const struct gt_trace *trace);
 /* The kept argument number `key` of an event, or NULL. */
 const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, size_t event, uint32_t key);
 
+void gt_trace_profile_release(struct gt_trace_profile *profile);
+/* Keep the sentence if nothing is noted for an earlier place. */
+void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage *more);
+
 #endif

@@ -6,10 +6,8 @@
 
 #include "base/grow.h"
 #include "base/json_tree.h"
-#include "trace/names.h"
-#include "trace/profile.h"
-
-enum { MOST_BYTES = 256 << 20 };
+#include "trace/formats/smdebug_names.h"
+#include "trace/formats/python_profile.h"
 
 static int probe_pyinstrument(const struct gt_trace_probe *probe)
 {
@@ -137,31 +135,22 @@ static int add_callers(struct tree *tree)
     return 0;
 }
 
-static struct gt_json_value *load(struct gt_reading *reading, const char *path, struct gt_error *error)
+/* A file that is no JSON is damage: 0 without a document. */
+static int load(struct gt_reading *reading, const char *path, struct gt_json_value **ret, struct gt_error *error)
 {
-    struct gt_input *input = NULL;
-    struct gt_json_value *document = NULL;
     struct gt_json_trouble problem;
-    if (gt_input_open(&input, path, reading->options->ceiling, error) < 0)
-        return NULL;
-    size_t size = gt_input_size(input);
-    char *text = size <= MOST_BYTES && !gt_input_is_compressed(input) ? malloc(size + 1) : NULL;
-    ssize_t length = text ? gt_input_read(input, text, size, error) : -EFBIG;
-    if (length >= 0) {
-        gt_reading_file(reading)->bytes = (uint64_t)length;
-        document = gt_json_parse(text, (size_t)length, 0, &problem);
-        if (!document) {
-            struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
-            damage->cut_off = true;
-            damage->lost_bytes = (uint64_t)length;
-            gt_damage_note(damage, 0, "%s", problem.text);
-        }
-    } else {
-        gt_error_set(error, EFBIG, "%s: a Python profile of more than %d MB", path, MOST_BYTES >> 20);
+    size_t length = 0;
+    char *text = NULL;
+    int status = gt_python_profile_bytes(reading, path, &text, &length, error);
+    *ret = status < 0 ? NULL : gt_json_parse(text, length, 0, &problem);
+    if (status >= 0 && !*ret) {
+        struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
+        damage->cut_off = true;
+        damage->lost_bytes = length;
+        gt_damage_note(damage, 0, "%s", problem.text);
     }
     free(text);
-    gt_input_close(input);
-    return document;
+    return status;
 }
 
 /* The page that pyinstrument may have written beside it. */
@@ -229,14 +218,10 @@ static int read_tree(struct gt_reading *reading, const char *path, const struct 
 
 static int read_pyinstrument(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    struct gt_error problem = {0};
-    struct gt_json_value *document = load(reading, path, &problem);
-    if (!document) {
-        if (problem.code && error)
-            *error = problem;
-        return -problem.code;
-    }
-    int status = read_tree(reading, path, document);
+    struct gt_json_value *document;
+    int status = load(reading, path, &document, error);
+    if (document)
+        status = read_tree(reading, path, document);
     gt_json_free(document);
     return status;
 }

@@ -10,17 +10,11 @@
 #include "store/store.h"
 #include "trace/format.h"
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 static bool may_be_ours(const struct gt_trace_probe *probe)
 {
     if (probe->length >= 16 && memcmp(probe->head, "SQLite format 3", 16) == 0)
-        return ends_with(probe->name, ".sqlite");
-    return ends_with(probe->name, ".csv") && memchr(probe->head, ',', probe->length);
+        return gt_path_ends(probe->name, ".sqlite");
+    return gt_path_ends(probe->name, ".csv") && memchr(probe->head, ',', probe->length);
 }
 
 static bool is_recording(const char *path)
