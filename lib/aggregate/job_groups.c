@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };
@@ -230,14 +231,10 @@ static int busiest_first(const void *a, const void *b)
 static int renew_members(struct gt_job_groups *groups, struct gt_process *const *process, size_t count,
                          uint64_t start_tick)
 {
+    if (GT_GROW_TO(groups->previous, groups->previous_capacity, count) < 0)
+        return -ENOMEM;
     struct gt_job_groups_member *spare = groups->previous;
     size_t spare_capacity = groups->previous_capacity;
-    if (spare_capacity < count) {
-        spare = realloc(spare, 2 * count * sizeof *spare);
-        if (!spare)
-            return -ENOMEM;
-        spare_capacity = 2 * count;
-    }
     for (size_t i = 0; i < count; i++) {
         const struct gt_job_groups_member *known = find_member(groups, process[i]->pid);
         if (known && known->start == process[i]->start) {

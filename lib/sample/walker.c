@@ -8,6 +8,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/grow.h"
+
 enum {
     PAUSE = 100,       /* of a process, in times of its walk */
     QUIET_SHARE = 100, /* all walks: one part in so many of a core */
@@ -242,14 +244,7 @@ static enum due what_is_due(struct gt_walker *walker, int64_t now)
 
 static int reserve(struct task *task, size_t count)
 {
-    if (count <= task->capacity)
-        return 0;
-    struct gt_memory_process *process = realloc(task->process, (count + count / 2 + 16) * sizeof *process);
-    if (!process)
-        return -ENOMEM;
-    task->process = process;
-    task->capacity = count + count / 2 + 16;
-    return 0;
+    return GT_GROW_TO(task->process, task->capacity, count);
 }
 
 static int ask(struct gt_walker *walker, enum due due, int64_t now)
