@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyse/compare/compare_parts.h"
+#include "base/grow.h"
 
 /* The digits after the last colon, or NULL. */
 static const char *line_of(const char *name)
@@ -95,11 +96,9 @@ static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t r
 
 static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_json_value *block)
 {
-    struct gt_slot *list = realloc(comparison->slot, (comparison->slots + 1) * sizeof *list);
-    if (!list)
+    struct gt_slot *slot = GT_GROW_BY_ONE(comparison->slot, comparison->slots);
+    if (!slot)
         return -ENOMEM;
-    comparison->slot = list;
-    struct gt_slot *slot = &list[comparison->slots];
     *slot = (struct gt_slot){.name = name_of(block), .block = calloc(comparison->runs, sizeof *slot->block)};
     if (!slot->block)
         return -ENOMEM;
