@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/grow.h"
 #include "base/json_tree.h"
+#include "config.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -100,18 +100,9 @@ static int check_keys(const struct gt_json_value *config)
 static int read_config(struct gt_json_value **ret, struct sessions *sessions, struct gt_compare_options *settings,
                        const struct options *options)
 {
-    struct gt_json_trouble problem;
-    struct gt_buffer text = {.ceiling = LONGEST};
-    int code = gt_file_read(options->cconfig, &text);
-    *ret = code < 0 ? NULL : gt_json_parse(text.data, text.length, GT_JSON_UNIQUE_NAMES, &problem);
-    gt_buffer_release(&text);
-    if (code < 0)
-        return say_usage("--cconfig: cannot read %s: %s", options->cconfig, strerror(-code));
-    if (!*ret)
-        return say_usage("--cconfig: %s, line %d: %s", options->cconfig, problem.line, problem.text);
-    if (!gt_json_is_object(*ret))
-        return say_usage("--cconfig: %s is not an object", options->cconfig);
-    int status = check_keys(*ret);
+    int status = config_read(ret, options->cconfig);
+    if (!status)
+        status = check_keys(*ret);
     if (status)
         return status;
     settings->statistic = gt_json_text_of(gt_json_member(*ret, "statistic"));

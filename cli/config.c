@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/given_file.h"
 #include "base/json_tree.h"
 #include "message.h"
 #include "privilege.h"
@@ -148,22 +149,32 @@ static int apply_key(struct config *config, const char *key, const struct gt_jso
     return unknown_key(config, key);
 }
 
-static int apply_file(struct options *options, const struct command *command, const char *path)
+int config_read(struct gt_json_value **ret, const char *path)
 {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return say_usage("%s: cannot read this configuration file: %s", path, strerror(errno));
+    struct gt_error refusal = {0};
     struct gt_json_trouble error;
+    int fd = gt_given_file_open(path, NULL, &refusal);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!file)
+        return say_usage("cannot read this configuration file: %s", fd < 0 ? refusal.text : strerror(errno));
     struct gt_json_value *document = gt_json_read(file, LONGEST, GT_JSON_UNIQUE_NAMES, &error);
     fclose(file);
     if (!document)
         return say_usage("%s:%d: not valid JSON: %s", path, error.line, error.text);
+    if (!gt_json_is_object(document)) {
+        gt_json_free(document);
+        return say_usage("%s: must be one JSON object of settings", path);
+    }
+    *ret = document;
+    return 0;
+}
+
+static int apply_file(struct options *options, const struct command *command, const char *path)
+{
     struct config config = {options, command, path};
-    int status = 0;
+    struct gt_json_value *document = NULL, *value;
+    int status = config_read(&document, path);
     const char *key;
-    struct gt_json_value *value;
-    if (!gt_json_is_object(document))
-        status = say_usage("%s: must be one JSON object of settings", path);
     gt_json_foreach_member (document, key, value)
         if (!status)
             status = apply_key(&config, key, value);

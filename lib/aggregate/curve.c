@@ -52,6 +52,13 @@ int gt_curve_add(struct gt_curve *curve, double time, const double *values)
     return 0;
 }
 
+void gt_curve_remove(struct gt_curve *curve, size_t point)
+{
+    memmove(point_of(curve, point), point_of(curve, point + 1),
+            (curve->count - point - 1) * (curve->width + 1) * sizeof *curve->point);
+    curve->count--;
+}
+
 static int by_time(const void *a, const void *b)
 {
     double one = *(const double *)a, other = *(const double *)b;

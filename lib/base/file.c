@@ -34,16 +34,6 @@ int gt_file_read_all(int fd, struct gt_buffer *text)
     return status;
 }
 
-int gt_file_read(const char *path, struct gt_buffer *text)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return -errno;
-    int status = gt_file_read_all(fd, text);
-    close(fd);
-    return status;
-}
-
 int gt_file_line(FILE *file, struct gt_buffer *line, size_t most)
 {
     int c;

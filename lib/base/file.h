@@ -9,8 +9,6 @@
 
 /* Append all that is left of `fd` to `text`. Returns 0, -EFBIG beyond the ceiling of `text`, or the error of a read. */
 int gt_file_read_all(int fd, struct gt_buffer *text);
-/* The same of the file at `path`. */
-int gt_file_read(const char *path, struct gt_buffer *text);
 /* Append the rest of a line, with its end, to the emptied `line`. Returns 1, 0 at the end of the file, -EFBIG for a line
  * that is longer than `most` bytes, -EIO or -ENOMEM. */
 int gt_file_line(FILE *file, struct gt_buffer *line, size_t most);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/given_file.h"
 #include "base/grow.h"
 #include "base/new_file.h"
 #include "store/type.h"
@@ -42,9 +43,9 @@ int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const ch
 
 static int open_csv_file(struct gt_block_event_reader **ret, const char *path, struct gt_error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = gt_given_file_open(path, NULL, error);
     if (fd < 0)
-        return gt_error_system(error, errno, "%s", path);
+        return fd;
     int status = gt_block_event_open_csv(ret, fd, path, error);
     if (status < 0)
         close(fd);

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,13 +13,9 @@ static const int64_t FORGET_NS = 60 * GT_SECOND;
 /* 1 of the kernel, 0 not, negative errno: it has gone. */
 static int is_kernel_thread(const struct gt_root *root, pid_t pid)
 {
-    char path[64], text[1024];
     struct gt_process_stat stat;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    ssize_t length = gt_root_read(root, path, text, sizeof text);
-    if (length <= 0)
-        return length < 0 ? (int)length : -ESRCH;
-    return gt_process_parse_stat(text, &stat) < 0 ? -EINVAL : stat.is_kernel;
+    int status = gt_process_stat_of(root, pid, &stat);
+    return status < 0 ? status : stat.is_kernel;
 }
 
 static int consider(struct gt_all_processes *processes, struct gt_tree *tree, pid_t pid)

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/map.h"
+#include "collect/process/process.h"
 #include "sample/roster.h"
 
 /* A helper is kept until its child has been looked at. */
@@ -475,17 +477,19 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
 
 static bool is_running(const struct gt_root *root, pid_t pid)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) <= 0)
-        return false;
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' && name_end[2] && !strchr("ZX", name_end[2]);
+    struct gt_process_stat stat;
+    return gt_process_stat_of(root, pid, &stat) == 0 && !strchr("ZX", stat.state);
+}
+
+/* The links of task are its threads and two more. */
+static bool has_one_thread(const struct gt_membership *membership, int directory)
+{
+    struct stat task;
+    return membership->root->is_machine && fstat(directory, &task) == 0 && task.st_nlink == 3;
 }
 
 static int seed_threads(struct gt_membership *membership, struct entry *entry, DIR *directory)
 {
-    entry->is_seeded = true;
     struct dirent *item;
     while ((item = readdir(directory))) {
         pid_t tid = isdigit((unsigned char)*item->d_name) ? (pid_t)strtol(item->d_name, NULL, 10) : 0;
@@ -495,8 +499,24 @@ static int seed_threads(struct gt_membership *membership, struct entry *entry, D
         if (result < 0)
             return result;
     }
-    entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
     return 0;
+}
+
+/* Takes over the descriptor. */
+static int seed_entry(struct gt_membership *membership, struct entry *entry, int fd)
+{
+    entry->is_seeded = true;
+    bool is_single = !entry->leader_ended && has_one_thread(membership, fd);
+    DIR *directory = is_single ? NULL : fdopendir(fd);
+    int result = is_single   ? begin_thread(membership, entry, entry->member.pid)
+                 : directory ? seed_threads(membership, entry, directory)
+                             : 0;
+    if (directory)
+        closedir(directory);
+    else
+        close(fd);
+    entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
+    return result;
 }
 
 static int seed_process(struct gt_membership *membership, pid_t pid)
@@ -504,19 +524,15 @@ static int seed_process(struct gt_membership *membership, pid_t pid)
     char path[64];
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
     int fd = pid > 0 && is_running(membership->root, pid) ? gt_root_open_directory(membership->root, path) : -1;
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0)
         return 0;
-    }
     struct entry *entry = find(membership, pid);
     int result = 0;
     if (!entry || entry->member.has_ended)
         result = begin_process(membership, pid, 0, &entry);
     if (result == 0)
-        result = seed_threads(membership, entry, directory);
-    closedir(directory);
+        return seed_entry(membership, entry, fd);
+    close(fd);
     return result;
 }
 

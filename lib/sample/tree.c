@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,12 +42,10 @@ static uint32_t low_bits(uint64_t start)
 /* The number may be another process's by now. */
 bool gt_tree_was_left_out(struct gt_tree *tree, pid_t pid)
 {
-    char path[64], text[1024];
     struct gt_process_stat stat;
     if (gt_map_get(&tree->left_out, pid) == GT_MAP_ABSENT)
         return false;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(tree->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+    if (gt_process_stat_of(tree->root, pid, &stat) < 0)
         return true;
     bool is_same = gt_map_get(&tree->left_out, pid) == low_bits(stat.start);
     if (!is_same)
@@ -131,12 +128,9 @@ static int search_once(struct gt_tree *tree)
     if (!proc)
         return fd < 0 ? fd : -ENOMEM;
     for (struct dirent *entry; (entry = readdir(proc)) && added >= 0;) {
-        char path[288], text[1024];
         struct gt_process_stat stat;
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-            continue;
-        snprintf(path, sizeof path, "proc/%s/stat", entry->d_name);
-        if (gt_root_read(tree->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+            gt_process_stat_of(tree->root, (pid_t)atoi(entry->d_name), &stat) < 0)
             continue;
         if (!gt_tree_find(tree, stat.pid) && belongs(tree, &stat)) {
             int status = gt_tree_add(tree, stat.pid);

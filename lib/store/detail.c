@@ -36,6 +36,7 @@ int gt_sample_copy_set(struct gt_sample_copy *copy, const struct gt_sample *samp
     copy->sample.real_ns = sample->real_ns;
     copy->sample.monotonic_ns = sample->monotonic_ns;
     copy->sample.row_count = rows;
+    copy->sample.energy = sample->energy;
     memcpy(copy->sample.row, sample->row, rows * sizeof *sample->row);
     if (sample->life_count)
         memcpy(copy->life, sample->life, sample->life_count * sizeof *sample->life);

@@ -132,8 +132,7 @@ static void take_sample(struct trial *trial, struct reader *reader, double t)
     }
     int64_t now = START + (int64_t)llround(t * 1e9) + 1;
     struct gt_frame *frame = &reader->frame;
-    gt_values_clear(trial->system);
-    gt_values_clear(trial->job);
+    gt_energy_reading_clear(&trial->reading);
     gt_values_clear(frame->system);
     frame->monotonic_ns = now;
     frame->read_seconds = later;
@@ -146,9 +145,9 @@ static void take_sample(struct trial *trial, struct reader *reader, double t)
                                          .job = job - first_job,
                                          .late = later});
     assert_int_equal(gt_attribute_gpus(&reader->attribution, frame, &reader->tree), 0);
-    trial->job[GT_CPU_TIME] = job - first_job;
-    gt_attribution_show(&reader->attribution, trial->system, trial->job);
-    assert_int_equal(gt_energy_curve_add(&trial->curve, t, trial->system, trial->job), 0);
+    trial->reading.cpu_time = job - first_job;
+    gt_attribution_read(&reader->attribution, &trial->reading);
+    assert_int_equal(gt_energy_curve_add(&trial->curve, t, &trial->reading), 0);
 }
 
 static void begin(struct trial *trial, struct reader *reader)

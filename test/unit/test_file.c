@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/given_file.h"
 #include "base/grow.h"
 #include "base/json_tree.h"
 #include "support/folder.h"
@@ -40,7 +41,7 @@ static void a_file_is_read_up_to_its_ceiling(void **state)
     static const size_t ceilings[] = {0, LARGE + 1, LARGE + 2, LARGE + 100000};
     for (size_t i = 0; i < sizeof ceilings / sizeof *ceilings; i++) {
         struct gt_buffer text = {.ceiling = ceilings[i]};
-        assert_int_equal(gt_file_read(path, &text), 0);
+        assert_int_equal(gt_given_file_read(path, &text, NULL), 0);
         assert_int_equal(text.length, LARGE + 1);
         assert_string_equal(text.data + LARGE - 2, "xyz");
         gt_buffer_release(&text);
@@ -48,12 +49,12 @@ static void a_file_is_read_up_to_its_ceiling(void **state)
     static const size_t too_small[] = {1, 65536, LARGE};
     for (size_t i = 0; i < sizeof too_small / sizeof *too_small; i++) {
         struct gt_buffer text = {.ceiling = too_small[i]};
-        assert_int_equal(gt_file_read(path, &text), -EFBIG);
+        assert_int_equal(gt_given_file_read(path, &text, NULL), -EFBIG);
         gt_buffer_release(&text);
     }
     struct gt_buffer text = {0};
-    assert_int_equal(gt_file_read(folder_path("missing"), &text), -ENOENT);
-    assert_int_equal(gt_file_read(test_folder, &text), -EISDIR);
+    assert_int_equal(gt_given_file_read(folder_path("missing"), &text, NULL), -ENOENT);
+    assert_int_equal(gt_given_file_read(test_folder, &text, NULL), -EISDIR);
     gt_buffer_release(&text);
 }
 
@@ -63,7 +64,7 @@ static void an_empty_file_is_an_empty_text(void **state)
     const char *path = folder_path("empty");
     struct gt_buffer text = {.ceiling = 10};
     close(open(path, O_WRONLY | O_CREAT, 0600));
-    assert_int_equal(gt_file_read(path, &text), 0);
+    assert_int_equal(gt_given_file_read(path, &text, NULL), 0);
     assert_string_equal(text.data, "");
     gt_buffer_release(&text);
 }

@@ -269,8 +269,7 @@ static void add_energy(struct gt_node *root, const struct gt_block_analysis *ana
     if (gt_energy_curve_is_measured(&analysis->curve))
         gt_energy_section(root, &(struct gt_energy_figures){.machine = &analysis->machine,
                                                             .outcome = outcome,
-                                                            .system = analysis->system,
-                                                            .job = analysis->job,
+                                                            .end = &analysis->last,
                                                             .parts = GT_ENERGY_BY_CPU_TIME
                                                             " where blocks have it, else " GT_ENERGY_BY_TIME,
                                                             .seconds = outcome ? outcome->elapsed : NAN});

@@ -1,13 +1,12 @@
 #include "analyse/blocks/results.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
-#include "base/file.h"
+#include "base/given_file.h"
 #include "blocks/block_event.h"
 
 enum { LARGEST = 256 << 20 };
@@ -21,8 +20,7 @@ static bool has_suffix(const char *path, const char *suffix)
 static int read_file(struct gt_buffer *text, const char *path, struct gt_error *error)
 {
     text->ceiling = LARGEST;
-    int status = gt_file_read(path, text);
-    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+    return gt_given_file_read(path, text, error);
 }
 
 static int parse_json(struct gt_json_value **ret, const struct gt_buffer *text, const char *path,

@@ -10,6 +10,7 @@
 
 #include "analyse/experiment/experiment.h"
 #include "base/file.h"
+#include "base/given_file.h"
 #include "base/json_tree.h"
 
 enum { LONGEST = 64 << 20 }; /* a line, or a value */
@@ -180,14 +181,27 @@ static int take_line(struct gt_experiment *experiment, const char *line, size_t 
     return status;
 }
 
+/* *ret stays NULL where there is none. */
+static int open_optional(FILE **ret, const char *path, struct gt_error *error)
+{
+    int fd = gt_given_file_open_optional(path, error);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    *ret = fdopen(fd, "r");
+    if (*ret)
+        return 0;
+    close(fd);
+    return gt_error_system(error, ENOMEM, "%s", path);
+}
+
 int gt_experiment_read_power(struct gt_experiment *experiment, const char *path, struct gt_error *error)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = NULL;
     struct gt_buffer line = {0};
     size_t lines = 0, records = 0;
-    int status = 0, got = 0;
+    int status = open_optional(&file, path, error), got = 0;
     if (!file)
-        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
+        return status;
     while (status == 0 && (got = gt_file_line(file, &line, LONGEST)) > 0) {
         status = take_line(experiment, line.data, line.length);
         lines++;
@@ -252,11 +266,11 @@ static bool has_more(FILE *file)
 
 int gt_experiment_read_results(struct gt_experiment *experiment, const char *path, struct gt_error *error)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = NULL;
     struct gt_json_trouble trouble = {0};
-    int status = 0, values = 0;
+    int status = open_optional(&file, path, error), values = 0;
     if (!file)
-        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
+        return status;
     uint32_t segment = experiment->segment;
     experiment->segment = 0; /* the program knows of no segments */
     while (status == 0 && has_more(file)) {

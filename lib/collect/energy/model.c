@@ -1,14 +1,13 @@
 #include "collect/energy/model.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/given_file.h"
 #include "base/json_tree.h"
 #include "base/number.h"
 
@@ -196,11 +195,12 @@ int gt_model_parse(struct gt_model *ret, const char *path, char *text, size_t le
 static int read_file(struct gt_model *model, const char *path, struct gt_error *error)
 {
     struct gt_buffer text = {.ceiling = MOST_BYTES};
-    int status = gt_file_read(path, &text);
+    struct gt_error problem = {0};
+    int status = gt_given_file_read(path, &text, &problem);
     if (status == -EFBIG || (status == 0 && memchr(text.data, 0, text.length)))
         status = gt_error_set(error, EINVAL, "%s: this is not a power model", path);
     else if (status < 0)
-        status = gt_error_system(error, -status, "%s", path);
+        status = gt_error_set(error, -status, "%s", problem.text);
     else
         status = gt_model_parse(model, path, text.data, text.length, error);
     gt_buffer_release(&text);

@@ -170,7 +170,7 @@ static int publish(struct drm *drm, struct gt_frame *frame, bool is_new)
         device->is_resting = card->is_asleep;
         device->is_old = !is_new;
         device->read_ns = card->read_ns;
-        device->doubt = gt_energy_counter_doubt(&card->energy);
+        device->doubt = gt_energy_counter_doubt(&card->energy) + gt_power_doubt(&card->integral);
     }
     for (size_t i = 0; i < drm->clients.count; i++) {
         const struct drm_client *client = &drm->clients.client[i];

@@ -45,11 +45,11 @@ static bool has_all_cpus(const char *text)
 
 static bool read_text(struct gt_cpu_stat *stat)
 {
-    ssize_t length = gt_root_reread(stat->fd, stat->text, stat->size);
+    ssize_t length = gt_root_reread_piece(stat->fd, stat->text, stat->size);
     while (length == (ssize_t)stat->size - 1 && !has_all_cpus(stat->text) && stat->size < MOST_TEXT) {
         if (GT_GROW_TO(stat->text, stat->size, stat->size * 2) < 0)
             return false;
-        length = gt_root_reread(stat->fd, stat->text, stat->size);
+        length = gt_root_reread_piece(stat->fd, stat->text, stat->size);
     }
     return length > 0;
 }
@@ -130,7 +130,7 @@ double gt_cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame)
     if (stat->fd < 0)
         return NAN;
     if (!frame->package_count)
-        return gt_root_reread(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
+        return gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
     if (!read_text(stat))
         return NAN;
     count_cpus(stat, frame);

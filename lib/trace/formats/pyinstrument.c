@@ -6,8 +6,8 @@
 
 #include "base/grow.h"
 #include "base/json_tree.h"
-#include "trace/formats/smdebug_names.h"
 #include "trace/formats/python_profile.h"
+#include "trace/formats/smdebug_names.h"
 
 static int probe_pyinstrument(const struct gt_trace_probe *probe)
 {
