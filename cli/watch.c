@@ -5,18 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "message.h"
 
 enum { SIGNALS, MAIN, EVENTS, SOURCE_COUNT };
 /* Between two looks at the kernel's process events: no storm outruns it. Between two looks for signals that no descriptor tells of. */
 static const int64_t EVENTS_PAUSE_NS = 5000000, SIGNALS_PAUSE_NS = 20000000, LONGEST_NS = INT64_C(3600000000000);
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 void watch_warn(void *context, const char *sentence)
 {
@@ -45,7 +39,7 @@ void watch_tick(struct watch *watch)
 /* The time until the next thing to do. */
 static struct timespec patience(const struct watch *watch)
 {
-    int64_t now = monotonic_ns(), due = INT64_MAX;
+    int64_t now = gt_clock_ns(CLOCK_MONOTONIC), due = INT64_MAX;
     if (!watch->is_blind)
         due = gt_tracker_due(watch->tracker);
     if (watch->progress.next_ns && watch->tracker && watch->progress.next_ns < due)
@@ -81,8 +75,8 @@ static int step(struct watch *watch)
         watch->main_ended = true;
     if (is_over(watch))
         return 0;
-    progress_draw(&watch->progress, watch->tracker, monotonic_ns());
-    if (!watch->is_blind && gt_tracker_due(watch->tracker) <= monotonic_ns())
+    progress_draw(&watch->progress, watch->tracker, gt_clock_ns(CLOCK_MONOTONIC));
+    if (!watch->is_blind && gt_tracker_due(watch->tracker) <= gt_clock_ns(CLOCK_MONOTONIC))
         watch_tick(watch);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 
 void gt_curve_init(struct gt_curve *curve, size_t width)
 {
@@ -59,16 +60,10 @@ void gt_curve_remove(struct gt_curve *curve, size_t point)
     curve->count--;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 void gt_curve_finish(struct gt_curve *curve)
 {
     if (curve->is_unsorted)
-        qsort(curve->point, curve->count, size_of_point(curve), by_time);
+        qsort(curve->point, curve->count, size_of_point(curve), gt_order_doubles);
     curve->is_unsorted = false;
 }
 

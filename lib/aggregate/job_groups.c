@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };
@@ -217,14 +218,14 @@ static struct gt_job_groups_member *find_member(const struct gt_job_groups *grou
 static int younger_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
-    return p->start < q->start ? 1 : p->start > q->start ? -1 : (p->pid < q->pid) - (p->pid > q->pid);
+    return p->start < q->start ? 1 : p->start > q->start ? -1 : GT_ORDER(q->pid, p->pid);
 }
 
 static int busiest_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
     double x = p->value[GT_CPU_TIME], y = q->value[GT_CPU_TIME];
-    return x < y ? 1 : x > y ? -1 : (p->pid > q->pid) - (p->pid < q->pid);
+    return x < y ? 1 : x > y ? -1 : GT_ORDER(p->pid, q->pid);
 }
 
 /* The members of this reading: those of the last one whose process is still in the tree, and new ones. */

@@ -12,15 +12,14 @@
 #include <unistd.h>
 
 #include "api/group.h"
+#include "base/clock.h"
 #include "base/grow.h"
 #include "collect/gpu/device.h"
 #include "collect/process/own_peak.h"
 
 static double cpu_seconds(clockid_t clock)
 {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)gt_clock_ns(clock) / 1e9;
 }
 
 double gt_tracker_own_cpu(const struct gt_tracker *tracker)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 
 const char *const gt_statistic_names[GT_STATISTICS] = {"min", "max", "mean", "std", "p50", "p95", "p99"};
 
@@ -180,12 +181,6 @@ double gt_distribution_total(const struct gt_distribution *distribution)
 
 /* ---- percentiles ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The value of a whole rank, from 0. */
 static double ranked(const struct gt_distribution *distribution, uint64_t rank)
 {
@@ -209,7 +204,7 @@ double gt_distribution_percentile(struct gt_distribution *distribution, double p
     if (!gt_distribution_count(distribution))
         return NAN;
     if (!distribution->pages)
-        qsort(distribution->value, distribution->values, sizeof *distribution->value, compare_doubles);
+        qsort(distribution->value, distribution->values, sizeof *distribution->value, gt_order_doubles);
     else if (distribution->values && empty_buffer(distribution) < 0)
         return NAN;
     double rank = percent / 100 * (double)(gt_distribution_count(distribution) - 1);

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 
 enum {
@@ -51,21 +52,14 @@ struct gt_walker {
     uint64_t walks;
 };
 
-static int64_t own_cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * GT_SECOND + t.tv_nsec;
-}
-
 static void walk(struct gt_walker *walker)
 {
     struct task *task = &walker->task;
-    int64_t cpu = own_cpu(), begin = gt_clock_monotonic(walker->clock);
+    int64_t cpu = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID), begin = gt_clock_monotonic(walker->clock);
     task->result = gt_memory_walk(walker->memory, task->process, task->count, &task->totals);
     task->end_ns = gt_clock_monotonic(walker->clock);
     task->duration_ns = task->end_ns - begin;
-    task->cpu_ns = own_cpu() - cpu;
+    task->cpu_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 }
 
 static void *run(void *argument)

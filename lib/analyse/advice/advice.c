@@ -10,6 +10,7 @@
 #include "analyse/trace/lists.h"
 #include "analyse/trace/memory_changes.h"
 #include "base/grow.h"
+#include "base/order.h"
 
 static const double LEAST = 5;
 
@@ -70,7 +71,7 @@ static int compare_gains(double a, double b)
 {
     if (isnan(a) || isnan(b))
         return isnan(a) - isnan(b);
-    return (a < b) - (a > b);
+    return GT_ORDER(b, a);
 }
 
 static int compare(const void *a, const void *b)

@@ -4,6 +4,7 @@
 #include "analyse/advice/advice.h"
 #include "analyse/trace/memory_changes.h"
 #include "analyse/trace/steps.h"
+#include "base/order.h"
 
 enum { LARGEST = 3, WARM_UP = 2, FEWEST_STEPS = 4 };
 static const double NEAR = 90, UNUSED = 30, GROWN = 5, NOTEWORTHY = 256 << 20;
@@ -118,8 +119,7 @@ static void judge_growth(struct device *device, const struct gt_spans *steps)
 static int by_start(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
-                                : (x->key[2] > y->key[2]) - (x->key[2] < y->key[2]);
+    return x->start != y->start ? GT_ORDER(x->start, y->start) : GT_ORDER(x->key[2], y->key[2]);
 }
 
 void gt_advise_memory(struct gt_adviser *adviser)

@@ -6,6 +6,7 @@
 #include "analyse/trace/gpu_spans.h"
 #include "analyse/trace/numbers.h"
 #include "analyse/trace/steps.h"
+#include "base/order.h"
 
 struct rank {
     size_t slowest;
@@ -65,7 +66,7 @@ static int by_communication(const void *a, const void *b)
     const struct share *x = a, *y = b;
     if (x->communication != y->communication)
         return x->communication < y->communication ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
+    return GT_ORDER(x->node, y->node);
 }
 
 static struct share share_of(const struct gt_spans *spans, size_t from, size_t to)

@@ -9,6 +9,7 @@
 
 #include "analyse/compare/compare_parts.h"
 #include "base/grow.h"
+#include "base/order.h"
 
 /* The digits after the last colon, or NULL. */
 static const char *line_of(const char *name)
@@ -27,7 +28,7 @@ static int compare_groups(const char *a, const char *b)
 {
     size_t x = group_length(a), y = group_length(b);
     int order = memcmp(a, b, x < y ? x : y);
-    return order ? order : (x > y) - (x < y);
+    return order ? order : GT_ORDER(x, y);
 }
 
 static int compare_names(const char *a, const char *b)
@@ -39,7 +40,7 @@ static int compare_names(const char *a, const char *b)
     x += strspn(x, "0");
     y += strspn(y, "0");
     size_t length = strlen(x), other = strlen(y);
-    return length != other ? (length > other) - (length < other) : strcmp(x, y);
+    return length != other ? GT_ORDER(length, other) : strcmp(x, y);
 }
 
 static int compare_slots(const void *a, const void *b)

@@ -8,6 +8,7 @@
 #include "analyse/merge/merge_parts.h"
 #include "base/json_write.h"
 #include "base/number.h"
+#include "base/order.h"
 
 #define NEAR INT64_C(20000000) /* a mark tells the samples within 20 ms */
 static const char mark_name[] = "sys_metrics_bottlenecks";
@@ -32,7 +33,7 @@ static int by_time(const void *a, const void *b)
     const struct sample *x = a, *y = b;
     if (x->time != y->time)
         return x->time < y->time ? -1 : 1;
-    return (x->series > y->series) - (x->series < y->series);
+    return GT_ORDER(x->series, y->series);
 }
 
 /* "gpu0_GPUUtilization_algo-1" */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #define ANALYSIS(entry) extern const struct gt_analysis gt_analysis_##entry;
 #include "analyse/trace/analysis.def"
 #undef ANALYSIS
@@ -64,7 +66,7 @@ static int compare_texts(const void *a, const void *b, void *context)
     const struct gt_trace *trace = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     int order = strverscmp(gt_trace_text(trace, x), gt_trace_text(trace, y));
-    return order ? order : (x > y) - (x < y);
+    return order ? order : GT_ORDER(x, y);
 }
 
 static void sort_texts(struct gt_analysis_input *input)

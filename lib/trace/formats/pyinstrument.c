@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/json_tree.h"
+#include "base/order.h"
 #include "trace/formats/python_profile.h"
 #include "trace/formats/smdebug_names.h"
 
@@ -104,7 +105,7 @@ static int by_function(const void *a, const void *b)
     const struct edge *x = a, *y = b;
     if (x->function != y->function)
         return x->function < y->function ? -1 : 1;
-    return (x->caller > y->caller) - (x->caller < y->caller);
+    return GT_ORDER(x->caller, y->caller);
 }
 
 static int add_callers(struct tree *tree)
