@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyse/trace/lists.h"
-#include "analyse/trace/memory_changes.h"
+#include "analyse/trace/memory.h"
 #include "base/grow.h"
 #include "base/order.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/trace/memory_changes.h"
+#include "analyse/trace/memory.h"
 #include "analyse/trace/steps.h"
 #include "base/order.h"
 
