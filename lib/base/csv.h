@@ -22,6 +22,10 @@ bool gt_csv_has_return(const struct gt_csv_reader *reader);  /* its line end had
 uint64_t gt_csv_line(const struct gt_csv_reader *reader);    /* line number at which the last record began, from 1 */
 void gt_csv_close(struct gt_csv_reader *reader);
 
+/* Split a line without its end in place, where lines come from elsewhere than a file (or from one that grows), or fields are separated
+ * by another character. Blanks in front of a quote are passed over. Returns how many of the first `most` fields there are. */
+size_t gt_csv_split(char *line, char separator, char **field, size_t most);
+
 /* Append one field, which is quoted only when it must be. The caller writes the commas. */
 void gt_csv_field(struct gt_buffer *out, const char *text);
 /* The same for spreadsheets. They would compute a field that begins with = + - @ or a control character, so it gets an
