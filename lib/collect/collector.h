@@ -147,6 +147,17 @@ struct gt_availability {
     double refresh;   /* seconds between new values at the source, 0 when each read is fresh, NaN when unknown */
 };
 
+/* How a figure came about. */
+enum gt_exactness { GT_MISSING, GT_SAMPLED, GT_EXACT, GT_DERIVED, GT_ESTIMATED };
+
+/* The origin of a figure, for the provenance of reports. */
+struct gt_origin {
+    enum gt_metric_id metric;
+    enum gt_exactness exactness;
+    const char *source; /* "/proc/PID/status VmHWM" */
+    const char *note;   /* method and limits; "" none */
+};
+
 struct gt_collect_options {
     const struct gt_root *root;
     const struct gt_clock *clock;
@@ -172,6 +183,10 @@ struct gt_collector_type {
     const char *help;
     const enum gt_metric_id *metrics; /* what it can fill */
     size_t metric_count;
+    /* Origins of its figures. NULL, as where the driver is to be named: the source of the availability is, and counters are exact. */
+    const struct gt_origin *origins;
+    size_t origin_count;
+    bool is_of_machine; /* its origins are of figures of the machine, not of processes */
     /* Always fills *availability. State GT_READY leaves the collector's state in *ret; otherwise *ret is NULL.
      * May append devices to the frame. Negative only for ENOMEM and the like. */
     int (*open)(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
