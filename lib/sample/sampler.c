@@ -264,15 +264,18 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     frame->real_ns = gt_clock_real(&sampler->clock);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
-        struct gt_error trouble = {0};
+        struct gt_error trouble;
+        if (!source->state)
+            continue;
         int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
-        int status = source->state ? source->type->collect(source->state, frame, &trouble) : 0;
+        trouble.code = 0;
+        trouble.text[0] = '\0';
+        int status = source->type->collect(source->state, frame, &trouble);
         if (status == -ENOMEM)
             return gt_error_set(error, ENOMEM, "%s", trouble.text[0] ? trouble.text : "no memory");
         if (status < 0 && !sampler->trouble.code)
             sampler->trouble = trouble;
-        if (source->state)
-            note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
+        note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
     frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
     return 0;
