@@ -1,7 +1,9 @@
+#include "analyse/usage/provenance.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "analyse/usage/usage_parts.h"
+#include "aggregate/rate.h"
 
 /* Which metric each figure of the report rests on, and how it follows from it. A plain table. */
 static const struct {
@@ -96,6 +98,12 @@ static const struct {
 };
 
 enum { FIGURES = sizeof figures / sizeof *figures };
+
+bool gt_usage_is_told(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
+{
+    bool in_ticks = scope == GT_SCOPE_SYSTEM && metric == GT_CPU_TIME;
+    return !in_ticks || usage->outcome->elapsed * 1e9 >= GT_RATE_TICKS_NS;
+}
 
 static const struct gt_provenance *find(const struct gt_outcome *outcome, enum gt_scope scope, enum gt_metric_id metric)
 {
