@@ -216,9 +216,10 @@ static int sample(struct gt_exporter *exporter, struct gt_error *error)
         status = sample_job(&exporter->job[i], began, error);
     if (status >= 0)
         status = gt_exporter_rows(exporter) < 0 ? gt_error_system(error, ENOMEM, "exporter") : 0;
+    if (status >= 0 && gt_exporter_note_power(exporter) < 0)
+        status = gt_error_system(error, ENOMEM, "exporter");
     if (status < 0)
         return status;
-    gt_exporter_note_power(exporter, exporter->samples ? (double)(began - exporter->sampled_ns) / 1e9 : NAN);
     exporter->sampled_ns = began;
     exporter->samples++;
     exporter->sample_seconds = (double)(now_of(exporter) - began) / 1e9;
@@ -237,6 +238,7 @@ void gt_exporter_close(struct gt_exporter *exporter)
     gt_job_groups_release(&exporter->groups);
     gt_all_processes_release(&exporter->processes);
     gt_combine_release(&exporter->combiner);
+    gt_energy_curve_release(&exporter->energy);
     gt_sampler_close(&exporter->sampler);
     free(exporter->row);
     free(exporter->row_labels);
@@ -253,7 +255,6 @@ int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options 
         return gt_error_system(error, ENOMEM, "exporter");
     gt_own(&exporter->options, sizeof exporter->options, options);
     exporter->sampler.root.fd = -1;
-    exporter->cpu_power.joules = exporter->job_power.joules = NAN;
     int status = check(&exporter->options, error);
     if (status >= 0)
         status = open_machine(exporter, error);

@@ -1,5 +1,4 @@
 /* Whether a process belongs to the job, asked of the kernel: samples may be far apart. */
-#include <stdio.h>
 #include <unistd.h>
 
 #include "api/tracker.h"
@@ -9,10 +8,8 @@ enum { LONGEST_LINE_OF_ANCESTORS = 1024 };
 
 static pid_t parent_of(const struct gt_root *root, pid_t pid)
 {
-    char path[40], text[1024];
     struct gt_process_stat stat;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) < 0 || gt_process_parse_stat(text, &stat) < 0)
+    if (gt_process_stat_of(root, pid, &stat) < 0)
         return 0;
     return stat.parent;
 }

@@ -30,6 +30,7 @@ static void final_laggards(const struct gt_sampler *sampler, struct gt_outcome *
 static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcome)
 {
     double job[GT_METRIC_COUNT];
+    struct gt_energy_reading energy;
     gt_values_clear(job);
     gt_account_totals(&tracker->sampler.account, &tracker->sampler.tree, job);
     for (int k = 0; k < GT_ACCOUNTED; k++)
@@ -37,8 +38,8 @@ static void final_counters(struct gt_tracker *tracker, struct gt_outcome *outcom
     double main = tracker->sampler.account.main_own_cpu;
     outcome->value[GT_SCOPE_MAIN][GT_CPU_TIME] = main;
     outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
-    gt_attribution_show(&tracker->combiner.attribution, outcome->value[GT_SCOPE_SYSTEM],
-                        outcome->value[GT_SCOPE_COMBINED]);
+    gt_attribution_read(&tracker->combiner.attribution, &energy);
+    gt_energy_reading_show(&energy, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         gt_attribution_show_counter(&tracker->combiner.attribution, i, &outcome->counter[i]);
     static const enum gt_metric_id whole[] = {GT_CPU_TIME, GT_PLATFORM_ENERGY, GT_WALL_ENERGY};

@@ -97,6 +97,7 @@ static void release(struct gt_tracker *tracker)
         gt_own_peak_end(tracker->own_window);
     gt_sampler_close(&tracker->sampler);
     gt_combine_release(&tracker->combiner);
+    gt_energy_curve_release(&tracker->energy);
     gt_outcome_release(&tracker->outcome);
     free(tracker->machine.gpu);
     gt_tracker_options_release(&tracker->options);
@@ -171,6 +172,7 @@ static void begin(struct gt_tracker *tracker)
     gt_roster_begin(tracker->sampler.roster, tracker->start_ns);
     tracker->machine.start_real_ns = gt_clock_real(&tracker->sampler.clock);
     gt_summary_init(&tracker->summary);
+    gt_energy_curve_follow(&tracker->energy, &tracker->machine, 0);
     const struct gt_energy_source *source = tracker->machine.energy_source;
     gt_combine_init(&tracker->combiner, &(struct gt_combine_options){
                                             .refresh = {source[GT_ENERGY_CPU].refresh, source[GT_ENERGY_DRAM].refresh,
@@ -327,8 +329,10 @@ static int read_once(struct gt_tracker *tracker, bool record, struct gt_error *e
         return gt_error_system(error, -status, "sample");
     warn_of_gaps(tracker, false);
     gt_summary_add(&tracker->summary, &tracker->sample);
-    gt_energy_window_add(&tracker->window, (double)(tracker->sample.monotonic_ns - tracker->start_ns) / 1e9,
-                         tracker->sample.row[GT_SCOPE_SYSTEM].value, tracker->sample.row[GT_SCOPE_COMBINED].value);
+    status = gt_energy_curve_add(&tracker->energy, (double)(tracker->sample.monotonic_ns - tracker->start_ns) / 1e9,
+                                 &tracker->sample.energy);
+    if (status < 0)
+        return gt_error_system(error, -status, "sample");
     status = store_sample(tracker, error);
     return status < 0 ? status : lives;
 }
@@ -479,16 +483,8 @@ double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, i
 void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret)
 {
     pthread_mutex_lock(&tracker->mutex);
-    struct gt_window_energy energy = gt_energy_window_end(&tracker->window, tracker->machine.energy_source);
+    gt_energy_curve_drawn(&tracker->energy, ret);
     pthread_mutex_unlock(&tracker->mutex);
-    *ret = (struct gt_drawn){.total = energy.part[GT_ENERGY_TOTAL],
-                             .job = energy.part[GT_ENERGY_JOB],
-                             .other = energy.part[GT_ENERGY_OTHER],
-                             .idle = energy.part[GT_ENERGY_IDLE],
-                             .unattributed = energy.part[GT_ENERGY_UNATTRIBUTED],
-                             .error = energy.error,
-                             .job_error = energy.job_error,
-                             .is_estimated = energy.is_estimated};
 }
 
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "aggregate/combine.h"
-#include "aggregate/energy_window.h"
+#include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
 #include "sample/schedule.h"
 #include "store/store.h"
@@ -19,9 +19,9 @@ struct gt_tracker {
     struct gt_summary summary;
     struct gt_machine machine;
     struct gt_store *store;
-    struct gt_energy_window window; /* since gt_tracker_drawn was called */
-    struct gt_sample sample;        /* the latest; its rows belong to the combiner */
-    struct gt_outcome outcome;      /* once finished */
+    struct gt_energy_curve energy; /* since gt_tracker_drawn was called */
+    struct gt_sample sample;       /* the latest; its rows belong to the combiner */
+    struct gt_outcome outcome;     /* once finished */
     bool is_finished;
     struct gt_error store_failure; /* why there is no store */
     char store_trouble[700];       /* what the caller was told last */

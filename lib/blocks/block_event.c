@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/given_file.h"
 #include "base/grow.h"
 #include "base/new_file.h"
 #include "store/type.h"
@@ -42,9 +43,9 @@ int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const ch
 
 static int open_csv_file(struct gt_block_event_reader **ret, const char *path, struct gt_error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = gt_given_file_open(path, NULL, error);
     if (fd < 0)
-        return gt_error_system(error, errno, "%s", path);
+        return fd;
     int status = gt_block_event_open_csv(ret, fd, path, error);
     if (status < 0)
         close(fd);
@@ -133,7 +134,7 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
             return gt_error_copy(error, &bad);
         if (status == 0)
             return 0;
-        int64_t number = gt_names_add(&list->names, name);
+        int64_t number = gt_strings_add(&list->names, name, strlen(name));
         event.name = (uint32_t)number;
         event.source = source;
         if (number < 0 || append(list, &event) < 0)
@@ -144,8 +145,9 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
 static int add_file(struct gt_block_event_list *list, const char *path, struct gt_error *error)
 {
     char *real = realpath(path, NULL);
-    bool known = real && gt_names_find(&list->files, real) >= 0;
-    int64_t source = known ? -EEXIST : gt_names_add(&list->files, real ? real : path);
+    const char *name = real ? real : path;
+    bool known = real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
+    int64_t source = known ? -EEXIST : gt_strings_add(&list->files, name, strlen(name));
     free(real);
     if (known)
         return gt_error_set(error, EEXIST, "%s is given twice", path);
@@ -196,8 +198,8 @@ int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, 
 void gt_block_event_list_release(struct gt_block_event_list *list)
 {
     free(list->event);
-    gt_names_release(&list->names);
-    gt_names_release(&list->files);
+    gt_strings_release(&list->names);
+    gt_strings_release(&list->files);
     gt_buffer_release(&list->complaints);
     *list = (struct gt_block_event_list){0};
 }

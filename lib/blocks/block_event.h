@@ -8,7 +8,7 @@
 
 #include "blocks/interval.h"
 #include "base/buffer.h"
-#include "base/names.h"
+#include "base/strings.h"
 
 #define GT_BLOCK_EVENT_TABLE_OF_RECORDING "blocks"
 
@@ -30,9 +30,9 @@ void gt_block_event_close(struct gt_block_event_reader *reader);
 struct gt_block_event_list {
     struct gt_block_event *event;
     size_t count, capacity;
-    struct gt_names names;
-    struct gt_names files; /* as asked for; row i came from files.text[event[i].source] */
-    bool skip_bad;         /* set by the caller: count bad rows instead of failing */
+    struct gt_strings names;
+    struct gt_strings files; /* as asked for; row i came from that of number event[i].source */
+    bool skip_bad;           /* set by the caller: count bad rows instead of failing */
     uint64_t bad, torn;
     int64_t last_call;           /* the largest call number of any file */
     struct gt_buffer complaints; /* one line for each of the first bad rows */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "blocks/block_event.h"
 
@@ -166,7 +167,7 @@ static void put_number(struct gt_buffer *out, double value)
 static void put_row(struct gt_buffer *out, const struct gt_block_event_list *list, const struct gt_block_event *event)
 {
     gt_buffer_printf(out, "%lld,", (long long)event->process);
-    gt_csv_field(out, list->names.text[event->name]);
+    gt_csv_field(out, gt_strings_text(&list->names, event->name));
     gt_buffer_printf(out, ",%d,", event->position);
     put_number(out, event->timestamp);
     gt_buffer_char(out, ',');
@@ -184,13 +185,7 @@ static void put_row(struct gt_buffer *out, const struct gt_block_event_list *lis
 
 static int flush(int fd, struct gt_buffer *out)
 {
-    for (size_t done = 0; done < out->length && !out->failed;) {
-        ssize_t written = write(fd, out->data + done, out->length - done);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        done += written > 0 ? (size_t)written : 0;
-    }
-    int status = out->failed;
+    int status = out->failed ? out->failed : gt_file_write_all(fd, out->data, out->length);
     gt_buffer_clear(out);
     return status;
 }

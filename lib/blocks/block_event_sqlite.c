@@ -194,7 +194,7 @@ static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list
     for (size_t i = 0; i < list->count && status == SQLITE_OK; i++) {
         const struct gt_block_event *event = &list->event[i];
         sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_PROCESS, event->process);
-        gt_sqlite_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, list->names.text[event->name]);
+        gt_sqlite_bind_text(insert, 1 + GT_BLOCK_EVENT_NAME, gt_strings_text(&list->names, event->name));
         sqlite3_bind_int(insert, 1 + GT_BLOCK_EVENT_POSITION, event->position);
         sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, event->timestamp);
         bind_optional(insert, GT_BLOCK_EVENT_THREAD, event->thread);

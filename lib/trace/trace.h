@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "trace/strings.h"
+#include "base/strings.h"
 
 #define GT_TRACE_NO_ID UINT64_MAX /* no correlation, flow or external id */
 #define GT_TRACE_NONE UINT32_MAX  /* no string, no index */
@@ -232,5 +232,11 @@ uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
 uint32_t *gt_trace_order(const struct gt_trace *trace);
 /* The kept argument number `key` of an event, or NULL. */
 const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, size_t event, uint32_t key);
+
+void gt_trace_profile_release(struct gt_trace_profile *profile);
+/* Keep the sentence if nothing is noted for an earlier place. */
+void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage *more);
 
 #endif

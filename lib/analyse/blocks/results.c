@@ -1,13 +1,13 @@
 #include "analyse/blocks/results.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
 #include "analyse/blocks/results_pickle.h"
+#include "base/given_file.h"
 #include "blocks/block_event.h"
 #include "schema/unit.h"
 #include "store/store.h"
@@ -24,30 +24,21 @@ static bool has_suffix(const char *path, const char *suffix)
 
 static int read_file(struct gt_buffer *text, const char *path, struct gt_error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return gt_error_system(error, errno, "%s", path);
-    ssize_t got = 1;
     text->ceiling = LARGEST;
-    while (got > 0 && gt_buffer_reserve(text, 65536) == 0) {
-        got = read(fd, text->data + text->length, 65536);
-        text->length += got > 0 ? (size_t)got : 0;
-    }
-    int status = got < 0 ? -errno : text->failed;
-    close(fd);
-    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+    return gt_given_file_read(path, text, error);
 }
 
-static int parse_json(json_t **ret, const struct gt_buffer *text, const char *path, struct gt_error *error)
+static int parse_json(struct gt_json_value **ret, const struct gt_buffer *text, const char *path,
+                      struct gt_error *error)
 {
-    json_error_t problem;
-    *ret = json_loadb(text->data, text->length, JSON_REJECT_DUPLICATES, &problem);
+    struct gt_json_trouble problem;
+    *ret = gt_json_parse(text->data, text->length, GT_JSON_UNIQUE_NAMES, &problem);
     if (*ret)
         return 0;
     return gt_error_set(error, EBADMSG, "%s, line %d: %s", path, problem.line, problem.text);
 }
 
-static int load_file(json_t **ret, const char *path, struct gt_error *error)
+static int load_file(struct gt_json_value **ret, const char *path, struct gt_error *error)
 {
     struct gt_buffer text = {0};
     int status = read_file(&text, path, error);
@@ -61,8 +52,8 @@ static int load_file(json_t **ret, const char *path, struct gt_error *error)
     return status;
 }
 
-static int analyse_recording(json_t **ret, const char *path, void (*warn)(void *context, const char *sentence),
-                             void *context, struct gt_error *error)
+static int analyse_recording(struct gt_json_value **ret, const char *path,
+                             void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     struct gt_blocks_options options = GT_INIT(struct gt_blocks_options);
     options.tracking_file = path;
@@ -80,22 +71,22 @@ static int analyse_recording(json_t **ret, const char *path, void (*warn)(void *
     return status;
 }
 
-static int check(const json_t *tree, const char *path, struct gt_error *error)
+static int check(const struct gt_json_value *tree, const char *path, struct gt_error *error)
 {
-    if (json_object_get(tree, "max_ram"))
+    if (gt_json_member(tree, "max_ram"))
         return gt_error_set(error, EBADMSG, "%s is a tracking report: name its tracking file instead", path);
-    if (!json_is_object(json_object_get(tree, "overall")) ||
-        !json_is_array(json_object_get(tree, "code_block_results")))
+    if (!gt_json_is_object(gt_json_member(tree, "overall")) ||
+        !gt_json_is_array(gt_json_member(tree, "code_block_results")))
         return gt_error_set(error, EBADMSG, "%s does not hold the results of sub-track analyze", path);
-    json_int_t version = json_integer_value(json_object_get(tree, "results_version"));
+    int64_t version = gt_json_integer_of(gt_json_member(tree, "results_version"));
     if (version > GT_RESULTS_VERSION)
         return gt_error_set(error, EBADMSG,
                             "%s was written by a newer gpu-tracker (version %lld of results, known is %d)", path,
                             (long long)version, GT_RESULTS_VERSION);
     size_t i;
-    const json_t *block;
-    json_array_foreach (json_object_get(tree, "code_block_results"), i, block)
-        if (!json_is_string(json_object_get(block, "name")))
+    const struct gt_json_value *block;
+    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block)
+        if (!gt_json_is_text(gt_json_member(block, "name")))
             return gt_error_set(error, EBADMSG, "%s: code block %zu has no name", path, i);
     return 0;
 }
@@ -108,64 +99,61 @@ static bool is_in_bytes(const struct gt_columns *columns, const char *name)
     return index >= 0 && gt_metrics[columns->column[index].metric].unit == GT_BYTES;
 }
 
-static int peaks_in_bytes(json_t *tree)
+static int peaks_in_bytes(struct gt_json_value *tree)
 {
-    const char *unit = json_string_value(json_object_get(json_object_get(tree, "static_data"), "ram_unit"));
+    const char *unit = gt_json_text_of(gt_json_member(gt_json_member(tree, "static_data"), "ram_unit"));
     struct gt_columns columns;
     const char *name;
     double bytes;
-    json_t *peak, *peaks = json_object_get(tree, "peaks");
+    struct gt_json_value *peak, *peaks = gt_json_member(tree, "peaks");
     int status = 0;
     if (!unit || gt_unit_memory(unit, &bytes, NULL) < 0)
         return 0;
     gt_store_columns(&columns, NULL);
-    json_object_foreach (peaks, name, peak) {
-        if (json_is_number(peak) && is_in_bytes(&columns, name))
-            status |= json_object_set_new(peaks, name, json_real(nearbyint(json_number_value(peak) * bytes)));
+    gt_json_foreach_member (peaks, name, peak) {
+        if (gt_json_is_number(peak) && is_in_bytes(&columns, name))
+            status |= gt_json_set(peaks, name, gt_json_new_number(nearbyint(gt_json_number_of(peak) * bytes)));
     }
     return status;
 }
 
 /* Columns that have another name now. */
-static int rename_columns(json_t *counters)
+static int rename_columns(struct gt_json_value *counters)
 {
     int status = 0;
-    const char *name;
-    json_t *value;
-    void *next;
-    json_object_foreach_safe(counters, next, name, value)
-    {
+    const char *next;
+    struct gt_json_value *value;
+    for (const char *name = gt_json_next_member(counters, NULL, &value); name; name = next) {
         const char *now = gt_store_name_now(name);
-        if (now == name)
-            continue;
-        status |= json_object_set(counters, now, value);
-        json_object_del(counters, name);
+        next = gt_json_next_member(counters, name, &value);
+        if (now != name)
+            status |= gt_json_rename(counters, name, now);
     }
     return status;
 }
 
-static int rename_all(json_t *tree)
+static int rename_all(struct gt_json_value *tree)
 {
     size_t i;
-    const json_t *block;
-    int status = rename_columns(json_object_get(tree, "overall_counters"));
-    json_array_foreach (json_object_get(tree, "code_block_results"), i, block) {
-        status |= rename_columns(json_object_get(block, "counters"));
+    const struct gt_json_value *block;
+    int status = rename_columns(gt_json_member(tree, "overall_counters"));
+    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block) {
+        status |= rename_columns(gt_json_member(block, "counters"));
     }
     return status;
 }
 
-static int upgrade(json_t *tree, struct gt_error *error)
+static int upgrade(struct gt_json_value *tree, struct gt_error *error)
 {
-    json_int_t version = json_integer_value(json_object_get(tree, "results_version"));
+    int64_t version = gt_json_integer_of(gt_json_member(tree, "results_version"));
     int status = version < 2 ? peaks_in_bytes(tree) | rename_all(tree) : 0;
     return status ? gt_error_system(error, ENOMEM, "results") : 0;
 }
 
-int gt_results_load(json_t **ret, const char *path, void (*warn)(void *context, const char *sentence), void *context,
-                    struct gt_error *error)
+int gt_results_load(struct gt_json_value **ret, const char *path, void (*warn)(void *context, const char *sentence),
+                    void *context, struct gt_error *error)
 {
-    json_t *tree = NULL;
+    struct gt_json_value *tree = NULL;
     bool is_recording = has_suffix(path, gt_block_csv.suffix) || has_suffix(path, gt_block_sqlite.suffix);
     int status = is_recording ? analyse_recording(&tree, path, warn, context, error) : load_file(&tree, path, error);
     if (status == 0)
@@ -173,17 +161,17 @@ int gt_results_load(json_t **ret, const char *path, void (*warn)(void *context, 
     if (status == 0)
         status = upgrade(tree, error);
     if (status < 0)
-        json_decref(tree);
+        gt_json_free(tree);
     else
         *ret = tree;
     return status;
 }
 
-double gt_results_number(const json_t *tree, const char *const keys[])
+double gt_results_number(const struct gt_json_value *tree, const char *const keys[])
 {
     for (; *keys; keys++)
-        tree = json_object_get(tree, *keys);
-    return json_is_number(tree) ? json_number_value(tree) : NAN;
+        tree = gt_json_member(tree, *keys);
+    return gt_json_is_number(tree) ? gt_json_number_of(tree) : NAN;
 }
 
 void gt_results_title(char *title, size_t size, const char *key)
@@ -201,114 +189,115 @@ void gt_results_title(char *title, size_t size, const char *key)
 
 /* ---- results as a report again ---- */
 
-static double number_of(const json_t *value)
+static double number_of(const struct gt_json_value *value)
 {
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
 }
 
-static void add_fact(struct gt_node *parent, const char *key, const char *title, const json_t *value)
+static void add_fact(struct gt_node *parent, const char *key, const char *title, const struct gt_json_value *value)
 {
-    if (json_is_string(value))
-        gt_report_text(parent, key, title, json_string_value(value));
-    else if (json_is_integer(value))
-        gt_report_integer(parent, key, title, json_integer_value(value), NULL);
+    if (gt_json_is_text(value))
+        gt_report_text(parent, key, title, gt_json_text_of(value));
+    else if (gt_json_is_integer(value))
+        gt_report_integer(parent, key, title, gt_json_integer_of(value), NULL);
     else
         gt_report_number(parent, key, title, number_of(value), NULL);
 }
 
 /* {"min": 1, "max": 2}: a row of facts. */
-static void add_row(struct gt_node *parent, const char *key, const char *title, json_t *values)
+static void add_row(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *values)
 {
     struct gt_node *row = gt_report_section(parent, key, title);
     const char *name;
-    json_t *value;
+    struct gt_json_value *value;
     gt_node_flags(row, GT_ROW);
-    json_object_foreach (values, name, value) {
+    gt_json_foreach_member (values, name, value) {
         add_fact(row, name, name, value);
     }
 }
 
 /* {"main_ram": {"min": 1, "max": 2}}: a row for each measurement. */
-static void add_frame(struct gt_node *parent, const char *key, const char *title, json_t *rows)
+static void add_frame(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *rows)
 {
     struct gt_node *table = gt_report_table(parent, key, title);
-    json_t *columns = json_object_iter_value(json_object_iter(rows)), *row, *ignored;
+    struct gt_json_value *columns, *row, *ignored;
     const char *measurement, *name;
+    gt_json_next_member(rows, NULL, &columns); /* every row has the same */
     gt_node_flags(table, GT_KEYED);
     gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
-    json_object_foreach (columns, name, ignored) {
+    gt_json_foreach_member (columns, name, ignored) {
         gt_table_column(table, name, name, GT_CELL_NUMBER, NULL);
     }
-    json_object_foreach (rows, measurement, row) {
+    gt_json_foreach_member (rows, measurement, row) {
         gt_table_text(table, measurement);
-        json_object_foreach (columns, name, ignored) {
-            gt_table_number(table, number_of(json_object_get(row, name)));
+        gt_json_foreach_member (columns, name, ignored) {
+            gt_table_number(table, number_of(gt_json_member(row, name)));
         }
     }
 }
 
-static void add_block(struct gt_node *parent, json_t *block)
+static void add_block(struct gt_node *parent, struct gt_json_value *block)
 {
     static const char *const facts[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
     char title[32];
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         gt_results_title(title, sizeof title, facts[i]);
-        add_fact(parent, facts[i], title, json_object_get(block, facts[i]));
+        add_fact(parent, facts[i], title, gt_json_member(block, facts[i]));
     }
-    add_row(parent, "compute_time", "Compute Time", json_object_get(block, "compute_time"));
-    add_frame(parent, "resource_usage", "Resource Usage", json_object_get(block, "resource_usage"));
+    add_row(parent, "compute_time", "Compute Time", gt_json_member(block, "compute_time"));
+    add_frame(parent, "resource_usage", "Resource Usage", gt_json_member(block, "resource_usage"));
 }
 
-static void add_session(struct gt_node *root, json_t *tree)
+static void add_session(struct gt_node *root, struct gt_json_value *tree)
 {
     size_t i;
-    json_t *block;
-    add_frame(root, "overall", "Overall", json_object_get(tree, "overall"));
-    add_row(root, "static_data", "Static Data", json_object_get(tree, "static_data"));
+    struct gt_json_value *block;
+    add_frame(root, "overall", "Overall", gt_json_member(tree, "overall"));
+    add_row(root, "static_data", "Static Data", gt_json_member(tree, "static_data"));
     struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
     gt_node_flags(list, GT_LIST);
-    json_array_foreach (json_object_get(tree, "code_block_results"), i, block) {
+    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block) {
         add_block(gt_report_section(list, "code_block", ""), block);
     }
 }
 
-static void add_rows(struct gt_node *parent, json_t *rows, bool are_measurements)
+static void add_rows(struct gt_node *parent, struct gt_json_value *rows, bool are_measurements)
 {
     const char *name;
-    json_t *values;
-    json_object_foreach (rows, name, values) {
+    struct gt_json_value *values;
+    gt_json_foreach_member (rows, name, values) {
         char title[128];
         gt_results_title(title, sizeof title, name);
         add_row(parent, name, are_measurements ? title : name, values);
     }
 }
 
-static void add_comparison(struct gt_node *root, json_t *tree)
+static void add_comparison(struct gt_node *root, struct gt_json_value *tree)
 {
     const char *measurement;
-    json_t *blocks;
+    struct gt_json_value *blocks;
     add_rows(gt_report_section(root, "overall_resource_usage", "Overall Resource Usage"),
-             json_object_get(tree, "overall_resource_usage"), true);
+             gt_json_member(tree, "overall_resource_usage"), true);
     struct gt_node *usage = gt_report_section(root, "code_block_resource_usage", "Code Block Resource Usage");
-    json_object_foreach (json_object_get(tree, "code_block_resource_usage"), measurement, blocks) {
+    gt_json_foreach_member (gt_json_member(tree, "code_block_resource_usage"), measurement, blocks) {
         char title[128];
         gt_results_title(title, sizeof title, measurement);
         add_rows(gt_report_section(usage, measurement, title), blocks, false);
     }
     add_rows(gt_report_section(root, "code_block_compute_time", "Code Block Compute Time"),
-             json_object_get(tree, "code_block_compute_time"), false);
+             gt_json_member(tree, "code_block_compute_time"), false);
 }
 
 static const struct {
     const char *type;
-    void (*add)(struct gt_node *root, json_t *tree);
+    void (*add)(struct gt_node *root, struct gt_json_value *tree);
 } types[] = {
     {"sub_tracking_results", add_session},
     {"code_block_results", add_block},
     {"comparison_results", add_comparison},
 };
 
-static int build_report(struct gt_report **ret, const char *type, json_t *tree, struct gt_error *error)
+static int build_report(struct gt_report **ret, const char *type, struct gt_json_value *tree, struct gt_error *error)
 {
     struct gt_report *report = NULL;
     size_t i = 0;
@@ -331,11 +320,11 @@ static int build_report(struct gt_report **ret, const char *type, json_t *tree, 
 
 int gt_results_report(struct gt_report **ret, const char *type, const char *json, struct gt_error *error)
 {
-    json_error_t problem;
-    json_t *tree = json_loads(json, JSON_REJECT_DUPLICATES, &problem);
+    struct gt_json_trouble problem;
+    struct gt_json_value *tree = gt_json_parse_text(json, GT_JSON_UNIQUE_NAMES, &problem);
     if (!tree)
         return gt_error_set(error, EBADMSG, "the results are not JSON: %s", problem.text);
     int status = build_report(ret, type, tree, error);
-    json_decref(tree);
+    gt_json_free(tree);
     return status;
 }

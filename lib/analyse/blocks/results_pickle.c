@@ -305,12 +305,12 @@ static void array_release(struct array *array)
 
 /* ---- single values ---- */
 
-static json_t *real(double value)
+static struct gt_json_value *real(double value)
 {
-    return isfinite(value) ? json_real(value) : json_null();
+    return isfinite(value) ? gt_json_new_number(value) : gt_json_new_null();
 }
 
-static json_t *number(const char *bytes, char type, size_t width)
+static struct gt_json_value *number(const char *bytes, char type, size_t width)
 {
     double real_number;
     float small;
@@ -323,15 +323,15 @@ static json_t *number(const char *bytes, char type, size_t width)
         memcpy(&real_number, bytes, width == 8 ? 8 : 0);
         memcpy(&small, bytes, width == 4 ? 4 : 0);
         return real(width == 8 ? real_number : (double)small);
-    case 'b': return json_boolean(bits);
-    case 'u': return bits > INT64_MAX ? json_real((double)bits) : json_integer((json_int_t)bits);
-    default: return json_integer((int64_t)(bits << unused) >> unused);
+    case 'b': return gt_json_new_bool(bits);
+    case 'u': return bits > INT64_MAX ? gt_json_new_number((double)bits) : gt_json_new_integer((int64_t)bits);
+    default: return gt_json_new_integer((int64_t)(bits << unused) >> unused);
     }
 }
 
-static json_t *text_tree(const char *text, size_t length)
+static struct gt_json_value *text_tree(const char *text, size_t length)
 {
-    json_t *json = json_stringn(text, length);
+    struct gt_json_value *json = gt_json_new_text(text, length);
     if (json || memchr(text, '\0', length))
         return json;
     char *copy = strndup(text, length);
@@ -340,18 +340,18 @@ static json_t *text_tree(const char *text, size_t length)
         copy[i] = valid ? copy[i] : '?';
         i += valid ? (size_t)valid : 1;
     }
-    json = copy ? json_string(copy) : NULL;
+    json = copy ? gt_json_new_text(copy, strlen(copy)) : NULL;
     free(copy);
     return json;
 }
 
 /* numpy.float64(1.5) and the like: scalar(type, bytes). */
-static json_t *numpy_scalar(const struct gt_pickle_value *arguments)
+static struct gt_json_value *numpy_scalar(const struct gt_pickle_value *arguments)
 {
     struct array array = {0};
     const char *bytes = NULL;
     size_t length = 0;
-    json_t *json = NULL;
+    struct gt_json_value *json = NULL;
     if (read_type(&array, gt_pickle_item(arguments, 0)) == 0 && array.type != 'O' &&
         find_bytes(&array, gt_pickle_item(arguments, 1), &bytes, &length) == 0 && length == array.width)
         json = number(bytes, array.type, array.width);
@@ -359,7 +359,7 @@ static json_t *numpy_scalar(const struct gt_pickle_value *arguments)
     return json;
 }
 
-static json_t *scalar(const struct gt_pickle_value *value)
+static struct gt_json_value *scalar(const struct gt_pickle_value *value)
 {
     if (gt_pickle_made_by(value) == GT_NAME_NUMBER)
         return numpy_scalar(value->arguments);
@@ -368,16 +368,16 @@ static json_t *scalar(const struct gt_pickle_value *value)
     if (!value)
         return NULL;
     switch (value->kind) {
-    case GT_PICKLE_NONE: return json_null();
-    case GT_PICKLE_BOOL: return json_boolean(value->integer);
-    case GT_PICKLE_INTEGER: return json_integer(value->integer);
+    case GT_PICKLE_NONE: return gt_json_new_null();
+    case GT_PICKLE_BOOL: return gt_json_new_bool(value->integer);
+    case GT_PICKLE_INTEGER: return gt_json_new_integer(value->integer);
     case GT_PICKLE_FLOAT: return real(value->number);
     case GT_PICKLE_TEXT: return text_tree(value->text, value->length);
     default: return NULL;
     }
 }
 
-static json_t *array_get(const struct array *array, size_t row, size_t column)
+static struct gt_json_value *array_get(const struct array *array, size_t row, size_t column)
 {
     size_t index = array->is_fortran ? column * array->rows + row : row * array->columns + column;
     if (row >= array->rows || column >= array->columns)
@@ -413,13 +413,13 @@ static int read_labels(struct array *ret, const struct gt_pickle_value *index)
 }
 
 /* Under the label that is a text; takes `value` over. */
-static int set(json_t *object, const struct array *labels, size_t index, json_t *value)
+static int set(struct gt_json_value *object, const struct array *labels, size_t index, struct gt_json_value *value)
 {
-    json_t *label = array_get(labels, 0, index);
-    int status = json_is_string(label) ? json_object_set_new(object, json_string_value(label), value) : -1;
-    if (!json_is_string(label))
-        json_decref(value);
-    json_decref(label);
+    struct gt_json_value *label = array_get(labels, 0, index);
+    int status = gt_json_is_text(label) ? gt_json_set(object, gt_json_text_of(label), value) : -1;
+    if (!gt_json_is_text(label))
+        gt_json_free(value);
+    gt_json_free(label);
     return status < 0 ? -EBADMSG : 0;
 }
 
@@ -473,9 +473,9 @@ static int place_listed(struct frame *frame, const struct gt_pickle_value *list,
     struct array numbers;
     int status = array_read(&numbers, list);
     for (size_t row = 0; row < array->rows && status == 0; row++) {
-        json_t *column = array_get(&numbers, 0, row);
-        status = json_is_integer(column) ? place_column(frame, json_integer_value(column), array, row) : -EBADMSG;
-        json_decref(column);
+        struct gt_json_value *column = array_get(&numbers, 0, row);
+        status = gt_json_is_integer(column) ? place_column(frame, gt_json_integer_of(column), array, row) : -EBADMSG;
+        gt_json_free(column);
     }
     array_release(&numbers);
     return status;
@@ -529,46 +529,46 @@ static void release(struct frame *frame)
     free(frame->place);
 }
 
-static json_t *row_of(const struct frame *frame, size_t row)
+static struct gt_json_value *row_of(const struct frame *frame, size_t row)
 {
-    json_t *object = json_object();
+    struct gt_json_value *object = gt_json_new_object();
     int status = object ? 0 : -ENOMEM;
     for (size_t i = 0; i < frame->columns.columns && status == 0; i++) {
-        json_t *value = array_get(frame->place[i].array, frame->place[i].row, row);
+        struct gt_json_value *value = array_get(frame->place[i].array, frame->place[i].row, row);
         status = value ? set(object, &frame->columns, i, value) : -EBADMSG;
     }
     if (status == 0)
         return object;
-    json_decref(object);
+    gt_json_free(object);
     return NULL;
 }
 
-static json_t *frame_tree(const struct gt_pickle_value *value, struct budget *budget)
+static struct gt_json_value *frame_tree(const struct gt_pickle_value *value, struct budget *budget)
 {
     struct frame frame = {0};
-    json_t *object = json_object();
+    struct gt_json_value *object = gt_json_new_object();
     int status = gt_pickle_made_by(value) == GT_NAME_FRAME && object ? 0 : -EBADMSG;
     if (status == 0)
         status = read_frame(&frame, gt_pickle_get(value->state, "_mgr"));
     if (status == 0)
         status = spend(budget, (frame.rows.columns + 1) * (frame.columns.columns + 1));
     for (size_t i = 0; i < frame.rows.columns && status == 0; i++) {
-        json_t *row = row_of(&frame, i);
+        struct gt_json_value *row = row_of(&frame, i);
         status = row ? set(object, &frame.rows, i, row) : -EBADMSG;
     }
     release(&frame);
     if (status == 0)
         return object;
-    json_decref(object);
+    gt_json_free(object);
     return NULL;
 }
 
 /* ---- series ---- */
 
-static json_t *series_tree(const struct gt_pickle_value *value, struct budget *budget)
+static struct gt_json_value *series_tree(const struct gt_pickle_value *value, struct budget *budget)
 {
     struct array labels = {0}, values = {0};
-    json_t *object = json_object();
+    struct gt_json_value *object = gt_json_new_object();
     const struct gt_pickle_value *manager = gt_pickle_made_by(value) == GT_NAME_SERIES
                                                 ? gt_pickle_get(value->state, "_mgr")
                                                 : NULL;
@@ -580,50 +580,50 @@ static json_t *series_tree(const struct gt_pickle_value *value, struct budget *b
     if (status == 0)
         status = values.rows == 1 && values.columns == labels.columns ? spend(budget, labels.columns + 1) : -EBADMSG;
     for (size_t i = 0; i < labels.columns && status == 0; i++) {
-        json_t *one = array_get(&values, 0, i);
+        struct gt_json_value *one = array_get(&values, 0, i);
         status = one ? set(object, &labels, i, one) : -EBADMSG;
     }
     array_release(&labels);
     array_release(&values);
     if (status == 0)
         return object;
-    json_decref(object);
+    gt_json_free(object);
     return NULL;
 }
 
 /* ---- trees as they are ---- */
 
-static json_t *tree_of(const struct gt_pickle_value *value, struct budget *budget, int depth);
+static struct gt_json_value *tree_of(const struct gt_pickle_value *value, struct budget *budget, int depth);
 
-static json_t *list_of(const struct gt_pickle_value *list, struct budget *budget, int depth)
+static struct gt_json_value *list_of(const struct gt_pickle_value *list, struct budget *budget, int depth)
 {
-    json_t *json = json_array();
+    struct gt_json_value *json = gt_json_new_array();
     for (uint32_t i = 0; json && i < list->count; i++) {
-        json_t *item = tree_of(list->item[i], budget, depth + 1);
-        if (!item || json_array_append_new(json, item) < 0) {
-            json_decref(json);
+        struct gt_json_value *item = tree_of(list->item[i], budget, depth + 1);
+        if (!item || gt_json_append(json, item) < 0) {
+            gt_json_free(json);
             json = NULL;
         }
     }
     return json;
 }
 
-static json_t *dict_of(const struct gt_pickle_value *dict, struct budget *budget, int depth)
+static struct gt_json_value *dict_of(const struct gt_pickle_value *dict, struct budget *budget, int depth)
 {
-    json_t *json = json_object();
+    struct gt_json_value *json = gt_json_new_object();
     for (uint32_t i = 0; json && i < dict->count; i += 2) {
-        json_t *key = scalar(dict->item[i]);
-        json_t *item = json_is_string(key) ? tree_of(dict->item[i + 1], budget, depth + 1) : NULL;
-        if (!item || json_object_set_new(json, json_string_value(key), item) < 0) {
-            json_decref(json);
+        struct gt_json_value *key = scalar(dict->item[i]);
+        struct gt_json_value *item = gt_json_is_text(key) ? tree_of(dict->item[i + 1], budget, depth + 1) : NULL;
+        if (!item || gt_json_set(json, gt_json_text_of(key), item) < 0) {
+            gt_json_free(json);
             json = NULL;
         }
-        json_decref(key);
+        gt_json_free(key);
     }
     return json;
 }
 
-static json_t *tree_of(const struct gt_pickle_value *value, struct budget *budget, int depth)
+static struct gt_json_value *tree_of(const struct gt_pickle_value *value, struct budget *budget, int depth)
 {
     if (depth >= DEEPEST || !budget->values--) {
         budget->values = 0;
@@ -646,27 +646,27 @@ static const struct gt_pickle_value *report_of(const struct gt_pickle_value *sta
     return report && report->kind == GT_PICKLE_DICT ? report : NULL;
 }
 
-static int put(json_t *object, const char *key, json_t *value)
+static int put(struct gt_json_value *object, const char *key, struct gt_json_value *value)
 {
-    return value && json_object_set_new(object, key, value) == 0 ? 0 : -EBADMSG;
+    return value && gt_json_set(object, key, value) == 0 ? 0 : -EBADMSG;
 }
 
-static json_t *finished(json_t *object, int status)
+static struct gt_json_value *finished(struct gt_json_value *object, int status)
 {
     if (status == 0)
         return object;
-    json_decref(object);
+    gt_json_free(object);
     return NULL;
 }
 
-static json_t *block_of(const struct gt_pickle_value *value, struct budget *budget)
+static struct gt_json_value *block_of(const struct gt_pickle_value *value, struct budget *budget)
 {
     static const char *const plain[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
     if (gt_pickle_made_by(value) != GT_NAME_BLOCK)
         return NULL;
     if (report_of(value->state))
         return tree_of(report_of(value->state), budget, 0);
-    json_t *block = json_object();
+    struct gt_json_value *block = gt_json_new_object();
     int status = block ? 0 : -ENOMEM;
     for (size_t i = 0; i < sizeof plain / sizeof *plain && status == 0; i++)
         status = put(block, plain[i], scalar(gt_pickle_get(value->state, plain[i])));
@@ -677,18 +677,18 @@ static json_t *block_of(const struct gt_pickle_value *value, struct budget *budg
     return finished(block, status);
 }
 
-static json_t *blocks_of(const struct gt_pickle_value *list, struct budget *budget)
+static struct gt_json_value *blocks_of(const struct gt_pickle_value *list, struct budget *budget)
 {
-    json_t *blocks = list && list->kind == GT_PICKLE_LIST ? json_array() : NULL;
+    struct gt_json_value *blocks = list && list->kind == GT_PICKLE_LIST ? gt_json_new_array() : NULL;
     int status = blocks ? 0 : -EBADMSG;
     for (uint32_t i = 0; status == 0 && i < list->count; i++) {
-        json_t *block = block_of(list->item[i], budget);
-        status = block && json_array_append_new(blocks, block) == 0 ? 0 : -EBADMSG;
+        struct gt_json_value *block = block_of(list->item[i], budget);
+        status = block && gt_json_append(blocks, block) == 0 ? 0 : -EBADMSG;
     }
     return finished(blocks, status);
 }
 
-static json_t *results_of(const struct gt_pickle_value *value, struct budget *budget)
+static struct gt_json_value *results_of(const struct gt_pickle_value *value, struct budget *budget)
 {
     if (gt_pickle_made_by(value) == GT_NAME_FROM_TREE && gt_pickle_item(value->arguments, 1))
         return tree_of(gt_pickle_item(value->arguments, 1), budget, 0);
@@ -697,7 +697,7 @@ static json_t *results_of(const struct gt_pickle_value *value, struct budget *bu
     const struct gt_pickle_value *state = value->state;
     if (report_of(state))
         return tree_of(report_of(state), budget, 0);
-    json_t *results = json_object();
+    struct gt_json_value *results = gt_json_new_object();
     int status = results ? put(results, "overall", frame_tree(gt_pickle_get(state, "overall"), budget)) : -ENOMEM;
     if (status == 0)
         status = put(results, "static_data", series_tree(gt_pickle_get(state, "static_data"), budget));
@@ -706,14 +706,15 @@ static json_t *results_of(const struct gt_pickle_value *value, struct budget *bu
     return finished(results, status);
 }
 
-int gt_results_unpickle(json_t **ret, const void *bytes, size_t length, const char *name, struct gt_error *error)
+int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
+                        struct gt_error *error)
 {
     struct gt_pickle *pickle;
     struct budget budget = {4 * length + 1024}; /* a value is a byte at least, and few are shared */
     int status = gt_pickle_read(&pickle, bytes, length, known, name, error);
     if (status < 0)
         return status;
-    json_t *tree = results_of(gt_pickle_root(pickle), &budget);
+    struct gt_json_value *tree = results_of(gt_pickle_root(pickle), &budget);
     gt_pickle_free(pickle);
     if (!tree)
         return gt_error_set(error, EBADMSG, "%s holds no results of sub-track analyze that can be read", name);

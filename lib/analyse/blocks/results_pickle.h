@@ -2,12 +2,13 @@
 #ifndef GT_ANALYSE_RESULTS_PICKLE_H
 #define GT_ANALYSE_RESULTS_PICKLE_H
 
-#include <jansson.h>
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/json_tree.h"
 
 /* Nothing in the pickle is executed; one of anything else than results is -EBADMSG. */
-int gt_results_unpickle(json_t **ret, const void *bytes, size_t length, const char *name, struct gt_error *error);
+int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
+                        struct gt_error *error);
 
 #endif

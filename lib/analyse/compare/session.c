@@ -55,7 +55,7 @@ double gt_compare_covered(const struct gt_comparison *comparison, const struct g
     if (!is_of_energy(figure))
         return 100;
     struct gt_figure coverage = coverage_of(figure);
-    const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
+    const struct gt_json_value *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
     double percent = tree ? gt_results_number(tree, coverage.keys) : NAN;
     return isnan(percent) ? 100 : percent;
 }
@@ -72,7 +72,7 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
 
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
-    const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
+    const struct gt_json_value *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
     double value = tree ? gt_results_number(tree, figure->keys) : NAN;
     if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
         return NAN;
@@ -143,7 +143,7 @@ bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, siz
     bool any = false;
     for (size_t i = 0; i < comparison->runs; i++)
         if (comparison->session_of_run[i] == session)
-            any |= json_is_string(json_object_get(json_object_get(comparison->run[i], "energy"), "estimated"));
+            any |= gt_json_is_text(gt_json_member(gt_json_member(comparison->run[i], "energy"), "estimated"));
     return any;
 }
 
@@ -174,13 +174,13 @@ static int load_run(struct gt_comparison *comparison, const char *mapping, struc
     size_t length = strcspn(mapping, "=");
     if (!length || !mapping[length] || !mapping[length + 1])
         return gt_error_set(error, EINVAL, "'%s' is not NAME=FILE", mapping);
-    json_t *tree = NULL;
+    struct gt_json_value *tree = NULL;
     int status = gt_results_load(&tree, mapping + length + 1, options->warn, options->context, error);
     if (status < 0)
         return status;
     struct gt_session *session = session_named(comparison, mapping, length);
     if (!session) {
-        json_decref(tree);
+        gt_json_free(tree);
         return gt_error_system(error, ENOMEM, "%s", mapping);
     }
     session->runs++;
@@ -216,10 +216,10 @@ static int check_units(const struct gt_comparison *comparison, struct gt_error *
 {
     static const char *const keys[] = {"ram_unit", "gpu_ram_unit"};
     for (size_t i = 0; i < 2 * comparison->runs; i++) {
-        const char *one = json_string_value(
-            json_object_get(json_object_get(comparison->run[0], "static_data"), keys[i % 2]));
-        const char *other = json_string_value(
-            json_object_get(json_object_get(comparison->run[i / 2], "static_data"), keys[i % 2]));
+        const char *one = gt_json_text_of(
+            gt_json_member(gt_json_member(comparison->run[0], "static_data"), keys[i % 2]));
+        const char *other = gt_json_text_of(
+            gt_json_member(gt_json_member(comparison->run[i / 2], "static_data"), keys[i % 2]));
         if (one && other && strcmp(one, other) != 0)
             return gt_error_set(error, EINVAL, "%s: session \"%s\" is in %s, session \"%s\" in %s", keys[i % 2],
                                 comparison->session[comparison->session_of_run[0]].name, one,
@@ -283,30 +283,31 @@ static int compare_slots(const void *a, const void *b)
     return compare_names(((const struct gt_slot *)a)->name, ((const struct gt_slot *)b)->name);
 }
 
-static const char *name_of(const json_t *block)
+static const char *name_of(const struct gt_json_value *block)
 {
-    return json_string_value(json_object_get(block, "name"));
+    return gt_json_text_of(gt_json_member(block, "name"));
 }
 
 static int compare_blocks(const void *a, const void *b)
 {
-    return compare_names(name_of(*(const json_t *const *)a), name_of(*(const json_t *const *)b));
+    return compare_names(name_of(*(const struct gt_json_value *const *)a),
+                         name_of(*(const struct gt_json_value *const *)b));
 }
 
 struct blocks {
-    const json_t **block; /* sorted */
+    const struct gt_json_value **block; /* sorted */
     size_t count;
 };
 
-static int sort_blocks(struct blocks *ret, const json_t *run)
+static int sort_blocks(struct blocks *ret, const struct gt_json_value *run)
 {
-    const json_t *list = json_object_get(run, "code_block_results");
-    ret->count = json_array_size(list);
+    const struct gt_json_value *list = gt_json_member(run, "code_block_results");
+    ret->count = gt_json_count(list);
     ret->block = calloc(ret->count + 1, sizeof *ret->block);
     if (!ret->block)
         return -ENOMEM;
     for (size_t i = 0; i < ret->count; i++)
-        ret->block[i] = json_array_get(list, i);
+        ret->block[i] = gt_json_item(list, i);
     qsort(ret->block, ret->count, sizeof *ret->block, compare_blocks);
     return 0;
 }
@@ -317,7 +318,7 @@ static const char *session_name(const struct gt_comparison *comparison, size_t r
 }
 
 static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run,
-                const json_t *block)
+                const struct gt_json_value *block)
 {
     slot->block[run] = block;
     if (strcmp(slot->name, name_of(block)) != 0)
@@ -329,7 +330,7 @@ static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t r
             slot->name, session_name(comparison, reference), name_of(block), session_name(comparison, run));
 }
 
-static int add_slot(struct gt_comparison *comparison, size_t run, const json_t *block)
+static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_json_value *block)
 {
     struct gt_slot *list = realloc(comparison->slot, (comparison->slots + 1) * sizeof *list);
     if (!list)
@@ -472,7 +473,7 @@ void gt_comparison_close(struct gt_comparison *comparison)
         free(comparison->slot[i].block);
     }
     for (size_t i = 0; i < comparison->runs; i++)
-        json_decref(comparison->run[i]);
+        gt_json_free(comparison->run[i]);
     for (size_t i = 0; i < comparison->sessions; i++)
         free(comparison->session[i].name);
     free(comparison->slot);

@@ -1,10 +1,38 @@
-#include "trace/profile.h"
+#include "trace/formats/python_profile.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
+
+enum { MOST_BYTES = 256 << 20 };
+
+int gt_python_profile_bytes(struct gt_reading *reading, const char *path, char **ret, size_t *length,
+                            struct gt_error *error)
+{
+    struct gt_input *input = NULL;
+    int status = gt_input_open(&input, path, reading->options->ceiling, error);
+    if (status < 0)
+        return status;
+    size_t size = gt_input_size(input);
+    ssize_t got = -EFBIG;
+    char *bytes = NULL;
+    if (size > MOST_BYTES || gt_input_is_compressed(input))
+        gt_error_set(error, EFBIG, "%s: a Python profile of more than %d MB", path, MOST_BYTES >> 20);
+    else if (!(bytes = malloc(size + 1)))
+        got = gt_error_system(error, ENOMEM, "%s", path);
+    else
+        got = gt_input_read(input, bytes, size, error);
+    gt_input_close(input);
+    if (got < 0) {
+        free(bytes);
+        return (int)got;
+    }
+    gt_reading_file(reading)->bytes = *length = (size_t)got;
+    *ret = bytes;
+    return 0;
+}
 
 int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
 {

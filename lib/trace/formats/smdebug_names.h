@@ -1,6 +1,6 @@
 /* What SMDebug writes into the names of its files and folders. */
-#ifndef GT_TRACE_NAMES_H
-#define GT_TRACE_NAMES_H
+#ifndef GT_TRACE_SMDEBUG_NAMES_H
+#define GT_TRACE_SMDEBUG_NAMES_H
 
 #include "trace/format.h"
 

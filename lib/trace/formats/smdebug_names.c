@@ -1,4 +1,4 @@
-#include "trace/names.h"
+#include "trace/formats/smdebug_names.h"
 
 #include <errno.h>
 #include <math.h>

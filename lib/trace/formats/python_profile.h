@@ -1,8 +1,12 @@
 /* Making a Python profile out of functions in any order. */
-#ifndef GT_TRACE_PROFILE_H
-#define GT_TRACE_PROFILE_H
+#ifndef GT_TRACE_PYTHON_PROFILE_H
+#define GT_TRACE_PYTHON_PROFILE_H
 
 #include "trace/format.h"
+
+/* The bytes of a whole file, to be freed. -EFBIG: it is larger than any profile, or compressed. */
+int gt_python_profile_bytes(struct gt_reading *reading, const char *path, char **ret, size_t *length,
+                            struct gt_error *error);
 
 /* The number of a function of that file, line and name (texts without escapes), new or known. */
 struct gt_profile_maker {
