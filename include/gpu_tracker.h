@@ -66,7 +66,7 @@ const char *gt_time_unit(size_t index);
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
 struct gt_tracker;
 struct gt_report;
-struct gt_dataset;
+struct gt_table;
 struct gt_group;
 
 struct gt_tracker_options {
@@ -249,13 +249,13 @@ void gt_report_width(struct gt_report *report, size_t columns);
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
 void gt_report_free(struct gt_report *report);
-/* Table number `index` of those at the top of a report, as a data set; 0 or -ENOENT. The key is borrowed. */
-int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_dataset **ret,
+/* Table number `index` of those at the top of a report; 0 or -ENOENT. Its key is the report's, the table to be freed. */
+int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
                          struct gt_error *error);
 
 /* ---- The rest, by subject ------------------------------------------------------------------------------------- */
 #include "gpu_tracker/block.h"
-#include "gpu_tracker/dataset.h"
+#include "gpu_tracker/table.h"
 #include "gpu_tracker/experiment.h"
 #include "gpu_tracker/service.h"
 #include "gpu_tracker/trace.h"

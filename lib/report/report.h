@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/table.h"
 
 struct gt_report;
 struct gt_node;
@@ -38,8 +39,11 @@ enum gt_node_flag {
                            list of objects; people see the first column without a title */
     GT_LIST = 16, /* sections: JSON writes the children as a list, without their keys */
     GT_ROW = 32,  /* sections of facts: people see a table of one row */
-    GT_ORIGINAL_ZERO = 64, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
-    GT_BRIEF = 128         /* tables and numbers: people see four significant digits */
+    GT_NO_DEVICE =
+        64, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON, pickle)
+                       have it; CSV and pages show that nothing was measured. Columns of integers: 1 in rows whose zeros
+                       do; nobody sees the column. */
+    GT_BRIEF = 128 /* tables and numbers: people see four significant digits */
 };
 
 /* The two layouts of the text format, as the original's tracking and analysis have them. */
@@ -69,18 +73,14 @@ struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const c
 /* NULL: missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
-struct gt_node *gt_report_table(struct gt_node *parent, const char *key, const char *title);
+/* A table to be built by base/table.h. */
+struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);
 void gt_node_flags(struct gt_node *node, unsigned flags);
+/* The title of a table that lies in `parent`. */
+const char *gt_table_title(const struct gt_node *parent, const struct gt_table *table);
+void gt_table_flags(struct gt_table *table, unsigned flags);
+void gt_table_column_flags(struct gt_table *table, unsigned flags); /* of the last column */
 bool gt_report_failed(const struct gt_report *report);
-
-/* Tables: columns first, then rows, cell by cell from the left. 0, -ENOMEM, or -EINVAL for a cell of another kind. */
-enum gt_cell_kind { GT_CELL_NUMBER, GT_CELL_INTEGER, GT_CELL_TEXT };
-int gt_table_column(struct gt_node *table, const char *key, const char *title, enum gt_cell_kind kind,
-                    const char *unit);
-int gt_table_number(struct gt_node *table, double value); /* NaN: missing */
-int gt_table_original_zero(struct gt_node *table);        /* missing, as a number with GT_ORIGINAL_ZERO */
-int gt_table_integer(struct gt_node *table, int64_t value);
-int gt_table_text(struct gt_node *table, const char *value); /* NULL: missing */
 
 /* Series: x and named ys over time, for plots (HTML) and data formats. */
 struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
@@ -106,21 +106,15 @@ const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidde
 bool gt_node_is_fact(const struct gt_node *node); /* a number, integer, text or truth value */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
 double gt_node_number(const struct gt_node *node);
-double gt_node_original(const struct gt_node *node); /* the number as the original's formats have it */
+bool gt_node_is_absent(const struct gt_node *node); /* a zero with GT_NO_DEVICE */
 int64_t gt_node_integer(const struct gt_node *node);
 bool gt_node_bool(const struct gt_node *node);
-const char *gt_node_text(const struct gt_node *node); /* NULL: missing */
-size_t gt_table_columns(const struct gt_node *table);
-size_t gt_table_rows(const struct gt_node *table);
-const char *gt_table_column_key(const struct gt_node *table, size_t column);
-const char *gt_table_column_title(const struct gt_node *table, size_t column);
-const char *gt_table_column_unit(const struct gt_node *table, size_t column);
-enum gt_cell_kind gt_table_column_kind(const struct gt_node *table, size_t column);
-bool gt_table_cell_missing(const struct gt_node *table, size_t row, size_t column);
-double gt_table_cell_number(const struct gt_node *table, size_t row, size_t column);
-double gt_table_cell_original(const struct gt_node *table, size_t row, size_t column); /* see gt_node_original */
-int64_t gt_table_cell_integer(const struct gt_node *table, size_t row, size_t column);
-const char *gt_table_cell_text(const struct gt_node *table, size_t row, size_t column);
+const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
+struct gt_table *gt_node_table(const struct gt_node *node); /* NULL for other nodes */
+/* The column with this flag, or -1. */
+int gt_table_column_with(const struct gt_table *table, unsigned flag);
+/* Is the cell such a zero? `column_of_absence` is that with GT_NO_DEVICE, or -1. */
+bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column, int column_of_absence);
 struct gt_point {
     double x, y;
 };

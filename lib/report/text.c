@@ -214,7 +214,7 @@ static size_t widest_title(const struct gt_node *section)
 
 static void put_fact(struct text *text, const struct gt_node *fact)
 {
-    if (isnan(gt_node_number(fact)) && !isnan(gt_node_original(fact)))
+    if (gt_node_is_absent(fact))
         gt_buffer_text(text->out, "0.0");
     else
         gt_human_text_fact(text->out, text->report, fact);

@@ -17,11 +17,11 @@ static void test_brief(void **state)
     gt_node_flags(gt_report_number(root, "price", "Price", 6.34795e-6, "EUR"), GT_BRIEF);
     gt_report_number(root, "other", "Other", 6.34795e-6, NULL);
     gt_node_flags(gt_report_number(root, "large", "Large", 123456.78, NULL), GT_BRIEF);
-    struct gt_node *table = gt_report_table(root, "table", "Table");
+    struct gt_table *table = gt_report_table(root, "table", "Table");
     gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
     gt_table_number(table, -0.0123456);
     gt_table_number(table, 99.999);
-    gt_node_flags(table, GT_BRIEF);
+    gt_table_flags(table, GT_BRIEF);
     assert_writes(report, "text",
                   "Price: 6.348e-06 EUR\nOther: 0.0\nLarge: 123457.0\nTable:\n      Value\n   -0.01235\n      100.0\n");
     assert_writes(report, "json",
@@ -35,7 +35,7 @@ static void test_width(void **state)
 {
     (void)state;
     struct gt_report *report = report_of("wide");
-    struct gt_node *table = gt_report_table(gt_report_root(report), "sources", "Sources");
+    struct gt_table *table = gt_report_table(gt_report_root(report), "sources", "Sources");
     gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
     gt_table_column(table, "refresh", "Refresh", GT_CELL_NUMBER, "s");
     gt_table_column(table, "reason", "Reason", GT_CELL_TEXT, NULL);

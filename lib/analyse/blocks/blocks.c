@@ -35,33 +35,28 @@ enum { FOR_PROGRAMS, FOR_PEOPLE, READERS };
 static const unsigned reader_flags[READERS] = {GT_KEYED | GT_ONLY_DATA, GT_KEYED | GT_ONLY_PEOPLE};
 
 /* A table for each kind of reader. */
-static void begin_tables(struct gt_node *parent, const char *key, const char *title, struct gt_node *table[READERS])
+static void begin_tables(struct gt_node *parent, const char *key, const char *title, struct gt_table *table[READERS])
 {
     for (int reader = 0; reader < READERS; reader++) {
         table[reader] = gt_report_table(parent, key, title);
-        gt_node_flags(table[reader], reader_flags[reader]);
+        gt_table_flags(table[reader], reader_flags[reader]);
         gt_table_column(table[reader], "column", "", GT_CELL_TEXT, NULL);
     }
-}
-
-/* Without a GPU the original has 0 in its columns about them: nothing was measured. */
-static void add_gauge(struct gt_node *table, const struct gt_column *column, double value)
-{
-    if (column->is_zero && value == 0)
-        gt_table_original_zero(table);
-    else
-        gt_table_number(table, value);
 }
 
 /* One row for each gauge. A block without timepoints has none of them. */
 static void add_gauges(struct gt_node *parent, const char *key, const char *title,
                        const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
-    struct gt_node *table[READERS];
+    struct gt_table *table[READERS];
     begin_tables(parent, key, title, table);
     for (int id = 0; id < GT_STATISTICS; id++)
         for (int reader = 0; reader < READERS; reader++)
             gt_table_column(table[reader], gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
+    for (int reader = 0; reader < READERS; reader++) {
+        gt_table_column(table[reader], "no_device", "", GT_CELL_INTEGER, NULL);
+        gt_table_column_flags(table[reader], GT_NO_DEVICE);
+    }
     for (size_t i = 0; i < analysis->gauges; i++) {
         if (!analysis->gauge[i]->is_original && !(total->gauge && gt_distribution_count(&total->gauge[i])))
             continue;
@@ -71,16 +66,18 @@ static void add_gauges(struct gt_node *parent, const char *key, const char *titl
         gt_table_text(table[FOR_PEOPLE], shown.label);
         for (int id = 0; id < GT_STATISTICS; id++) {
             double value = total->gauge ? gt_distribution_statistic(&total->gauge[i], id) : NAN;
-            add_gauge(table[FOR_PROGRAMS], analysis->gauge[i], value);
-            add_gauge(table[FOR_PEOPLE], analysis->gauge[i], value * shown.factor);
+            gt_table_number(table[FOR_PROGRAMS], value);
+            gt_table_number(table[FOR_PEOPLE], value * shown.factor);
         }
+        for (int reader = 0; reader < READERS; reader++)
+            gt_table_integer(table[reader], analysis->gauge[i]->is_zero);
     }
 }
 
 static void add_counters(struct gt_node *parent, const char *key, const char *title,
                          const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
-    struct gt_node *table[READERS];
+    struct gt_table *table[READERS];
     size_t rows = 0;
     begin_tables(parent, key, title, table);
     for (int reader = 0; reader < READERS; reader++) {
@@ -101,7 +98,7 @@ static void add_counters(struct gt_node *parent, const char *key, const char *ti
             gt_table_integer(table[reader], (int64_t)total->counter_samples);
     }
     if (!rows)
-        gt_node_flags(table[FOR_PEOPLE], GT_ONLY_DATA | GT_ONLY_PEOPLE);
+        gt_table_flags(table[FOR_PEOPLE], GT_ONLY_DATA | GT_ONLY_PEOPLE);
 }
 
 static void add_static_data(struct gt_node *root, const struct gt_machine *machine)
@@ -196,7 +193,7 @@ static int add_blocks(struct gt_node *root, struct gt_block_analysis *analysis)
     return 0;
 }
 
-static void add_number_or_missing(struct gt_node *table, int64_t value)
+static void add_number_or_missing(struct gt_table *table, int64_t value)
 {
     if (value < 0)
         gt_table_number(table, NAN);
@@ -217,7 +214,7 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         {"cpu_time", GT_CELL_NUMBER},     {"num_timepoints", GT_CELL_INTEGER},
         {"unfinished", GT_CELL_INTEGER},
     };
-    struct gt_node *table = gt_report_table(root, "calls", "Calls");
+    struct gt_table *table = gt_report_table(root, "calls", "Calls");
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
         gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
     const struct gt_machine *machine = &analysis->machine;
@@ -245,7 +242,7 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
 
 static void add_processes(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
-    struct gt_node *table = gt_report_table(root, "processes", "Processes");
+    struct gt_table *table = gt_report_table(root, "processes", "Processes");
     gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
     gt_table_column(table, "process_id", "process_id", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "num_calls", "num_calls", GT_CELL_INTEGER, NULL);
@@ -376,10 +373,10 @@ static const char *unit_of(const struct gt_machine *machine, const struct figure
     return figure->is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
 }
 
-static struct gt_node *add_summary_table(struct gt_node *root, const struct gt_block_analysis *analysis)
+static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     const struct gt_machine *machine = &analysis->machine;
-    struct gt_node *table = gt_report_table(root, "summary", "Summary");
+    struct gt_table *table = gt_report_table(root, "summary", "Summary");
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
     gt_table_column(table, "calls", "Calls", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "total", "Total", GT_CELL_NUMBER, "seconds");
@@ -393,7 +390,7 @@ static struct gt_node *add_summary_table(struct gt_node *root, const struct gt_b
     return table;
 }
 
-static void add_summary_row(struct gt_node *table, struct gt_block_analysis *analysis, size_t number)
+static void add_summary_row(struct gt_table *table, struct gt_block_analysis *analysis, size_t number)
 {
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
@@ -436,8 +433,8 @@ static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis
     for (size_t i = 0; i < count; i++)
         rank[i] = (struct rank){gt_distribution_total(&analysis->block[i].elapsed), i};
     qsort(rank, count, sizeof *rank, by_total);
-    struct gt_node *table = add_summary_table(root, analysis);
-    gt_node_flags(table, flags | GT_BRIEF);
+    struct gt_table *table = add_summary_table(root, analysis);
+    gt_table_flags(table, flags | GT_BRIEF);
     for (size_t i = 0; i < count; i++)
         add_summary_row(table, analysis, rank[i].number);
     free(rank);

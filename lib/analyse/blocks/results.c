@@ -219,11 +219,11 @@ static void add_row(struct gt_node *parent, const char *key, const char *title, 
 /* {"main_ram": {"min": 1, "max": 2}}: a row for each measurement. */
 static void add_frame(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *rows)
 {
-    struct gt_node *table = gt_report_table(parent, key, title);
+    struct gt_table *table = gt_report_table(parent, key, title);
     struct gt_json_value *columns, *row, *ignored;
     const char *measurement, *name;
     gt_json_next_member(rows, NULL, &columns); /* every row has the same */
-    gt_node_flags(table, GT_KEYED);
+    gt_table_flags(table, GT_KEYED);
     gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
     gt_json_foreach_member (columns, name, ignored) {
         gt_table_column(table, name, name, GT_CELL_NUMBER, NULL);

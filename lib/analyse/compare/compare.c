@@ -46,8 +46,9 @@ static int add_row(struct gt_node *parent, const char *key, const char *title, c
     gt_node_flags(row, GT_ROW | flags);
     for (size_t i = 0; i < comparison->sessions; i++) {
         double measured = gt_compare_value(comparison, figure, entry[i].place, NULL);
-        struct gt_node *number = gt_report_number(row, entry[i].name, entry[i].name, measured, NULL);
-        gt_node_flags(number, isnan(measured) && entry[i].value == 0 ? GT_ORIGINAL_ZERO : 0);
+        bool is_absent = isnan(measured) && entry[i].value == 0;
+        struct gt_node *number = gt_report_number(row, entry[i].name, entry[i].name, is_absent ? 0 : measured, NULL);
+        gt_node_flags(number, is_absent ? GT_NO_DEVICE : 0);
     }
     free(entry);
     return 0;
@@ -141,10 +142,10 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
 
 /* ---- differences ---- */
 
-static struct gt_node *add_differences_table(struct gt_node *root, const char *key, const char *title, bool of_blocks)
+static struct gt_table *add_differences_table(struct gt_node *root, const char *key, const char *title, bool of_blocks)
 {
     static const char *const numbers[] = {"baseline", "value", "difference", "percent", "low", "high"};
-    struct gt_node *table = gt_report_table(root, key, title);
+    struct gt_table *table = gt_report_table(root, key, title);
     if (of_blocks)
         gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
     gt_table_column(table, "measurement", "measurement", GT_CELL_TEXT, NULL);
@@ -157,8 +158,8 @@ static struct gt_node *add_differences_table(struct gt_node *root, const char *k
 }
 
 /* `low` and `high` bound the difference, see gt_compare_interval. */
-static int add_difference(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_figure *figure,
-                          const char *measurement, const char *unit)
+static int add_difference(struct gt_table *table, const struct gt_comparison *comparison,
+                          const struct gt_figure *figure, const char *measurement, const char *unit)
 {
     double baseline = gt_compare_value(comparison, figure, 0, NULL);
     for (size_t i = 1; i < comparison->sessions; i++) {
@@ -192,7 +193,7 @@ static const char *unit_of(const struct gt_columns *columns, const char *name, c
 }
 
 /* Programs get base units; people see rows of ours in the units of the original's beside them. */
-static int add_column_difference(struct gt_node *const table[2], const struct gt_comparison *comparison,
+static int add_column_difference(struct gt_table *const table[2], const struct gt_comparison *comparison,
                                  struct gt_figure figure, const char *column, const struct gt_columns *columns,
                                  const struct gt_machine *machine)
 {
@@ -202,15 +203,15 @@ static int add_column_difference(struct gt_node *const table[2], const struct gt
     return status ? status : add_difference(table[1], comparison, &figure, shown.label, NULL);
 }
 
-static void hide(struct gt_node *const table[2], unsigned flags)
+static void hide(struct gt_table *const table[2], unsigned flags)
 {
-    gt_node_flags(table[0], GT_ONLY_DATA);
-    gt_node_flags(table[1], gt_table_rows(table[1]) ? GT_ONLY_PEOPLE | flags : GT_ONLY_DATA | GT_ONLY_PEOPLE);
+    gt_table_flags(table[0], GT_ONLY_DATA);
+    gt_table_flags(table[1], gt_table_rows(table[1]) ? GT_ONLY_PEOPLE | flags : GT_ONLY_DATA | GT_ONLY_PEOPLE);
 }
 
 static int add_differences(struct gt_node *root, const struct gt_comparison *comparison)
 {
-    struct gt_node *overall[2], *blocks[2];
+    struct gt_table *overall[2], *blocks[2];
     struct gt_machine machine = {0};
     struct gt_columns columns;
     const char *column;
@@ -259,7 +260,7 @@ static bool has_block(const struct gt_comparison *comparison, const struct gt_sl
 static void add_unmatched(struct gt_node *root, const char *key, const char *title,
                           const struct gt_comparison *comparison, bool in_baseline)
 {
-    struct gt_node *table = gt_report_table(root, key, title);
+    struct gt_table *table = gt_report_table(root, key, title);
     gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
     gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
     for (size_t i = 0; i < comparison->slots; i++) {
@@ -271,7 +272,7 @@ static void add_unmatched(struct gt_node *root, const char *key, const char *tit
             }
     }
     if (!gt_table_rows(table))
-        gt_node_flags(table, GT_ONLY_DATA);
+        gt_table_flags(table, GT_ONLY_DATA);
 }
 
 /* ---- energy ---- */
@@ -307,7 +308,7 @@ static int add_job_energy(struct gt_node *root, const struct gt_comparison *comp
 {
     struct gt_node *rows = gt_report_section(
         root, "energy", gt_compare_is_estimated(comparison) ? "Energy (joules, estimated)" : "Energy (joules)");
-    struct gt_node *differences = add_differences_table(root, "energy_differences", "Energy Differences", false);
+    struct gt_table *differences = add_differences_table(root, "energy_differences", "Energy Differences", false);
     int status = 0;
     for (int i = 0; i < DEVICES && status == 0; i++) {
         struct gt_figure figure = gt_compare_job_energy(i == TOTAL ? NULL : devices[i].key);
@@ -324,7 +325,7 @@ static int add_job_energy(struct gt_node *root, const struct gt_comparison *comp
         status |= add_difference(differences, comparison, &figure, costs[i].key, costs[i].unit);
     }
     if (!gt_table_rows(differences))
-        gt_node_flags(differences, GT_ONLY_DATA);
+        gt_table_flags(differences, GT_ONLY_DATA);
     return status;
 }
 
@@ -333,8 +334,8 @@ static int add_block_energy(struct gt_node *root, const struct gt_comparison *co
     struct gt_node *rows = gt_report_section(
         root, "code_block_energy",
         gt_compare_is_estimated(comparison) ? "Code Block Energy (joules, estimated)" : "Code Block Energy (joules)");
-    struct gt_node *differences = add_differences_table(root, "code_block_energy_differences",
-                                                        "Code Block Energy Differences", true);
+    struct gt_table *differences = add_differences_table(root, "code_block_energy_differences",
+                                                         "Code Block Energy Differences", true);
     int status = 0;
     for (size_t i = 0; i < comparison->slots && status == 0; i++) {
         const struct gt_slot *slot = &comparison->slot[i];
@@ -347,7 +348,7 @@ static int add_block_energy(struct gt_node *root, const struct gt_comparison *co
             status |= add_difference(differences, comparison, &figure, devices[k].key, "joules");
         }
     }
-    gt_node_flags(differences, GT_ONLY_DATA);
+    gt_table_flags(differences, GT_ONLY_DATA);
     return status;
 }
 
@@ -380,7 +381,7 @@ static int add_energy(struct gt_node *root, const struct gt_comparison *comparis
 
 /* ---- the summary: the sessions beside each other, whole and block by block, the longest block first ---- */
 
-static void add_line_title(struct gt_node *table, const struct gt_comparison *comparison,
+static void add_line_title(struct gt_table *table, const struct gt_comparison *comparison,
                            const struct gt_compare_line *line)
 {
     char title[64];
@@ -396,7 +397,7 @@ static double percent_of(double difference, double baseline)
     return baseline != 0 ? difference / fabs(baseline) * 100 : NAN;
 }
 
-static void add_line(struct gt_node *table, const struct gt_comparison *comparison, const struct gt_compare_line *line)
+static void add_line(struct gt_table *table, const struct gt_comparison *comparison, const struct gt_compare_line *line)
 {
     double baseline = gt_compare_value(comparison, &line->figure, 0, NULL);
     gt_table_text(table, line->slot ? line->slot->label : "whole job");
@@ -413,7 +414,7 @@ static void add_line(struct gt_node *table, const struct gt_comparison *comparis
     }
 }
 
-static void add_summary_columns(struct gt_node *table, const struct gt_comparison *comparison)
+static void add_summary_columns(struct gt_table *table, const struct gt_comparison *comparison)
 {
     static const struct {
         const char *title, *unit;
@@ -434,14 +435,14 @@ static void add_summary_columns(struct gt_node *table, const struct gt_compariso
 static void add_summary(struct gt_node *root, const struct gt_comparison *comparison,
                         const struct gt_compare_lines *lines, unsigned flags)
 {
-    struct gt_node *table = gt_report_table(root, "summary", "Summary");
+    struct gt_table *table = gt_report_table(root, "summary", "Summary");
     add_summary_columns(table, comparison);
     for (size_t i = 0; i < lines->count; i++)
         add_line(table, comparison, &lines->line[i]);
-    gt_node_flags(table, flags | GT_BRIEF);
+    gt_table_flags(table, flags | GT_BRIEF);
 }
 
-static void add_judgement(struct gt_node *table, const struct gt_comparison *comparison,
+static void add_judgement(struct gt_table *table, const struct gt_comparison *comparison,
                           const struct gt_compare_line *line, size_t session)
 {
     const struct gt_judgement *judgement = &line->judgement[session];
@@ -465,8 +466,8 @@ static void add_significance(struct gt_node *root, const struct gt_comparison *c
 {
     static const char *const texts[] = {"name", "figure", "session", "unit"};
     static const char *const numbers[] = {"baseline", "value", "difference", "percent", "low", "high", "p"};
-    struct gt_node *table = gt_report_table(root, "significance", "Significance");
-    gt_node_flags(table, GT_ONLY_DATA);
+    struct gt_table *table = gt_report_table(root, "significance", "Significance");
+    gt_table_flags(table, GT_ONLY_DATA);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         gt_table_column(table, texts[i], texts[i], GT_CELL_TEXT, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

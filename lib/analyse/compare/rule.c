@@ -308,7 +308,7 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
                         rule->above ? "above" : "below", allowed, *unit ? " " : "", unit);
 }
 
-static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_node *table)
+static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_table *table)
 {
     double baseline = gt_compare_value(comparison, &rule->figure, 0, NULL);
     int broken = 0;
@@ -336,7 +336,7 @@ int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *roo
     int broken = 0;
     if (!text || !*text)
         return 0;
-    struct gt_node *table = gt_report_table(root, "rules", "Rules");
+    struct gt_table *table = gt_report_table(root, "rules", "Rules");
     gt_table_column(table, "rule", "rule", GT_CELL_TEXT, NULL);
     gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
     gt_table_column(table, "value", "value", GT_CELL_NUMBER, NULL);

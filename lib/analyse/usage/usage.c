@@ -65,8 +65,8 @@ static void add_gpu_number(const struct gt_usage *usage, struct gt_node *section
                            double value)
 {
     bool is_absent = usage->machine->gpu_count == 0 && !(value > 0);
-    struct gt_node *number = gt_report_number(section, key, title, is_absent ? NAN : value, NULL);
-    gt_node_flags(number, is_absent ? GT_ORIGINAL_ZERO : 0);
+    struct gt_node *number = gt_report_number(section, key, title, is_absent ? 0 : value, NULL);
+    gt_node_flags(number, is_absent ? GT_NO_DEVICE : 0);
 }
 
 static void add_max_gpu_ram(const struct gt_usage *usage, struct gt_node *root)
@@ -373,7 +373,7 @@ static void add_gpus(const struct gt_usage *usage, struct gt_node *root)
     const struct gt_machine *machine = usage->machine;
     if (machine->gpu_length == 0)
         return;
-    struct gt_node *table = gt_report_table(root, "gpus", "GPUs");
+    struct gt_table *table = gt_report_table(root, "gpus", "GPUs");
     gt_table_column(table, "uuid", "UUID", GT_CELL_TEXT, NULL);
     gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
     gt_table_column(table, "brand", "Brand", GT_CELL_TEXT, NULL);
@@ -471,7 +471,7 @@ static void add_further(const struct gt_usage *usage, struct gt_node *root)
 
 /* ---- with detail: each process, in the order in which they began ---- */
 
-static void add_process_columns(const struct gt_usage *usage, struct gt_node *table)
+static void add_process_columns(const struct gt_usage *usage, struct gt_table *table)
 {
     gt_table_column(table, "pid", "PID", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "parent", "Parent", GT_CELL_INTEGER, NULL);
@@ -483,7 +483,7 @@ static void add_process_columns(const struct gt_usage *usage, struct gt_node *ta
     gt_table_column(table, "command", "Command", GT_CELL_TEXT, NULL);
 }
 
-static void add_process(const struct gt_usage *usage, struct gt_node *table, const struct gt_life *life)
+static void add_process(const struct gt_usage *usage, struct gt_table *table, const struct gt_life *life)
 {
     gt_table_integer(table, life->pid);
     if (life->parent)
@@ -508,7 +508,7 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
     for (size_t i = 0; !status && i < lives->count; i++)
         status = gt_lives_add(&sorted, &lives->life[i]);
     gt_lives_sort(&sorted);
-    struct gt_node *table = gt_report_table(root, "process_list", "Each process");
+    struct gt_table *table = gt_report_table(root, "process_list", "Each process");
     add_process_columns(usage, table);
     for (size_t i = 0; !status && i < sorted.count; i++)
         add_process(usage, table, &sorted.life[i]);
