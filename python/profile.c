@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "table.h"
+#include "api/profile_data.h"
 
 struct profile_object {
     PyObject_HEAD struct gt_profile *profile;

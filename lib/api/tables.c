@@ -1,13 +1,13 @@
-/* Recordings and sub-tracking files as tables. */
+#include "api/tables.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "blocks/interval.h"
-#include "base/table.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
+#include "blocks/interval.h"
 #include "store/field.h"
 #include "store/store.h"
 

@@ -3,8 +3,8 @@
  * CSV, or SQLite with a table "data" (in a tracking file: "blocks"). Required columns: process_id, code_block_name,
  * position (0 start, 1 stop), timestamp (seconds since the epoch); ours add those of gt_block_event_columns. Columns may stand
  * in any order and others are ignored. */
-#ifndef GT_STORE_BLOCK_EVENT_H
-#define GT_STORE_BLOCK_EVENT_H
+#ifndef GT_BLOCKS_BLOCK_EVENT_H
+#define GT_BLOCKS_BLOCK_EVENT_H
 
 #include "blocks/interval.h"
 #include "base/buffer.h"
@@ -57,25 +57,5 @@ int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_er
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file);
 /* The folder in which the processes of a run leave their files until it ends: TRACKING_FILE.blocks. */
 int gt_block_event_folder(char *ret, size_t size, const char *tracking_file);
-
-/* One kind of file; private to lib/store. */
-struct gt_block_event_source {
-    int (*next)(void *state, struct gt_block_event *ret, const char **name, struct gt_error *error);
-    uint64_t (*torn)(const void *state);
-    void (*close)(void *state);
-};
-struct gt_block_event_reader {
-    const struct gt_block_event_source *source;
-    void *state;
-    int fd; /* to close, or -1 */
-};
-/* The call number in a file made of several: two files may use the same. */
-int64_t gt_block_event_call(const struct gt_block_event_list *list, const struct gt_block_event *event);
-int gt_block_event_csv_start(struct gt_block_event_reader *reader, int fd, const char *name, struct gt_error *error);
-int gt_block_event_sqlite_start(struct gt_block_event_reader *reader, const char *path, struct gt_error *error);
-/* Into files that are there. */
-int gt_block_event_write_csv(const struct gt_block_event_list *list, int fd, const char *name, struct gt_error *error);
-int gt_block_event_write_sqlite(const struct gt_block_event_list *list, const char *path, const char *table,
-                                struct gt_error *error);
 
 #endif

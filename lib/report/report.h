@@ -111,6 +111,9 @@ int64_t gt_node_integer(const struct gt_node *node);
 bool gt_node_bool(const struct gt_node *node);
 const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
 struct gt_table *gt_node_table(const struct gt_node *node); /* NULL for other nodes */
+/* Table number `index` of those at the top of a report, which the caller then owns, too; 0 or -ENOENT. The key is borrowed. */
+int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
+                         struct gt_error *error);
 /* The column with this flag, or -1. */
 int gt_table_column_with(const struct gt_table *table, unsigned flag);
 /* Is the cell such a zero? `column_of_absence` is that with GT_NO_DEVICE, or -1. */

@@ -81,6 +81,7 @@ static void take_over(struct gt_shared_memory *sharing, size_t at, const struct 
     record->rss = or_zero(process->value[GT_RSS]);
     record->file_bytes = or_zero(process->file_bytes);
     record->faults = process->value[GT_MINOR_FAULTS] + process->value[GT_MAJOR_FAULTS];
+    record->cpu_time = process->files ? gt_process_clock_at_stat(process) : NAN;
     take_fork(record, process);
 }
 
@@ -134,7 +135,12 @@ size_t gt_shared_memory_ask(struct gt_shared_memory *sharing, struct gt_memory_p
         record->asked_file = record->file_bytes;
         record->asked_faults = record->faults;
         process[count++] = (struct gt_memory_process){
-            .pid = record->pid, .start = record->start, .is_main = record->is_main};
+            .pid = record->pid,
+            .start = record->start,
+            .is_main = record->is_main,
+            .cpu_time = record->cpu_time,
+            .faults = record->faults,
+        };
     }
     return count;
 }

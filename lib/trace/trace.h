@@ -226,6 +226,8 @@ uint32_t gt_trace_find(const struct gt_trace *trace, const char *text);
 /* Where an event belongs. */
 const struct gt_trace_process *gt_trace_process_of(const struct gt_trace *trace, size_t event);
 const struct gt_trace_file *gt_trace_file_of(const struct gt_trace *trace, size_t event);
+/* An event that lasts, at a known time. */
+bool gt_trace_is_slice(const struct gt_trace *trace, size_t event);
 /* The node of a file, or its path when nothing tells the node: what tells ranks and hosts apart. */
 uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
 /* Indices of all events by start, longer ones first, then in file order; to be freed. NULL without memory. */

@@ -1,6 +1,6 @@
 /* Events of data loaders: PyTorch's, as SMDebug and Kineto record them, and TensorFlow's, as SMDebug does. */
-#ifndef GT_ANALYSE_LOADER_H
-#define GT_ANALYSE_LOADER_H
+#ifndef GT_ANALYSE_DATALOADER_H
+#define GT_ANALYSE_DATALOADER_H
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"

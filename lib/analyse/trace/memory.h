@@ -1,7 +1,7 @@
 /* Memory of devices as PyTorch's profiler saw it: "[memory]" instants, each an allocation (Bytes > 0) or a release (< 0), with the
  * allocator's totals after it. */
-#ifndef GT_ANALYSE_MEMORY_CHANGES_H
-#define GT_ANALYSE_MEMORY_CHANGES_H
+#ifndef GT_ANALYSE_MEMORY_H
+#define GT_ANALYSE_MEMORY_H
 
 #include "analyse/trace/analysis.h"
 

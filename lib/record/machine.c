@@ -4,14 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/provenance.h"
+#include "record/provenance.h"
 #include "collect/host/capacity.h"
 #include "sample/cost.h"
 
-static int copy_gpus(struct gt_tracker *tracker)
+static int copy_gpus(struct gt_recorder *recorder)
 {
-    const struct gt_frame *frame = &tracker->sampler.frame;
-    struct gt_machine *machine = &tracker->machine;
+    const struct gt_frame *frame = &recorder->sampler.frame;
+    struct gt_machine *machine = &recorder->machine;
     machine->gpu = calloc(frame->device_count ? frame->device_count : 1, sizeof *machine->gpu);
     if (!machine->gpu)
         return -ENOMEM;
@@ -47,11 +47,11 @@ static void read_command(const struct gt_root *root, pid_t pid, char *text, size
             text[i] = ' ';
 }
 
-static void name_energy_sources(struct gt_tracker *tracker)
+static void name_energy_sources(struct gt_recorder *recorder)
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        const struct gt_sampler_source *source = gt_provenance_source(tracker, gt_energy_metrics[i]);
-        struct gt_energy_source *ret = &tracker->machine.energy_source[i];
+        const struct gt_sampler_source *source = gt_provenance_source(recorder, gt_energy_metrics[i]);
+        struct gt_energy_source *ret = &recorder->machine.energy_source[i];
         if (!source || !source->state)
             continue;
         snprintf(ret->name, sizeof ret->name, "%.95s", source->availability.source);
@@ -59,53 +59,53 @@ static void name_energy_sources(struct gt_tracker *tracker)
     }
 }
 
-static void tell_packages(struct gt_tracker *tracker)
+static void tell_packages(struct gt_recorder *recorder)
 {
-    const struct gt_frame *frame = &tracker->sampler.frame;
-    tracker->machine.cpu_packages = (int)frame->package_count;
-    snprintf(tracker->machine.cpu_packages_missing, sizeof tracker->machine.cpu_packages_missing, "%s",
+    const struct gt_frame *frame = &recorder->sampler.frame;
+    recorder->machine.cpu_packages = (int)frame->package_count;
+    snprintf(recorder->machine.cpu_packages_missing, sizeof recorder->machine.cpu_packages_missing, "%s",
              frame->why_no_packages);
 }
 
 /* A stored machine has its own name, if that was stored. */
-static void name_host(struct gt_tracker *tracker)
+static void name_host(struct gt_recorder *recorder)
 {
-    struct gt_machine *machine = &tracker->machine;
-    if (tracker->sampler.root.is_machine)
+    struct gt_machine *machine = &recorder->machine;
+    if (recorder->sampler.root.is_machine)
         gethostname(machine->host, sizeof machine->host - 1);
-    else if (gt_root_read(&tracker->sampler.root, "proc/sys/kernel/hostname", machine->host, sizeof machine->host) > 0)
+    else if (gt_root_read(&recorder->sampler.root, "proc/sys/kernel/hostname", machine->host, sizeof machine->host) > 0)
         machine->host[strcspn(machine->host, "\n")] = '\0';
     else
         *machine->host = '\0';
 }
 
-int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error)
+int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
 {
-    const struct gt_tracker_options *options = &tracker->options;
-    struct gt_machine *machine = &tracker->machine;
-    machine->pid = tracker->sampler.tree.main;
+    const struct gt_tracker_options *options = recorder->options.tracker;
+    struct gt_machine *machine = &recorder->machine;
+    machine->pid = recorder->sampler.tree.main;
     machine->period = options->sleep_time;
     snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", options->ram_unit);
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", options->gpu_ram_unit);
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", options->time_unit);
-    machine->ram_capacity = gt_capacity_memory(&tracker->sampler.root, machine->pid);
-    int cores = gt_capacity_cores(&tracker->sampler.root);
+    machine->ram_capacity = gt_capacity_memory(&recorder->sampler.root, machine->pid);
+    int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
-    snprintf(machine->ram_method, sizeof machine->ram_method, "%s", gt_walker_method(tracker->sampler.walker));
+    snprintf(machine->ram_method, sizeof machine->ram_method, "%s", gt_walker_method(recorder->sampler.walker));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
-    name_energy_sources(tracker);
-    tell_packages(tracker);
+    name_energy_sources(recorder);
+    tell_packages(recorder);
     int status = gt_cost_read(
         machine, &(struct gt_cost){options->carbon_intensity, options->carbon_file, options->price}, error);
     if (status < 0)
         return status;
-    name_host(tracker);
+    name_host(recorder);
     if (options->command)
         snprintf(machine->command, sizeof machine->command, "%s", options->command);
     else
-        read_command(&tracker->sampler.root, machine->pid, machine->command, sizeof machine->command);
-    if (copy_gpus(tracker) < 0)
+        read_command(&recorder->sampler.root, machine->pid, machine->command, sizeof machine->command);
+    if (copy_gpus(recorder) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "api/provenance.h"
+#include "record/provenance.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -118,12 +118,12 @@ static bool fills(const struct gt_collector_type *type, enum gt_metric_id id)
     return false;
 }
 
-const struct gt_sampler_source *gt_provenance_source(const struct gt_tracker *tracker, enum gt_metric_id id)
+const struct gt_sampler_source *gt_provenance_source(const struct gt_recorder *recorder, enum gt_metric_id id)
 {
     const struct gt_sampler_source *found = NULL;
-    const struct gt_collector_type *owner = tracker->sampler.frame.owner[id];
-    for (size_t i = 0; i < tracker->sampler.source_count; i++) {
-        const struct gt_sampler_source *source = &tracker->sampler.source[i];
+    const struct gt_collector_type *owner = recorder->sampler.frame.owner[id];
+    for (size_t i = 0; i < recorder->sampler.source_count; i++) {
+        const struct gt_sampler_source *source = &recorder->sampler.source[i];
         if (owner && source->type == owner)
             return source;
         if (fills(source->type, id) && (!found || (!found->state && source->state)))
@@ -132,10 +132,10 @@ const struct gt_sampler_source *gt_provenance_source(const struct gt_tracker *tr
     return found;
 }
 
-static void describe_missing(const struct gt_tracker *tracker, struct gt_provenance *entry)
+static void describe_missing(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
-    const struct gt_sampler_source *source = gt_provenance_source(tracker, whole_of(entry->metric));
-    const char *why_no_packages = tracker->sampler.frame.why_no_packages;
+    const struct gt_sampler_source *source = gt_provenance_source(recorder, whole_of(entry->metric));
+    const char *why_no_packages = recorder->sampler.frame.why_no_packages;
     entry->exactness = GT_MISSING;
     if (entry->metric == GT_CPU_ENERGY_PLACEMENT_ERROR && source && source->state)
         snprintf(entry->note, sizeof entry->note, "%s",
@@ -147,15 +147,15 @@ static void describe_missing(const struct gt_tracker *tracker, struct gt_provena
         source->type->explain(source->state, whole_of(entry->metric), entry->note, sizeof entry->note);
     if (!entry->note[0])
         snprintf(entry->note, sizeof entry->note, "%s",
-                 tracker->summary.samples ? "not measured in this run" : "the run ended before the first sample");
+                 recorder->summary.samples ? "not measured in this run" : "the run ended before the first sample");
 }
 
-static void describe_measured(const struct gt_tracker *tracker, struct gt_provenance *entry)
+static void describe_measured(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
     const struct origin *origin = &origins[entry->metric];
     if (entry->scope == GT_SCOPE_SYSTEM && system_origins[entry->metric].source)
         origin = &system_origins[entry->metric];
-    const struct gt_sampler_source *source = gt_provenance_source(tracker, whole_of(entry->metric));
+    const struct gt_sampler_source *source = gt_provenance_source(recorder, whole_of(entry->metric));
     entry->exactness = origin->source ? origin->exactness : GT_SAMPLED;
     if (gt_metrics[entry->metric].kind == GT_COUNTER && !origin->source)
         entry->exactness = GT_EXACT;
@@ -178,26 +178,26 @@ static void restate(struct gt_provenance *entry, enum gt_exactness exactness, co
 }
 
 /* The main process's peak is exact when the kernel told of it at its end, or while it lives. */
-static void refine_main_peak(const struct gt_tracker *tracker, struct gt_provenance *entry)
+static void refine_main_peak(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
-    if (tracker->sampler.account.main_peak > 0)
+    if (recorder->sampler.account.main_peak > 0)
         restate(entry, GT_EXACT, "wait4, exit record or the process's own mark",
                 "high-water mark of the kernel, of the time of tracking");
-    else if (!tracker->combiner.has_main_mark)
+    else if (!recorder->combiner.has_main_mark)
         restate(entry, GT_SAMPLED, "/proc/PID/statm",
                 "the largest look: the high-water mark, ram_peak_bound, is from before tracking began");
-    else if (tracker->end_ns)
+    else if (recorder->end_ns)
         restate(entry, GT_SAMPLED, "/proc/PID/status VmHWM",
                 "high-water mark of the kernel at the last look; wait4 mixes it with that of waited-for children");
 }
 
 /* A tree's peak is exact only when it is a control group's, or that of one process; otherwise it lies between two bounds. */
-static void refine_tree_peak(const struct gt_tracker *tracker, const struct gt_outcome *outcome,
+static void refine_tree_peak(const struct gt_recorder *recorder, const struct gt_outcome *outcome,
                              struct gt_provenance *entry)
 {
     const double *values = outcome->value[entry->scope];
     const struct gt_peak_fields *facts = &outcome->peak[entry->scope];
-    if (facts->least >= values[GT_RAM_PEAK_BOUND] && !tracker->sampler.finder.peak.untold)
+    if (facts->least >= values[GT_RAM_PEAK_BOUND] && !recorder->sampler.finder.peak.untold)
         return;
     restate(
         entry, GT_SAMPLED, "/proc/PID/statm, walks, high-water marks",
@@ -205,9 +205,9 @@ static void refine_tree_peak(const struct gt_tracker *tracker, const struct gt_o
         "others had");
 }
 
-static void refine_peak_bound(const struct gt_tracker *tracker, struct gt_provenance *entry)
+static void refine_peak_bound(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
-    uint64_t untold = tracker->sampler.finder.peak.untold;
+    uint64_t untold = recorder->sampler.finder.peak.untold;
     char note[160];
     if (entry->scope == GT_SCOPE_MAIN || !untold)
         return;
@@ -217,42 +217,42 @@ static void refine_peak_bound(const struct gt_tracker *tracker, struct gt_proven
     restate(entry, GT_SAMPLED, NULL, note);
 }
 
-static void refine_counts(const struct gt_tracker *tracker, struct gt_provenance *entry)
+static void refine_counts(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
-    const struct gt_job_finder *finder = &tracker->sampler.finder;
+    const struct gt_job_finder *finder = &recorder->sampler.finder;
     if (!finder->events)
         return;
     restate(entry, finder->counts.is_exact ? GT_EXACT : GT_SAMPLED, finder->availability[GT_EVENTS_FORKS].source,
             finder->counts.is_exact ? "every fork and exit was heard of" : "some events were lost");
 }
 
-static void refine(const struct gt_tracker *tracker, const struct gt_outcome *outcome, struct gt_provenance *entry)
+static void refine(const struct gt_recorder *recorder, const struct gt_outcome *outcome, struct gt_provenance *entry)
 {
     const char *note;
     switch (entry->metric) {
     case GT_RAM_PEAK:
         if (entry->scope == GT_SCOPE_MAIN)
-            refine_main_peak(tracker, entry);
+            refine_main_peak(recorder, entry);
         else
-            refine_tree_peak(tracker, outcome, entry);
+            refine_tree_peak(recorder, outcome, entry);
         break;
-    case GT_RAM_PEAK_BOUND: refine_peak_bound(tracker, entry); break;
+    case GT_RAM_PEAK_BOUND: refine_peak_bound(recorder, entry); break;
     case GT_RAM_PRIVATE:
     case GT_RAM_SHARED:
-        snprintf(entry->source, sizeof entry->source, "%s", tracker->sampler.walker_availability.source);
+        snprintf(entry->source, sizeof entry->source, "%s", recorder->sampler.walker_availability.source);
         break;
     case GT_THREADS_PEAK:
     case GT_PROCESSES_PEAK:
-    case GT_PROCESSES_STARTED: refine_counts(tracker, entry); break;
+    case GT_PROCESSES_STARTED: refine_counts(recorder, entry); break;
     default:
-        note = energy_note(entry->scope, entry->metric, tracker->machine.cpu_packages > 0);
+        note = energy_note(entry->scope, entry->metric, recorder->machine.cpu_packages > 0);
         if (note)
             restate(entry, GT_DERIVED, NULL, note);
         break;
     }
 }
 
-int gt_provenance_fill(const struct gt_tracker *tracker, struct gt_outcome *outcome)
+int gt_provenance_fill(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     size_t most = (size_t)GT_FIXED_ROWS * GT_METRIC_COUNT;
     outcome->provenance = calloc(most, sizeof *outcome->provenance);
@@ -266,12 +266,12 @@ int gt_provenance_fill(const struct gt_tracker *tracker, struct gt_outcome *outc
             struct gt_provenance *entry = &outcome->provenance[outcome->provenance_count++];
             *entry = (struct gt_provenance){.scope = scope, .metric = id};
             if (isnan(outcome->value[scope][id])) {
-                describe_missing(tracker, entry);
+                describe_missing(recorder, entry);
                 continue;
             }
-            describe_measured(tracker, entry);
-            refine(tracker, outcome, entry);
-            const struct gt_sampler_source *source = gt_provenance_source(tracker, whole_of(entry->metric));
+            describe_measured(recorder, entry);
+            refine(recorder, outcome, entry);
+            const struct gt_sampler_source *source = gt_provenance_source(recorder, whole_of(entry->metric));
             if (source && source->type->is_estimate && gt_metrics[id].unit == GT_JOULES)
                 entry->exactness = GT_ESTIMATED;
         }

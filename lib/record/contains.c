@@ -1,7 +1,7 @@
 /* Whether a process belongs to the job, asked of the kernel: samples may be far apart. */
 #include <unistd.h>
 
-#include "api/tracker.h"
+#include "record/recorder.h"
 #include "collect/process/process.h"
 
 enum { LONGEST_LINE_OF_ANCESTORS = 1024 };
@@ -15,23 +15,14 @@ static pid_t parent_of(const struct gt_root *root, pid_t pid)
 }
 
 /* As a subreaper the tracker's process is the ancestor of everything it has launched, and of nothing else. */
-static bool descends(const struct gt_tracker *tracker, pid_t pid)
+bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid)
 {
     for (int i = 0; i < LONGEST_LINE_OF_ANCESTORS && pid > 0; i++) {
-        if (gt_tree_find(&tracker->sampler.tree, pid))
+        if (gt_tree_find(&recorder->sampler.tree, pid))
             return true;
-        pid = parent_of(&tracker->sampler.root, pid);
-        if (tracker->options.launched && pid == getpid())
+        pid = parent_of(&recorder->sampler.root, pid);
+        if (recorder->options.tracker->launched && pid == getpid())
             return true;
     }
     return false;
-}
-
-int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid)
-{
-    struct gt_tracker *locked = (struct gt_tracker *)tracker;
-    pthread_mutex_lock(&locked->mutex);
-    bool found = descends(tracker, pid);
-    pthread_mutex_unlock(&locked->mutex);
-    return found;
 }
