@@ -24,16 +24,10 @@ static void put_text(struct gt_buffer *out, const char *text)
         gt_csv_field_for_people(out, text);
 }
 
-static bool is_hidden(const struct gt_table *table, size_t column)
-{
-    return table->column[column].flags & (GT_NOT_IN_DATA | GT_NO_DEVICE);
-}
-
 static void put_cell(struct gt_buffer *out, const struct gt_table *table, size_t row, size_t column)
 {
     struct gt_buffer text = {0};
-    int absent = gt_table_column_with(table, GT_NO_DEVICE);
-    if (gt_table_is_missing(table, row, column) || gt_table_cell_is_absent(table, row, column, absent))
+    if (gt_table_is_missing(table, row, column) || gt_table_cell_is_absent(table, row, column))
         return;
     switch (table->column[column].kind) {
     case GT_CELL_NUMBER: put_number(out, gt_table_cell_number(table, row, column)); break;
@@ -48,7 +42,7 @@ static void put_header(struct gt_buffer *out, const struct gt_table *table)
 {
     const char *comma = "";
     for (size_t column = 0; column < table->columns; column++) {
-        if (is_hidden(table, column))
+        if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
             continue;
         gt_buffer_text(out, comma);
         gt_csv_field_for_people(out, table->column[column].key);
@@ -65,7 +59,7 @@ static void put_rows(struct gt_buffer *out, const struct gt_table *table, const 
         if (recording)
             gt_csv_field_for_people(out, recording);
         for (size_t column = 0; column < table->columns; column++) {
-            if (is_hidden(table, column))
+            if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
                 continue;
             gt_buffer_text(out, comma);
             put_cell(out, table, row, column);
@@ -123,7 +117,7 @@ static void put_table(struct gt_buffer *out, const struct gt_table *table, struc
         const char *row_name = keyed ? gt_table_cell_text(table, row, 0, &name) : NULL;
         size_t before = keyed ? push(key, row_name ? row_name : "") : push_index(key, row);
         for (size_t column = keyed; column < table->columns; column++) {
-            if (is_hidden(table, column))
+            if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
                 continue;
             size_t row_key = push(key, table->column[column].key);
             begin_line(out, key);
@@ -183,7 +177,7 @@ static void put_section(struct gt_buffer *out, const struct gt_node *section, st
 {
     size_t index = 0;
     for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
-        if (gt_node_flag_bits(node) & GT_NOT_IN_DATA)
+        if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE)
             continue;
         bool in_list = gt_node_flag_bits(section) & GT_LIST;
         size_t before = in_list ? push_index(key, index++) : push(key, gt_node_key(node));
@@ -202,7 +196,7 @@ static const struct gt_table *only_table(const struct gt_node *section, const ch
 {
     const struct gt_table *table = NULL;
     for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
-        if (gt_node_flag_bits(node) & GT_NOT_IN_DATA || strcmp(gt_node_key(node), besides) == 0)
+        if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE || strcmp(gt_node_key(node), besides) == 0)
             continue;
         if (table || gt_node_kind(node) != GT_NODE_TABLE)
             return NULL;

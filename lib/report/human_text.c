@@ -11,7 +11,7 @@
 
 static const struct gt_node *seen(const struct gt_node *node)
 {
-    while (node && (gt_node_flag_bits(node) & GT_ONLY_DATA) == GT_ONLY_DATA)
+    while (node && gt_node_flag_bits(node) & GT_ONLY_DATA)
         node = gt_node_next(node);
     return node;
 }
@@ -54,22 +54,21 @@ static bool is_missing(const struct gt_node *fact)
 
 void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact)
 {
+    double number = gt_node_display_number(fact);
     if (is_missing(fact)) {
         gt_buffer_text(out, "n/a");
         return;
     }
     switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER:
-        add_number(out, gt_node_number(fact), decimals(report, gt_node_flag_bits(fact), gt_node_number(fact)));
-        break;
+    case GT_NODE_NUMBER: add_number(out, number, decimals(report, gt_node_flag_bits(fact), number)); break;
     case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
     case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(fact)); break;
     case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
     default: break;
     }
-    if (*gt_node_unit(fact))
+    if (*gt_node_display_unit(fact))
         gt_buffer_char(out, ' ');
-    gt_utf8_show(out, gt_node_unit(fact));
+    gt_utf8_show(out, gt_node_display_unit(fact));
 }
 
 static void add_text(struct gt_buffer *out, const char *text)
@@ -82,8 +81,8 @@ static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
                      size_t column)
 {
     struct gt_buffer text = {0};
-    double number = gt_table_cell_number(table, row, column);
-    bool is_absent = !grid->as_original && gt_table_cell_is_absent(table, row, column, grid->absence);
+    double number = gt_table_cell_display(table, row, column);
+    bool is_absent = !grid->as_original && gt_table_cell_is_absent(table, row, column);
     if (gt_table_is_missing(table, row, column) || is_absent) {
         gt_buffer_text(out, "n/a");
         return;
@@ -129,8 +128,8 @@ static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffe
 static bool is_shown(const struct gt_table *table, size_t number)
 {
     const struct gt_table_column *column = &table->column[number];
-    bool is_hidden = (column->flags & GT_ONLY_DATA) == GT_ONLY_DATA || column->flags & GT_NO_DEVICE;
-    return !is_hidden && (table->flags & GT_KEYED || !column->count || column->missing < column->count);
+    return gt_table_has_column_for(table, number, GT_ONLY_PEOPLE) &&
+           (table->flags & GT_KEYED || !column->count || column->missing < column->count);
 }
 
 static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
@@ -151,7 +150,6 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
 {
     size_t shown = 0;
     grid->keyed = table->flags & GT_KEYED;
-    grid->absence = gt_table_column_with(table, GT_NO_DEVICE);
     for (size_t column = 0; column < table->columns; column++)
         shown += is_shown(table, column);
     int status = allocate(grid, shown, gt_table_rows(table) + 1);

@@ -21,7 +21,6 @@ struct gt_grid {
     bool *is_text; /* of each column: not a number */
     bool keyed;    /* the first column names the rows */
     bool as_original;
-    int absence; /* the column with GT_NO_DEVICE, or -1 */
 };
 
 /* How many sections from `first` on hold the same facts and nothing else: "Main", "Descendants", "Combined". 0 when `first`

@@ -25,7 +25,8 @@ struct gt_node {
     struct gt_report *report;
     enum gt_node_kind kind;
     unsigned flags;
-    char *key, *title, *unit;
+    char *key, *title, *unit, *display_unit;
+    double display_factor; /* 0: none */
     struct gt_node *first, *last, *next;
     union {
         double number;
@@ -90,6 +91,7 @@ static void release_node(struct gt_node *node)
     free(node->key);
     free(node->title);
     free(node->unit);
+    free(node->display_unit);
 }
 
 void gt_report_free(struct gt_report *report)
@@ -265,6 +267,17 @@ void gt_node_flags(struct gt_node *node, unsigned flags)
         node->flags = flags;
 }
 
+void gt_node_display(struct gt_node *node, double factor, const char *unit)
+{
+    if (!node)
+        return;
+    node->display_factor = factor;
+    free(node->display_unit);
+    node->display_unit = unit ? strdup(unit) : NULL;
+    if (unit && !node->display_unit)
+        fail(node);
+}
+
 enum gt_node_kind gt_node_kind(const struct gt_node *node)
 {
     return node->kind;
@@ -327,6 +340,16 @@ double gt_node_number(const struct gt_node *node)
     return node->kind == GT_NODE_INTEGER ? (double)node->integer : NAN;
 }
 
+double gt_node_display_number(const struct gt_node *node)
+{
+    return gt_node_number(node) * (node->display_factor > 0 ? node->display_factor : 1);
+}
+
+const char *gt_node_display_unit(const struct gt_node *node)
+{
+    return node->display_unit ? node->display_unit : node->unit;
+}
+
 bool gt_node_is_absent(const struct gt_node *node)
 {
     return node->flags & GT_NO_DEVICE && gt_node_number(node) == 0;
@@ -352,18 +375,30 @@ struct gt_table *gt_node_table(const struct gt_node *node)
     return node->kind == GT_NODE_TABLE ? node->table : NULL;
 }
 
-int gt_table_column_with(const struct gt_table *table, unsigned flag)
+bool gt_table_has_column_for(const struct gt_table *table, size_t column, unsigned reader)
+{
+    unsigned others = reader == GT_ONLY_DATA ? GT_COLUMN_ONLY_PEOPLE : GT_COLUMN_ONLY_DATA;
+    return !(table->column[column].flags & (others | GT_COLUMN_FACTOR | GT_COLUMN_NO_DEVICE));
+}
+
+/* The number of the row in the column with this flag, or `otherwise`. */
+static double number_in(const struct gt_table *table, size_t row, unsigned flag, double otherwise)
 {
     for (size_t i = 0; i < table->columns; i++)
         if (table->column[i].flags & flag)
-            return (int)i;
-    return -1;
+            return gt_table_cell_number(table, row, i);
+    return otherwise;
 }
 
-bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column, int column_of_absence)
+bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column)
 {
-    return column_of_absence >= 0 && gt_table_cell_integer(table, row, (size_t)column_of_absence) &&
-           gt_table_cell_number(table, row, column) == 0;
+    return gt_table_cell_number(table, row, column) == 0 && number_in(table, row, GT_COLUMN_NO_DEVICE, 0) > 0;
+}
+
+double gt_table_cell_display(const struct gt_table *table, size_t row, size_t column)
+{
+    bool as_is = table->column[column].flags & GT_COLUMN_AS_IS;
+    return gt_table_cell_number(table, row, column) * (as_is ? 1 : number_in(table, row, GT_COLUMN_FACTOR, 1));
 }
 
 int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const unsigned HIDDEN = GT_NOT_IN_DATA;
+static const unsigned HIDDEN = GT_ONLY_PEOPLE;
 
 struct walk {
     const struct gt_tree_sink *sink;
@@ -23,16 +23,11 @@ static void walk_cell(const struct walk *walk, const struct gt_table *table, siz
         walk->sink->number(walk->context, gt_table_cell_number(table, row, column));
 }
 
-static bool is_hidden(const struct gt_table *table, size_t column)
-{
-    return table->column[column].flags & (HIDDEN | GT_NO_DEVICE);
-}
-
 static void walk_row(const struct walk *walk, const struct gt_table *table, size_t row, size_t first_column)
 {
     walk->sink->object_begin(walk->context);
     for (size_t column = first_column; column < table->columns; column++) {
-        if (is_hidden(table, column))
+        if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
             continue;
         walk->sink->key(walk->context, table->column[column].key);
         walk_cell(walk, table, row, column);

@@ -30,75 +30,64 @@ static struct gt_node *add_row(struct gt_node *parent, const char *key, const ch
     return row;
 }
 
-/* Programs have base units; people see what the user chose. */
-enum { FOR_PROGRAMS, FOR_PEOPLE, READERS };
-static const unsigned reader_flags[READERS] = {GT_KEYED | GT_ONLY_DATA, GT_KEYED | GT_ONLY_PEOPLE};
-
-/* A table for each kind of reader. */
-static void begin_tables(struct gt_node *parent, const char *key, const char *title, struct gt_table *table[READERS])
+/* A table with a row for each measurement. Programs see its name and base units; people see a label with the unit that the
+ * user chose. */
+static struct gt_table *begin_table(struct gt_node *parent, const char *key, const char *title)
 {
-    for (int reader = 0; reader < READERS; reader++) {
-        table[reader] = gt_report_table(parent, key, title);
-        gt_table_flags(table[reader], reader_flags[reader]);
-        gt_table_column(table[reader], "column", "", GT_CELL_TEXT, NULL);
-    }
+    struct gt_table *table = gt_report_table(parent, key, title);
+    gt_table_flags(table, GT_KEYED);
+    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+    gt_table_column(table, "factor", "", GT_CELL_NUMBER, NULL);
+    gt_table_column_flags(table, GT_COLUMN_FACTOR);
+    return table;
 }
 
-/* One row for each gauge. A block without timepoints has none of them. */
+static void begin_row(struct gt_table *table, const struct gt_block_analysis *analysis, const char *name)
+{
+    struct gt_display_unit display = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
+    gt_table_text(table, name);
+    gt_table_text(table, display.label);
+    gt_table_number(table, display.factor);
+}
+
+/* One row for each gauge. A block without timepoints has none of them. Without a GPU the original has 0 in its columns about
+ * them: nothing was measured. */
 static void add_gauges(struct gt_node *parent, const char *key, const char *title,
                        const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
-    struct gt_table *table[READERS];
-    begin_tables(parent, key, title, table);
+    struct gt_table *table = begin_table(parent, key, title);
+    gt_table_column(table, "no_device", "", GT_CELL_INTEGER, NULL);
+    gt_table_column_flags(table, GT_COLUMN_NO_DEVICE);
     for (int id = 0; id < GT_STATISTICS; id++)
-        for (int reader = 0; reader < READERS; reader++)
-            gt_table_column(table[reader], gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
-    for (int reader = 0; reader < READERS; reader++) {
-        gt_table_column(table[reader], "no_device", "", GT_CELL_INTEGER, NULL);
-        gt_table_column_flags(table[reader], GT_NO_DEVICE);
-    }
+        gt_table_column(table, gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < analysis->gauges; i++) {
         if (!analysis->gauge[i]->is_original && !(total->gauge && gt_distribution_count(&total->gauge[i])))
             continue;
-        const char *name = analysis->gauge[i]->name;
-        struct gt_display_unit shown = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
-        gt_table_text(table[FOR_PROGRAMS], name);
-        gt_table_text(table[FOR_PEOPLE], shown.label);
-        for (int id = 0; id < GT_STATISTICS; id++) {
-            double value = total->gauge ? gt_distribution_statistic(&total->gauge[i], id) : NAN;
-            gt_table_number(table[FOR_PROGRAMS], value);
-            gt_table_number(table[FOR_PEOPLE], value * shown.factor);
-        }
-        for (int reader = 0; reader < READERS; reader++)
-            gt_table_integer(table[reader], analysis->gauge[i]->is_zero);
+        begin_row(table, analysis, analysis->gauge[i]->name);
+        gt_table_integer(table, analysis->gauge[i]->is_zero);
+        for (int id = 0; id < GT_STATISTICS; id++)
+            gt_table_number(table, total->gauge ? gt_distribution_statistic(&total->gauge[i], id) : NAN);
     }
 }
 
 static void add_counters(struct gt_node *parent, const char *key, const char *title,
                          const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
-    struct gt_table *table[READERS];
-    size_t rows = 0;
-    begin_tables(parent, key, title, table);
-    for (int reader = 0; reader < READERS; reader++) {
-        gt_table_column(table[reader], "total", "total", GT_CELL_NUMBER, NULL);
-        gt_table_column(table[reader], "num_samples", "samples", GT_CELL_INTEGER, NULL);
-    }
+    struct gt_table *table = begin_table(parent, key, title);
+    gt_table_column(table, "total", "total", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "num_samples", "samples", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < analysis->counters; i++) {
         if (isnan(total->counter[i]))
             continue;
-        rows++;
-        const char *name = analysis->counter[i]->name;
-        struct gt_display_unit shown = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
-        gt_table_text(table[FOR_PROGRAMS], name);
-        gt_table_text(table[FOR_PEOPLE], shown.label);
-        gt_table_number(table[FOR_PROGRAMS], total->counter[i]);
-        gt_table_number(table[FOR_PEOPLE], total->counter[i] * shown.factor);
-        for (int reader = 0; reader < READERS; reader++)
-            gt_table_integer(table[reader], (int64_t)total->counter_samples);
+        begin_row(table, analysis, analysis->counter[i]->name);
+        gt_table_number(table, total->counter[i]);
+        gt_table_integer(table, (int64_t)total->counter_samples);
     }
-    if (!rows)
-        gt_table_flags(table[FOR_PEOPLE], GT_ONLY_DATA | GT_ONLY_PEOPLE);
+    if (!gt_table_rows(table))
+        gt_table_flags(table, GT_KEYED | GT_ONLY_DATA);
 }
 
 static void add_static_data(struct gt_node *root, const struct gt_machine *machine)
@@ -296,32 +285,28 @@ static bool is_peak(const struct gt_column *column)
     return !column->is_original && column->scope >= 0 && gt_metrics[column->metric].kind == GT_PEAK;
 }
 
-/* Exact where the kernel keeps high-water marks: samples see less. Programs have bytes, people the unit they chose. */
+/* Exact where the kernel keeps high-water marks: samples see less. */
 static void add_peaks(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
-    static const unsigned flags[READERS] = {GT_ONLY_DATA, GT_ONLY_PEOPLE};
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
     const struct gt_columns *columns = &analysis->columns;
-    struct gt_node *section[READERS];
+    struct gt_node *section = gt_report_section(root, "peaks", "Peaks");
     double unit = 1;
     size_t known = 0;
     gt_unit_memory(machine->ram_unit, &unit, NULL);
-    for (int reader = 0; reader < READERS; reader++)
-        gt_node_flags(section[reader] = gt_report_section(root, "peaks", "Peaks"), flags[reader]);
     for (size_t i = 0; outcome && i < columns->count; i++) {
         const struct gt_column *column = &columns->column[i];
         double value = is_peak(column) ? outcome->value[column->scope][column->metric] : NAN;
         if (isnan(value))
             continue;
-        bool is_memory = gt_metrics[column->metric].unit == GT_BYTES;
-        gt_report_number(section[FOR_PROGRAMS], column->name, column->name, value, NULL);
-        gt_report_number(section[FOR_PEOPLE], column->name, column->name, value / (is_memory ? unit : 1),
-                         is_memory ? machine->ram_unit : NULL);
+        struct gt_node *number = gt_report_number(section, column->name, column->name, value, NULL);
+        if (gt_metrics[column->metric].unit == GT_BYTES)
+            gt_node_display(number, 1 / unit, machine->ram_unit);
         known++;
     }
     if (!known)
-        gt_node_flags(section[FOR_PEOPLE], GT_ONLY_DATA | GT_ONLY_PEOPLE);
+        gt_node_flags(section, GT_ONLY_DATA);
 }
 
 /* Of the whole recording. */
@@ -422,7 +407,7 @@ static int by_total(const void *a, const void *b)
     return x->total == y->total ? (x->number > y->number) - (x->number < y->number) : x->total < y->total ? 1 : -1;
 }
 
-static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis, unsigned flags)
+static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis)
 {
     size_t count = analysis->borders.names.count;
     struct rank *rank = calloc(count + 1, sizeof *rank);
@@ -434,7 +419,7 @@ static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis
         rank[i] = (struct rank){gt_distribution_total(&analysis->block[i].elapsed), i};
     qsort(rank, count, sizeof *rank, by_total);
     struct gt_table *table = add_summary_table(root, analysis);
-    gt_table_flags(table, flags | GT_BRIEF);
+    gt_table_flags(table, GT_ONLY_PEOPLE | GT_PAGE_FIRST | GT_BRIEF);
     for (size_t i = 0; i < count; i++)
         add_summary_row(table, analysis, rank[i].number);
     free(rank);
@@ -481,7 +466,6 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     struct gt_node *root = gt_report_root(report);
     struct gt_block_total overall = gt_block_join_overall(analysis->join);
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    add_summary(root, analysis, GT_ONLY_PAGE);
     add_over_time(root, analysis);
     add_gauges(root, "overall", "Overall", analysis, &overall);
     add_static_data(root, gt_recording_machine(analysis->recording));
@@ -492,7 +476,7 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
         add_processes(root, analysis);
         add_calls(root, analysis);
     }
-    add_summary(root, analysis, GT_ONLY_TEXT);
+    add_summary(root, analysis);
     add_energy(root, analysis);
     add_duration(root, analysis);
     add_method(root, analysis);

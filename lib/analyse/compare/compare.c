@@ -31,11 +31,18 @@ static int compare_entries(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static int add_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,
-                   const struct gt_figure *figure, unsigned flags)
+struct row {
+    const char *key, *title;
+    double factor; /* that people see the numbers multiplied with */
+    unsigned flags;
+};
+
+/* The sessions' values, ascending, and then those that have none. */
+static int add_row(struct gt_node *parent, const struct gt_comparison *comparison, const struct gt_figure *figure,
+                   const struct row *about)
 {
     struct entry *entry = calloc(comparison->sessions, sizeof *entry);
-    struct gt_node *row = gt_report_section(parent, key, title);
+    struct gt_node *row = gt_report_section(parent, about->key, about->title);
     if (!entry)
         return -ENOMEM;
     struct gt_figure original = *figure;
@@ -43,23 +50,25 @@ static int add_row(struct gt_node *parent, const char *key, const char *title, c
     for (size_t i = 0; i < comparison->sessions; i++)
         entry[i] = (struct entry){comparison->session[i].name, gt_compare_value(comparison, &original, i, NULL), i};
     qsort(entry, comparison->sessions, sizeof *entry, compare_entries);
-    gt_node_flags(row, GT_ROW | flags);
+    gt_node_flags(row, GT_ROW | about->flags);
     for (size_t i = 0; i < comparison->sessions; i++) {
         double measured = gt_compare_value(comparison, figure, entry[i].place, NULL);
         bool is_absent = isnan(measured) && entry[i].value == 0;
         struct gt_node *number = gt_report_number(row, entry[i].name, entry[i].name, is_absent ? 0 : measured, NULL);
         gt_node_flags(number, is_absent ? GT_NO_DEVICE : 0);
+        gt_node_display(number, about->factor, NULL);
     }
     free(entry);
     return 0;
 }
 
-static int add_block_values(struct gt_node *parent, const struct gt_comparison *comparison, struct gt_figure figure)
+static int add_block_values(struct gt_node *parent, const struct gt_comparison *comparison, struct gt_figure figure,
+                            double factor)
 {
     int status = 0;
     for (size_t i = 0; i < comparison->slots && status == 0; i++) {
         figure.slot = &comparison->slot[i];
-        status = add_row(parent, figure.slot->label, figure.slot->label, comparison, &figure, 0);
+        status = add_row(parent, comparison, &figure, &(struct row){figure.slot->label, figure.slot->label, factor, 0});
     }
     return status;
 }
@@ -80,31 +89,26 @@ static bool is_original(const struct gt_columns *columns, const char *name)
     return index >= 0 && columns->column[index].is_original;
 }
 
-/* A column in the job and in the blocks, under a title and multiplied. */
-struct column {
-    const char *name, *label;
-    double factor;
-    unsigned flags;
-};
-
+/* A column in the job and in the blocks. Those of the original are in its units; people see ours in them, too, in text only
+ * where no table of differences has them. */
 static int add_column(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison,
-                      const struct column *column)
+                      const char *name, const struct gt_columns *columns, const struct gt_machine *machine)
 {
-    struct gt_figure figure = {.keys = {"overall", column->name, comparison->statistic}, .factor = column->factor};
-    struct gt_figure of_block = {.keys = {"resource_usage", column->name, comparison->statistic},
-                                 .factor = column->factor};
+    struct gt_display_unit display = gt_display_unit_as(columns, name, machine);
+    bool is_hidden = !is_original(columns, name) && comparison->sessions > 1;
+    const struct gt_figure figure = {.keys = {"overall", name, comparison->statistic}};
+    const struct gt_figure of_block = {.keys = {"resource_usage", name, comparison->statistic}};
     char title[128];
-    gt_results_title(title, sizeof title, column->label);
-    int status = add_row(overall, column->name, title, comparison, &figure, column->flags);
+    gt_results_title(title, sizeof title, display.label);
+    unsigned flags = is_hidden ? GT_ONLY_DATA : 0;
+    int status = add_row(overall, comparison, &figure, &(struct row){name, title, display.factor, flags});
     if (!comparison->slots)
         return status;
-    struct gt_node *blocks = gt_report_section(usage, column->name, title);
-    gt_node_flags(blocks, column->flags);
-    return status | add_block_values(blocks, comparison, of_block);
+    struct gt_node *blocks = gt_report_section(usage, name, title);
+    gt_node_flags(blocks, flags);
+    return status | add_block_values(blocks, comparison, of_block, display.factor);
 }
 
-/* Columns of the original's are in its units. Ours are in base units for programs; people see those beside them, in text only
- * where no table of differences has them. */
 static int add_columns(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison)
 {
     struct gt_machine machine = {0};
@@ -115,13 +119,7 @@ static int add_columns(struct gt_node *overall, struct gt_node *usage, const str
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
     gt_json_foreach_member (gt_json_member(comparison->run[0], "overall"), name, ignored) {
-        bool is_ours = !is_original(&columns, name);
-        status |= add_column(overall, usage, comparison, &(struct column){name, name, 1, is_ours ? GT_ONLY_DATA : 0});
-        if (!is_ours || comparison->sessions > 1)
-            continue;
-        struct gt_display_unit shown = gt_display_unit_as(&columns, name, &machine);
-        status |= add_column(overall, usage, comparison,
-                             &(struct column){name, shown.label, shown.factor, GT_ONLY_PEOPLE});
+        status |= add_column(overall, usage, comparison, name, &columns, &machine);
     }
     return status;
 }
@@ -137,29 +135,52 @@ static int add_original(struct gt_node *root, const struct gt_comparison *compar
     gt_node_flags(usage, hidden);
     gt_node_flags(time, hidden);
     return add_columns(overall, usage, comparison) |
-           add_block_values(time, comparison, (struct gt_figure){.keys = {"compute_time", comparison->statistic}});
+           add_block_values(time, comparison, (struct gt_figure){.keys = {"compute_time", comparison->statistic}}, 1);
 }
 
 /* ---- differences ---- */
 
-static struct gt_table *add_differences_table(struct gt_node *root, const char *key, const char *title, bool of_blocks)
+/* Programs see measurements by name in base units, people by a label in those that the sessions chose. */
+static struct gt_table *add_differences_table(struct gt_node *root, const char *key, const char *title, bool of_blocks,
+                                              unsigned unit_flags)
 {
-    static const char *const numbers[] = {"baseline", "value", "difference", "percent", "low", "high"};
+    const struct {
+        const char *key;
+        enum gt_cell_kind kind;
+        unsigned flags;
+    } columns[] = {
+        {"measurement", GT_CELL_TEXT, GT_COLUMN_ONLY_DATA},
+        {"measurement", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE},
+        {"factor", GT_CELL_NUMBER, GT_COLUMN_FACTOR},
+        {"unit", GT_CELL_TEXT, unit_flags},
+        {"session", GT_CELL_TEXT, 0},
+        {"baseline", GT_CELL_NUMBER, 0},
+        {"value", GT_CELL_NUMBER, 0},
+        {"difference", GT_CELL_NUMBER, 0},
+        {"percent", GT_CELL_NUMBER, GT_COLUMN_AS_IS},
+        {"low", GT_CELL_NUMBER, 0},
+        {"high", GT_CELL_NUMBER, 0},
+        {"runs", GT_CELL_INTEGER, 0},
+    };
     struct gt_table *table = gt_report_table(root, key, title);
     if (of_blocks)
         gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "measurement", "measurement", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "unit", "unit", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        gt_table_column(table, numbers[i], numbers[i], GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "runs", "runs", GT_CELL_INTEGER, NULL);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        gt_table_column(table, columns[i].key, columns[i].key, columns[i].kind, NULL);
+        gt_table_column_flags(table, columns[i].flags);
+    }
     return table;
 }
 
+struct measurement {
+    const char *name, *label;
+    double factor; /* of what people see */
+    const char *unit;
+};
+
 /* `low` and `high` bound the difference, see gt_compare_interval. */
 static int add_difference(struct gt_table *table, const struct gt_comparison *comparison,
-                          const struct gt_figure *figure, const char *measurement, const char *unit)
+                          const struct gt_figure *figure, const struct measurement *measurement)
 {
     double baseline = gt_compare_value(comparison, figure, 0, NULL);
     for (size_t i = 1; i < comparison->sessions; i++) {
@@ -171,8 +192,10 @@ static int add_difference(struct gt_table *table, const struct gt_comparison *co
             return -ENOMEM;
         if (figure->slot)
             gt_table_text(table, figure->slot->label);
-        gt_table_text(table, measurement);
-        gt_table_text(table, unit);
+        gt_table_text(table, measurement->name);
+        gt_table_text(table, measurement->label);
+        gt_table_number(table, measurement->factor);
+        gt_table_text(table, measurement->unit);
         gt_table_text(table, comparison->session[i].name);
         gt_table_number(table, baseline);
         gt_table_number(table, value);
@@ -192,26 +215,22 @@ static const char *unit_of(const struct gt_columns *columns, const char *name, c
     return index < 0 ? "seconds" : gt_store_column_unit(&columns->column[index], machine);
 }
 
-/* Programs get base units; people see rows of ours in the units of the original's beside them. */
-static int add_column_difference(struct gt_table *const table[2], const struct gt_comparison *comparison,
+static int add_column_difference(struct gt_table *table, const struct gt_comparison *comparison,
                                  struct gt_figure figure, const char *column, const struct gt_columns *columns,
                                  const struct gt_machine *machine)
 {
-    struct gt_display_unit shown = gt_display_unit_as(columns, column, machine);
-    int status = add_difference(table[0], comparison, &figure, column, unit_of(columns, column, machine));
-    figure.factor = shown.factor;
-    return status ? status : add_difference(table[1], comparison, &figure, shown.label, NULL);
-}
-
-static void hide(struct gt_table *const table[2], unsigned flags)
-{
-    gt_table_flags(table[0], GT_ONLY_DATA);
-    gt_table_flags(table[1], gt_table_rows(table[1]) ? GT_ONLY_PEOPLE | flags : GT_ONLY_DATA | GT_ONLY_PEOPLE);
+    struct gt_display_unit display = gt_display_unit_as(columns, column, machine);
+    const char *unit = unit_of(columns, column, machine);
+    return add_difference(table, comparison, &figure,
+                          &(struct measurement){column, display.label, display.factor, unit});
 }
 
 static int add_differences(struct gt_node *root, const struct gt_comparison *comparison)
 {
-    struct gt_table *overall[2], *blocks[2];
+    struct gt_table *overall = add_differences_table(root, "overall_differences", "Overall Differences", false,
+                                                     GT_COLUMN_ONLY_DATA);
+    struct gt_table *blocks = add_differences_table(root, "code_block_differences", "Code Block Differences", true,
+                                                    GT_COLUMN_ONLY_DATA);
     struct gt_machine machine = {0};
     struct gt_columns columns;
     const char *column;
@@ -219,10 +238,6 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
-    for (int reader = 0; reader < 2; reader++)
-        overall[reader] = add_differences_table(root, "overall_differences", "Overall Differences", false);
-    for (int reader = 0; reader < 2; reader++)
-        blocks[reader] = add_differences_table(root, "code_block_differences", "Code Block Differences", true);
     gt_json_foreach_member (gt_json_member(comparison->run[0], "overall"), column, ignored) {
         struct gt_figure figure = {.keys = {"overall", column, comparison->statistic}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
@@ -242,8 +257,8 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
             status |= add_column_difference(blocks, comparison, figure, column, &columns, &machine);
         }
     }
-    hide(blocks, GT_BRIEF | GT_NOT_IN_TEXT);
-    hide(overall, GT_BRIEF);
+    gt_table_flags(overall, gt_table_rows(overall) ? GT_BRIEF : GT_ONLY_DATA);
+    gt_table_flags(blocks, gt_table_rows(blocks) ? GT_BRIEF | GT_NOT_IN_TEXT : GT_ONLY_DATA);
     return status;
 }
 
@@ -304,25 +319,31 @@ static void add_certainty(struct gt_node *root, const struct gt_comparison *comp
                        gt_compare_session_is_estimated(comparison, i) ? "estimated" : "measured");
 }
 
+static int add_energy_difference(struct gt_table *table, const struct gt_comparison *comparison,
+                                 const struct gt_figure *figure, const char *name, const char *unit)
+{
+    return add_difference(table, comparison, figure, &(struct measurement){name, name, 1, unit});
+}
+
 static int add_job_energy(struct gt_node *root, const struct gt_comparison *comparison)
 {
     struct gt_node *rows = gt_report_section(
         root, "energy", gt_compare_is_estimated(comparison) ? "Energy (joules, estimated)" : "Energy (joules)");
-    struct gt_table *differences = add_differences_table(root, "energy_differences", "Energy Differences", false);
+    struct gt_table *differences = add_differences_table(root, "energy_differences", "Energy Differences", false, 0);
     int status = 0;
     for (int i = 0; i < DEVICES && status == 0; i++) {
         struct gt_figure figure = gt_compare_job_energy(i == TOTAL ? NULL : devices[i].key);
         if (!is_known(comparison, &figure))
             continue;
-        status |= add_row(rows, devices[i].key, devices[i].title, comparison, &figure, 0);
-        status |= add_difference(differences, comparison, &figure, devices[i].key, "joules");
+        status |= add_row(rows, comparison, &figure, &(struct row){devices[i].key, devices[i].title, 1, 0});
+        status |= add_energy_difference(differences, comparison, &figure, devices[i].key, "joules");
     }
     for (size_t i = 0; i < sizeof costs / sizeof *costs && status == 0; i++) {
         struct gt_figure figure = {.keys = {"energy", costs[i].key}};
         if (!is_known(comparison, &figure))
             continue;
-        status |= add_row(rows, costs[i].key, costs[i].title, comparison, &figure, 0);
-        status |= add_difference(differences, comparison, &figure, costs[i].key, costs[i].unit);
+        status |= add_row(rows, comparison, &figure, &(struct row){costs[i].key, costs[i].title, 1, 0});
+        status |= add_energy_difference(differences, comparison, &figure, costs[i].key, costs[i].unit);
     }
     if (!gt_table_rows(differences))
         gt_table_flags(differences, GT_ONLY_DATA);
@@ -335,17 +356,17 @@ static int add_block_energy(struct gt_node *root, const struct gt_comparison *co
         root, "code_block_energy",
         gt_compare_is_estimated(comparison) ? "Code Block Energy (joules, estimated)" : "Code Block Energy (joules)");
     struct gt_table *differences = add_differences_table(root, "code_block_energy_differences",
-                                                         "Code Block Energy Differences", true);
+                                                         "Code Block Energy Differences", true, 0);
     int status = 0;
     for (size_t i = 0; i < comparison->slots && status == 0; i++) {
         const struct gt_slot *slot = &comparison->slot[i];
         struct gt_figure total = gt_compare_block_energy(slot, devices[TOTAL].key);
         if (!is_known(comparison, &total))
             continue;
-        status |= add_row(rows, slot->label, slot->label, comparison, &total, 0);
+        status |= add_row(rows, comparison, &total, &(struct row){slot->label, slot->label, 1, 0});
         for (int k = 0; k < DEVICES && status == 0; k++) {
             struct gt_figure figure = gt_compare_block_energy(slot, devices[k].key);
-            status |= add_difference(differences, comparison, &figure, devices[k].key, "joules");
+            status |= add_energy_difference(differences, comparison, &figure, devices[k].key, "joules");
         }
     }
     gt_table_flags(differences, GT_ONLY_DATA);
@@ -433,13 +454,13 @@ static void add_summary_columns(struct gt_table *table, const struct gt_comparis
 }
 
 static void add_summary(struct gt_node *root, const struct gt_comparison *comparison,
-                        const struct gt_compare_lines *lines, unsigned flags)
+                        const struct gt_compare_lines *lines)
 {
     struct gt_table *table = gt_report_table(root, "summary", "Summary");
     add_summary_columns(table, comparison);
     for (size_t i = 0; i < lines->count; i++)
         add_line(table, comparison, &lines->line[i]);
-    gt_table_flags(table, flags | GT_BRIEF);
+    gt_table_flags(table, GT_ONLY_PEOPLE | GT_PAGE_FIRST | GT_BRIEF);
 }
 
 static void add_judgement(struct gt_table *table, const struct gt_comparison *comparison,
@@ -490,13 +511,12 @@ static int build(struct gt_report *report, const struct gt_comparison *compariso
     if (status < 0)
         return status;
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    add_summary(root, comparison, &lines, GT_ONLY_PAGE);
     status = add_original(root, comparison);
     add_unmatched(root, "added_blocks", "Added Blocks", comparison, false);
     add_unmatched(root, "removed_blocks", "Removed Blocks", comparison, true);
     status |= add_differences(root, comparison);
     status |= add_energy(root, comparison);
-    add_summary(root, comparison, &lines, GT_ONLY_TEXT);
+    add_summary(root, comparison, &lines);
     add_significance(root, comparison, &lines);
     gt_compare_lines_release(&lines);
     gt_node_flags(gt_report_text(root, "statistic", "Statistic", comparison->statistic), GT_ONLY_DATA);

@@ -93,7 +93,7 @@ static void add_picture(const struct gt_over_time *recording, struct gt_node *ro
             continue;
         if (!series) {
             series = gt_report_series(root, picture->key, picture->title, "seconds", unit_name);
-            gt_node_flags(series, GT_ONLY_PAGE);
+            gt_node_flags(series, GT_ONLY_PEOPLE);
             for (size_t k = 0; k < recording->bands; k++)
                 gt_series_band(series, recording->band[k].title, recording->band[k].from, recording->band[k].to);
         }
