@@ -15,6 +15,7 @@ void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, c
 /* A table, or a GT_ROW section, as texts. Row 0 holds the titles. Columns of a table without keys
  * in which every value is missing are left out. */
 struct gt_grid {
+    const struct gt_report *report;
     size_t columns, rows;
     char **text;   /* row by row */
     bool *is_text; /* of each column: not a number */

@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/table.h"
 
 struct gt_report;
 struct gt_node;
@@ -25,21 +26,30 @@ enum gt_node_kind {
     GT_NODE_SERIES
 };
 
-/* Who does not see a node: readers of data (JSON, CSV, pickle), of text, of pages (Markdown, HTML); and how people see it. */
+/* Who sees a node, where on a page, and how. A node is for all unless it says otherwise. */
 enum gt_node_flag {
-    GT_NOT_IN_DATA = 1,
-    GT_NOT_IN_TEXT = 2,
-    GT_NOT_ON_PAGE = 4,
-    GT_ONLY_DATA = GT_NOT_IN_TEXT | GT_NOT_ON_PAGE, /* provenance, long lists */
-    GT_ONLY_PEOPLE = GT_NOT_IN_DATA,                /* advice, remarks */
-    GT_ONLY_PAGE = GT_NOT_IN_DATA | GT_NOT_IN_TEXT, /* what a page begins with. Series only HTML draws. */
-    GT_ONLY_TEXT = GT_NOT_IN_DATA | GT_NOT_ON_PAGE, /* what a terminal ends with */
-    GT_KEYED = 8, /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
-                           list of objects; people see the first column without a title */
-    GT_LIST = 16, /* sections: JSON writes the children as a list, without their keys */
-    GT_ROW = 32,  /* sections of facts: people see a table of one row */
-    GT_ORIGINAL_ZERO = 64, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
-    GT_BRIEF = 128         /* tables and numbers: people see four significant digits */
+    GT_ONLY_DATA = 1,    /* provenance, long lists: JSON, CSV and pickle have it */
+    GT_ONLY_PEOPLE = 2,  /* advice, remarks: text and pages have it. Series of this kind are drawn by HTML alone */
+    GT_PAGE_FIRST = 4,   /* pages begin with it */
+    GT_NOT_ON_PAGE = 8,  /* pages have the same in another form */
+    GT_NOT_IN_TEXT = 16, /* it is too long for a terminal */
+    GT_KEYED = 32,  /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
+                            list of objects; people see the first column without a title */
+    GT_LIST = 64,   /* sections: JSON writes the children as a list, without their keys */
+    GT_ROW = 128,   /* sections of facts: people see a table of one row */
+    GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
+    GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
+                            pickle) have it; CSV and pages show that nothing was measured */
+};
+
+/* Columns are for data or for people, too; two may have one key. */
+enum gt_column_flag {
+    GT_COLUMN_ONLY_DATA = GT_ONLY_DATA,
+    GT_COLUMN_ONLY_PEOPLE = GT_ONLY_PEOPLE,
+    GT_COLUMN_AS_IS = 4, /* not multiplied by a column with GT_COLUMN_FACTOR */
+    /* Nobody sees these columns: */
+    GT_COLUMN_FACTOR = 8,     /* people see the numbers of a row multiplied by it */
+    GT_COLUMN_NO_DEVICE = 16, /* 1 in rows whose zeros stand for a device that is not there: see GT_NO_DEVICE */
 };
 
 /* The two layouts of the text format, as the original's tracking and analysis have them. */
@@ -69,18 +79,16 @@ struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const c
 /* NULL: missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
-struct gt_node *gt_report_table(struct gt_node *parent, const char *key, const char *title);
+/* A table to be built by base/table.h. */
+struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);
 void gt_node_flags(struct gt_node *node, unsigned flags);
+/* People see the number multiplied by `factor`, in `unit`; readers of data see it as it is. */
+void gt_node_display(struct gt_node *node, double factor, const char *unit);
+/* The title of a table that lies in `parent`. */
+const char *gt_table_title(const struct gt_node *parent, const struct gt_table *table);
+void gt_table_flags(struct gt_table *table, unsigned flags);
+void gt_table_column_flags(struct gt_table *table, unsigned flags); /* of the last column */
 bool gt_report_failed(const struct gt_report *report);
-
-/* Tables: columns first, then rows, cell by cell from the left. 0, -ENOMEM, or -EINVAL for a cell of another kind. */
-enum gt_cell_kind { GT_CELL_NUMBER, GT_CELL_INTEGER, GT_CELL_TEXT };
-int gt_table_column(struct gt_node *table, const char *key, const char *title, enum gt_cell_kind kind,
-                    const char *unit);
-int gt_table_number(struct gt_node *table, double value); /* NaN: missing */
-int gt_table_original_zero(struct gt_node *table);        /* missing, as a number with GT_ORIGINAL_ZERO */
-int gt_table_integer(struct gt_node *table, int64_t value);
-int gt_table_text(struct gt_node *table, const char *value); /* NULL: missing */
 
 /* Series: x and named ys over time, for plots (HTML) and data formats. */
 struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
@@ -106,21 +114,22 @@ const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidde
 bool gt_node_is_fact(const struct gt_node *node); /* a number, integer, text or truth value */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
 double gt_node_number(const struct gt_node *node);
-double gt_node_original(const struct gt_node *node); /* the number as the original's formats have it */
+double gt_node_display_number(const struct gt_node *node);
+const char *gt_node_display_unit(const struct gt_node *node);
+bool gt_node_is_absent(const struct gt_node *node); /* a zero with GT_NO_DEVICE */
 int64_t gt_node_integer(const struct gt_node *node);
 bool gt_node_bool(const struct gt_node *node);
-const char *gt_node_text(const struct gt_node *node); /* NULL: missing */
-size_t gt_table_columns(const struct gt_node *table);
-size_t gt_table_rows(const struct gt_node *table);
-const char *gt_table_column_key(const struct gt_node *table, size_t column);
-const char *gt_table_column_title(const struct gt_node *table, size_t column);
-const char *gt_table_column_unit(const struct gt_node *table, size_t column);
-enum gt_cell_kind gt_table_column_kind(const struct gt_node *table, size_t column);
-bool gt_table_cell_missing(const struct gt_node *table, size_t row, size_t column);
-double gt_table_cell_number(const struct gt_node *table, size_t row, size_t column);
-double gt_table_cell_original(const struct gt_node *table, size_t row, size_t column); /* see gt_node_original */
-int64_t gt_table_cell_integer(const struct gt_node *table, size_t row, size_t column);
-const char *gt_table_cell_text(const struct gt_node *table, size_t row, size_t column);
+const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
+struct gt_table *gt_node_table(const struct gt_node *node); /* NULL for other nodes */
+/* Table number `index` of those at the top of a report, which the caller then owns, too; 0 or -ENOENT. The key is borrowed. */
+int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
+                         struct gt_error *error);
+/* False for columns that are for others than `reader` (GT_ONLY_DATA or GT_ONLY_PEOPLE), or for nobody. */
+bool gt_table_has_column_for(const struct gt_table *table, size_t column, unsigned reader);
+/* Is the cell the zero of a device that is not there? */
+bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column);
+/* The number that people see. */
+double gt_table_cell_display(const struct gt_table *table, size_t row, size_t column);
 struct gt_point {
     double x, y;
 };

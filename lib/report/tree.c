@@ -2,50 +2,53 @@
 
 #include <math.h>
 
-static const unsigned HIDDEN = GT_NOT_IN_DATA;
+static const unsigned HIDDEN = GT_ONLY_PEOPLE;
 
 struct walk {
     const struct gt_tree_sink *sink;
     void *context;
+    struct gt_buffer *text; /* of a cell */
 };
 
 static void walk_node(const struct walk *walk, const struct gt_node *node);
 
-static void walk_cell(const struct walk *walk, const struct gt_node *table, size_t row, size_t column)
+static void walk_cell(const struct walk *walk, const struct gt_table *table, size_t row, size_t column)
 {
-    enum gt_cell_kind kind = gt_table_column_kind(table, column);
+    enum gt_cell_kind kind = table->column[column].kind;
     if (kind == GT_CELL_TEXT)
-        walk->sink->text(walk->context, gt_table_cell_text(table, row, column));
-    else if (kind == GT_CELL_INTEGER && !gt_table_cell_missing(table, row, column))
+        walk->sink->text(walk->context, gt_table_cell_text(table, row, column, walk->text));
+    else if (kind == GT_CELL_INTEGER && !gt_table_is_missing(table, row, column))
         walk->sink->integer(walk->context, gt_table_cell_integer(table, row, column));
     else
-        walk->sink->number(walk->context, gt_table_cell_original(table, row, column));
+        walk->sink->number(walk->context, gt_table_cell_number(table, row, column));
 }
 
-static void walk_row(const struct walk *walk, const struct gt_node *table, size_t row, size_t first_column)
+static void walk_row(const struct walk *walk, const struct gt_table *table, size_t row, size_t first_column)
 {
     walk->sink->object_begin(walk->context);
-    for (size_t column = first_column; column < gt_table_columns(table); column++) {
-        walk->sink->key(walk->context, gt_table_column_key(table, column));
+    for (size_t column = first_column; column < table->columns; column++) {
+        if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
+            continue;
+        walk->sink->key(walk->context, table->column[column].key);
         walk_cell(walk, table, row, column);
     }
     walk->sink->object_end(walk->context);
 }
 
-static void walk_keyed_table(const struct walk *walk, const struct gt_node *table)
+static void walk_keyed_table(const struct walk *walk, const struct gt_table *table)
 {
     walk->sink->object_begin(walk->context);
     for (size_t row = 0; row < gt_table_rows(table); row++) {
-        const char *key = gt_table_cell_text(table, row, 0);
+        const char *key = gt_table_cell_text(table, row, 0, walk->text);
         walk->sink->key(walk->context, key ? key : "");
         walk_row(walk, table, row, 1);
     }
     walk->sink->object_end(walk->context);
 }
 
-static void walk_table(const struct walk *walk, const struct gt_node *table)
+static void walk_table(const struct walk *walk, const struct gt_table *table)
 {
-    if (gt_node_flag_bits(table) & GT_KEYED) {
+    if (table->flags & GT_KEYED) {
         walk_keyed_table(walk, table);
         return;
     }
@@ -123,16 +126,20 @@ static void walk_node(const struct walk *walk, const struct gt_node *node)
 {
     switch (gt_node_kind(node)) {
     case GT_NODE_SECTION: walk_section(walk, node); break;
-    case GT_NODE_TABLE: walk_table(walk, node); break;
+    case GT_NODE_TABLE: walk_table(walk, gt_node_table(node)); break;
     case GT_NODE_SERIES: walk_series(walk, node); break;
-    case GT_NODE_NUMBER: walk->sink->number(walk->context, gt_node_original(node)); break;
+    case GT_NODE_NUMBER: walk->sink->number(walk->context, gt_node_number(node)); break;
     case GT_NODE_INTEGER: walk->sink->integer(walk->context, gt_node_integer(node)); break;
     case GT_NODE_TEXT: walk->sink->text(walk->context, gt_node_text(node)); break;
     case GT_NODE_BOOL: walk->sink->boolean(walk->context, gt_node_bool(node)); break;
     }
 }
 
-void gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, void *context)
+int gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, void *context)
 {
-    walk_node(&(struct walk){sink, context}, node);
+    struct gt_buffer text = {0};
+    walk_node(&(struct walk){sink, context, &text}, node);
+    int status = text.failed;
+    gt_buffer_release(&text);
+    return status;
 }

@@ -16,7 +16,7 @@ struct gt_tree_sink {
     void (*boolean)(void *context, bool value);
 };
 
-/* The value of `node`, without its key and without what only people see. */
-void gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, void *context);
+/* The value of `node`, without its key and without what only people see. Returns 0 or -ENOMEM. */
+int gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, void *context);
 
 #endif

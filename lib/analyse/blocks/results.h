@@ -14,13 +14,6 @@
 int gt_results_load(struct gt_json_value **ret, const char *path, void (*warn)(void *context, const char *sentence),
                     void *context, struct gt_error *error);
 
-/* Bring the tree of an earlier version of our results to what this one has; see GT_RESULTS_VERSION. */
-int gt_results_upgrade(struct gt_json_value *tree, struct gt_error *error);
-
-/* A pickle of results, see results_pickle.c. Nothing in it is executed; every other pickle is -EBADMSG. */
-int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
-                        struct gt_error *error);
-
 /* The number at a path of keys, NULL-terminated; NaN when there is none. */
 double gt_results_number(const struct gt_json_value *tree, const char *const keys[]);
 

@@ -152,7 +152,7 @@ static const char *argument_text(const struct gt_analysis_input *input, size_t e
     return text;
 }
 
-static void add_outliers(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_spans *spans,
+static void add_outliers(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
                          size_t from, size_t to, double least)
 {
     for (size_t i = from; i < to; i++) {
@@ -171,10 +171,10 @@ static void add_outliers(const struct gt_analysis_input *input, struct gt_node *
 
 static int add_parts(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_spans *spans)
 {
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "dataloader", "Data loader",
         "text:node text:part integer:count number:total_us integer:outliers " GT_NUMBERS_COLUMNS_US);
-    struct gt_node *outliers = gt_analysis_table(
+    struct gt_table *outliers = gt_analysis_table(
         root, "outliers", "Outliers",
         "text:node text:part number:start_us number:end_us number:duration_us text:worker_id");
     struct gt_numbers lengths = {0};
@@ -200,7 +200,7 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
 
 static void add_iterators(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_spans *spans)
 {
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "iterators", "Iterators",
         "text:node text:iterator number:start_us number:duration_us text:num_workers text:pin_memory");
     for (size_t i = 0; i < spans->count; i++) {
@@ -216,7 +216,7 @@ static void add_iterators(const struct gt_analysis_input *input, struct gt_node 
         gt_table_text(table, argument_text(input, span->event, PIN_MEMORY, text));
     }
     if (!gt_table_rows(table))
-        gt_node_flags(table, GT_ONLY_DATA);
+        gt_table_flags(table, GT_ONLY_DATA);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)

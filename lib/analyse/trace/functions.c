@@ -279,7 +279,7 @@ static int by_figure(const void *a, const void *b, void *context)
 }
 
 struct tables {
-    struct gt_node *functions, *callers;
+    struct gt_table *functions, *callers;
     bool grouped;
 };
 
@@ -337,10 +337,10 @@ static int add_callers(const struct gt_analysis_input *input, const struct table
 static void add_dumps(const struct gt_analysis_input *input, struct gt_node *root)
 {
     const struct gt_trace *trace = input->trace;
-    struct gt_node *table = gt_analysis_table(root, "dumps", "Dumps",
-                                              "text:file text:profiler text:node text:start_mode text:end_mode "
-                                              "text:start_phase text:end_phase number:start_step number:end_step "
-                                              "integer:functions");
+    struct gt_table *table = gt_analysis_table(root, "dumps", "Dumps",
+                                               "text:file text:profiler text:node text:start_mode text:end_mode "
+                                               "text:start_phase text:end_phase number:start_step number:end_step "
+                                               "integer:functions");
     for (size_t i = 0; i < trace->profile_count; i++) {
         const struct gt_trace_profile *profile = &trace->profile[i];
         const uint32_t texts[] = {profile->node, profile->start_mode, profile->end_mode, profile->start_phase,
@@ -354,7 +354,7 @@ static void add_dumps(const struct gt_analysis_input *input, struct gt_node *roo
         gt_table_number(table, isinf(profile->end_step) ? NAN : profile->end_step);
         gt_table_integer(table, (int64_t)profile->function_count);
     }
-    gt_node_flags(table, GT_ONLY_DATA);
+    gt_table_flags(table, GT_ONLY_DATA);
 }
 
 static int add_tables(const struct gt_analysis_input *input, struct gt_node *root, enum gt_dump_group by, int key,
@@ -375,7 +375,7 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
     gt_analysis_empty(root, tables.functions,
                       input->trace->profile_count ? "no function in the Python profiles of that phase, step or name"
                                                   : "no Python profiles");
-    gt_node_flags(tables.callers, GT_ONLY_DATA);
+    gt_table_flags(tables.callers, GT_ONLY_DATA);
     add_dumps(input, root);
     return status;
 }

@@ -1,15 +1,14 @@
-/* What the analysis of blocks computes and its report shows; private to lib/analyse/blocks*.c. */
-#ifndef GT_ANALYSE_BLOCKS_PARTS_H
-#define GT_ANALYSE_BLOCKS_PARTS_H
+/* A recording joined with its code blocks: times, samples, CPU time and energy of each block. */
+#ifndef GT_ANALYSE_BLOCK_ANALYSIS_H
+#define GT_ANALYSE_BLOCK_ANALYSIS_H
 
+#include "aggregate/energy_curve.h"
 #include "aggregate/history.h"
-#include "blocks/block_join.h"
-#include "analyse/blocks/blocks.h"
-#include "analyse/energy.h"
 #include "blocks/block_event.h"
+#include "blocks/block_join.h"
 #include "store/store.h"
 
-/* What the calls of one block took; those that never ended count apart. */
+/* Times of the calls of one block; calls that never ended count apart. */
 struct gt_call_total {
     uint64_t calls, non_empty, stepped;
     uint64_t unfinished;
@@ -29,7 +28,7 @@ struct gt_process_total {
     double unfinished_time;
 };
 
-/* What the calls of one block drew. */
+/* Energy of the calls of one block. */
 struct gt_block_energy {
     struct gt_spent device[GT_ENERGY_DEVICES];
     bool by_cpu_time; /* the CPU's figure */
@@ -40,7 +39,7 @@ struct gt_block_analysis {
     struct gt_block_event_list borders;
     struct gt_intervals intervals;
     struct gt_recording *recording;
-    struct gt_machine machine; /* its own, with what the options say of carbon and price */
+    struct gt_machine machine; /* of the recording, with the carbon intensity and price of the options */
     struct gt_columns columns;
     const struct gt_column **gauge, **counter;
     size_t gauges, counters;
@@ -57,15 +56,12 @@ struct gt_block_analysis {
     uint64_t bad_timepoints;
 };
 
-/* After the intervals are closed: the totals by block and by process. 0 or -ENOMEM. */
-int gt_blocks_count_calls(struct gt_block_analysis *analysis);
-/* After the last sample and the intervals are closed. 0 or -ENOMEM. */
-int gt_blocks_count_energy(struct gt_block_analysis *analysis);
-/* Of all devices that were measured. */
+/* Read the files that the options name, and join them. Without sub-tracking files the blocks that the run collected are used;
+ * `optional`: none at all is no error. Close the analysis in any case. */
+int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
+                           struct gt_error *error);
+void gt_block_analysis_close(struct gt_block_analysis *analysis);
+/* The energy of one call on all devices that were measured. */
 struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval);
-/* One line for each block, the longest first; `flags` of the table. And pictures of the recording with the calls in them. */
-void gt_blocks_summary(struct gt_node *root, struct gt_block_analysis *analysis, unsigned flags);
-void gt_blocks_course(struct gt_node *root, const struct gt_block_analysis *analysis);
-int gt_blocks_build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error);
 
 #endif

@@ -1,10 +1,10 @@
-/* The lines of the summary: which figures of the sessions are put beside each other, and which of them differ. */
+#include "analyse/compare/lines.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/compare/compare_parts.h"
 #include "analyse/compare/permutation.h"
 #include "base/order.h"
 #include "schema/unit.h"

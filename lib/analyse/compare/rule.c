@@ -1,21 +1,11 @@
-/* Rules for a gate: FIGURE > LIMIT or FIGURE < LIMIT says what must not be.
- *
- *   figure   COLUMN.STATISTIC of the whole session, as in "overall" of the results; counters.COLUMN;
- *            combined_ram_peak and other peaks, exact where the kernel keeps high-water marks; duration
- *            energy.cpu, energy.dram, energy.gpu, energy.total: of the job
- *            block:NAME. before it: of a code block, also compute_time.total, self_time.p95, cpu_time.total, num_calls, ...
- *   limit    5GB, 30s, 200: absolute, in the unit given or the figure's own
- *            +5%: as much more than the baseline; +100MB: likewise, in units; -5%: less
- *
- * Absolute limits hold for every session but the baseline, or for the only one. A session that lacks the figure breaks the
- * rule: what is not measured is not known to be good. */
+#include "analyse/compare/rule.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/compare/compare_parts.h"
 #include "base/number.h"
 #include "schema/unit.h"
 #include "store/store.h"
@@ -318,7 +308,7 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
                         rule->above ? "above" : "below", allowed, *unit ? " " : "", unit);
 }
 
-static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_node *table)
+static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_table *table)
 {
     double baseline = gt_compare_value(comparison, &rule->figure, 0, NULL);
     int broken = 0;
@@ -346,7 +336,7 @@ int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *roo
     int broken = 0;
     if (!text || !*text)
         return 0;
-    struct gt_node *table = gt_report_table(root, "rules", "Rules");
+    struct gt_table *table = gt_report_table(root, "rules", "Rules");
     gt_table_column(table, "rule", "rule", GT_CELL_TEXT, NULL);
     gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
     gt_table_column(table, "value", "value", GT_CELL_NUMBER, NULL);

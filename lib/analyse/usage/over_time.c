@@ -1,4 +1,4 @@
-#include "analyse/usage/course.h"
+#include "analyse/usage/over_time.h"
 
 #include <stdio.h>
 
@@ -81,11 +81,11 @@ static void add_line(const struct gt_history *history, struct gt_node *series, s
     }
 }
 
-static void add_picture(const struct gt_course *course, struct gt_node *root, const struct picture *picture)
+static void add_picture(const struct gt_over_time *recording, struct gt_node *root, const struct picture *picture)
 {
-    const struct gt_history *history = course->history;
+    const struct gt_history *history = recording->history;
     const char *unit_name;
-    double unit = unit_of(course->machine, picture->of[0].line.metric, &unit_name);
+    double unit = unit_of(recording->machine, picture->of[0].line.metric, &unit_name);
     struct gt_node *series = NULL;
     for (int i = 0; i < LINES && picture->of[i].key; i++) {
         size_t line = line_of(picture->of[i].line);
@@ -93,11 +93,11 @@ static void add_picture(const struct gt_course *course, struct gt_node *root, co
             continue;
         if (!series) {
             series = gt_report_series(root, picture->key, picture->title, "seconds", unit_name);
-            gt_node_flags(series, GT_ONLY_PAGE);
-            for (size_t k = 0; k < course->bands; k++)
-                gt_series_band(series, course->band[k].title, course->band[k].from, course->band[k].to);
+            gt_node_flags(series, GT_ONLY_PEOPLE);
+            for (size_t k = 0; k < recording->bands; k++)
+                gt_series_band(series, recording->band[k].title, recording->band[k].from, recording->band[k].to);
         }
-        bool is_estimated = gt_display_unit_is_estimated(picture->of[i].line.metric, course->machine);
+        bool is_estimated = gt_display_unit_is_estimated(picture->of[i].line.metric, recording->machine);
         char title[80];
         snprintf(title, sizeof title, "%s%s", picture->of[i].title, is_estimated ? " (estimated)" : "");
         int index = gt_series_line(series, picture->of[i].key, title);
@@ -105,9 +105,9 @@ static void add_picture(const struct gt_course *course, struct gt_node *root, co
     }
 }
 
-void gt_course_add(const struct gt_course *course, struct gt_node *root)
+void gt_over_time_add(const struct gt_over_time *recording, struct gt_node *root)
 {
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++)
-        if (!gpu_picture(&pictures[i]) || course->machine->gpu_count)
-            add_picture(course, root, &pictures[i]);
+        if (!gpu_picture(&pictures[i]) || recording->machine->gpu_count)
+            add_picture(recording, root, &pictures[i]);
 }

@@ -1,7 +1,9 @@
+#include "analyse/usage/provenance.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "analyse/usage/usage_parts.h"
+#include "aggregate/rate.h"
 
 /* Which metric each figure of the report rests on, and how it follows from it. A plain table. */
 static const struct {
@@ -97,6 +99,12 @@ static const struct {
 
 enum { FIGURES = sizeof figures / sizeof *figures };
 
+bool gt_usage_is_told(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
+{
+    bool in_ticks = scope == GT_SCOPE_SYSTEM && metric == GT_CPU_TIME;
+    return !in_ticks || usage->outcome->elapsed * 1e9 >= GT_RATE_TICKS_NS;
+}
+
 static const struct gt_provenance *find(const struct gt_outcome *outcome, enum gt_scope scope, enum gt_metric_id metric)
 {
     for (size_t i = 0; i < outcome->provenance_count; i++)
@@ -141,7 +149,7 @@ static const char *method_behind(int figure, enum gt_metric_id metric)
     return metric == GT_CPU_TIME ? MEAN_CPU : LARGEST;
 }
 
-static void add_provenance(const struct gt_usage *usage, struct gt_node *table, int figure, enum gt_metric_id metric)
+static void add_provenance(const struct gt_usage *usage, struct gt_table *table, int figure, enum gt_metric_id metric)
 {
     const struct gt_provenance *provenance = find(usage->outcome, figures[figure].scope, metric);
     char name[80];
@@ -166,7 +174,7 @@ const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope 
     return usage->outcome->provenance_count ? "no source has it here" : "not in the recording";
 }
 
-static void add_elapsed(const struct gt_usage *usage, struct gt_node *table)
+static void add_elapsed(const struct gt_usage *usage, struct gt_table *table)
 {
     bool complete = usage->outcome->complete;
     gt_table_text(table, "compute_time.time");
@@ -177,10 +185,10 @@ static void add_elapsed(const struct gt_usage *usage, struct gt_node *table)
     gt_table_text(table, NULL);
 }
 
-static struct gt_node *add_table(struct gt_node *root, const char *key, const char *title, const char *const columns[])
+static struct gt_table *add_table(struct gt_node *root, const char *key, const char *title, const char *const columns[])
 {
-    struct gt_node *table = gt_report_table(root, key, title);
-    gt_node_flags(table, GT_ONLY_DATA | GT_KEYED);
+    struct gt_table *table = gt_report_table(root, key, title);
+    gt_table_flags(table, GT_ONLY_DATA | GT_KEYED);
     for (; *columns; columns++)
         gt_table_column(table, *columns, *columns, GT_CELL_TEXT, NULL);
     return table;
@@ -190,8 +198,8 @@ void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root)
 {
     static const char *const known[] = {"figure", "metric", "exactness", "source", "method", "note", NULL};
     static const char *const unknown[] = {"figure", "metric", "reason", NULL};
-    struct gt_node *provenance = add_table(root, "provenance", "Provenance", known);
-    struct gt_node *missing = add_table(root, "missing", "Not measured", unknown);
+    struct gt_table *provenance = add_table(root, "provenance", "Provenance", known);
+    struct gt_table *missing = add_table(root, "missing", "Not measured", unknown);
     for (int figure = 0; figure < FIGURES; figure++) {
         enum gt_scope scope = figures[figure].scope;
         enum gt_metric_id metric = metric_behind(usage, figure);

@@ -1,17 +1,16 @@
-/* The data sets there are: what recordings and sub-tracking files hold. */
+#include "api/tables.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"
-#include "blocks/interval.h"
-#include "api/dataset.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
+#include "blocks/interval.h"
 #include "store/field.h"
 #include "store/store.h"
-#include "api/datasets.h"
 
 enum { ORIGINAL_FACTS = 9 };
 
@@ -58,7 +57,7 @@ static bool is_inside(const struct spans *spans, double time)
 
 /* Those columns that the file has, in its order of importance: the original's, then ours. */
 static size_t choose_columns(const struct gt_columns *all, const struct gt_recording *recording,
-                             const struct gt_column **chosen, struct gt_dataset *dataset)
+                             const struct gt_column **chosen, struct gt_table *table)
 {
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -66,12 +65,12 @@ static size_t choose_columns(const struct gt_columns *all, const struct gt_recor
         if (!gt_recording_has(recording, column->name))
             continue;
         chosen[count++] = column;
-        gt_dataset_add_column(dataset, column->name, GT_DATASET_NUMBER);
+        gt_table_column(table, column->name, column->name, GT_CELL_NUMBER, NULL);
     }
     return count;
 }
 
-static int read_samples(struct gt_dataset *dataset, struct gt_recording *recording, const struct spans *spans,
+static int read_samples(struct gt_table *table, struct gt_recording *recording, const struct spans *spans,
                         struct gt_error *error)
 {
     struct gt_columns columns;
@@ -80,69 +79,81 @@ static int read_samples(struct gt_dataset *dataset, struct gt_recording *recordi
     int status;
     gt_store_columns(&columns, gt_recording_machine(recording));
     const struct gt_column *timestamp = &columns.column[gt_store_column_find(&columns, "timestamp")];
-    size_t count = choose_columns(&columns, recording, chosen, dataset);
+    size_t count = choose_columns(&columns, recording, chosen, table);
     while ((status = gt_recording_next(recording, &sample, error)) > 0) {
         if (spans && !is_inside(spans, gt_store_column_value(timestamp, sample)))
             continue;
         for (size_t i = 0; i < count; i++)
-            gt_dataset_number(dataset, gt_store_column_value(chosen[i], sample));
+            gt_table_number(table, gt_store_column_value(chosen[i], sample));
     }
     for (size_t i = 0; i < count; i++)
         if (chosen[i]->is_integer)
-            gt_dataset_make_integer(dataset, i);
+            gt_table_make_integer(table, i);
     return status;
 }
 
-int gt_recording_samples(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_dataset **ret,
+int gt_recording_samples(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_table **ret,
                          struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
     struct spans prepared = {0};
-    struct gt_dataset *dataset = gt_dataset_new();
+    struct gt_table *table = gt_table_new();
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0 && spans && prepare_spans(&prepared, spans, span_count) < 0)
         status = gt_error_system(error, ENOMEM, "%s", path);
     if (status >= 0)
-        status = read_samples(dataset, recording, spans ? &prepared : NULL, error);
+        status = read_samples(table, recording, spans ? &prepared : NULL, error);
     gt_recording_close(recording);
     free(prepared.span);
     if (status >= 0)
-        return gt_dataset_finish(ret, dataset, path, error);
-    gt_dataset_free(dataset);
+        return gt_table_finish(ret, table, path, error);
+    gt_table_free(table);
     return status;
 }
 
-int gt_recording_static(const char *path, struct gt_dataset **ret, struct gt_error *error)
+int gt_recording_static(const char *path, struct gt_table **ret, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
     int status = gt_recording_open(&recording, path, error);
     if (status < 0)
         return status;
     const struct gt_machine *machine = gt_recording_machine(recording);
-    struct gt_dataset *dataset = gt_dataset_new();
+    struct gt_table *table = gt_table_new();
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
         enum gt_field_kind kind = gt_machine_fields[i].kind;
-        gt_dataset_add_column(dataset, gt_machine_fields[i].name,
-                              kind == GT_FIELD_TEXT      ? GT_DATASET_TEXT
-                              : kind == GT_FIELD_INTEGER ? GT_DATASET_INTEGER
-                                                         : GT_DATASET_NUMBER);
+        const char *name = gt_machine_fields[i].name;
+        gt_table_column(table, name, name,
+                        kind == GT_FIELD_TEXT      ? GT_CELL_PLAIN_TEXT
+                        : kind == GT_FIELD_INTEGER ? GT_CELL_INTEGER
+                                                   : GT_CELL_NUMBER,
+                        NULL);
     }
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
         const struct gt_field *fact = &gt_machine_fields[i];
         if (fact->kind == GT_FIELD_TEXT)
-            gt_dataset_text(dataset, gt_field_text(fact, machine));
+            gt_table_text(table, gt_field_text(fact, machine));
         else if (fact->kind == GT_FIELD_INTEGER)
-            gt_dataset_integer(dataset, (int64_t)gt_field_number(fact, machine));
+            gt_table_integer(table, (int64_t)gt_field_number(fact, machine));
         else
-            gt_dataset_number(dataset, gt_field_number(fact, machine));
+            gt_table_number(table, gt_field_number(fact, machine));
     }
     gt_recording_close(recording);
-    return gt_dataset_finish(ret, dataset, path, error);
+    return gt_table_finish(ret, table, path, error);
 }
 
 /* ---- sub-tracking files ---- */
 
-enum { THREAD_COLUMN = 2, CALL_COLUMN = 3 };
+static const struct gt_column_kind call_columns[] = {
+    {"code_block_name", GT_CELL_PLAIN_TEXT, false},
+    {"process_id", GT_CELL_INTEGER, false},
+    {"thread_id", GT_CELL_NUMBER, true},
+    {"call", GT_CELL_NUMBER, true},
+    {"start", GT_CELL_NUMBER, false},
+    {"stop", GT_CELL_NUMBER, false},
+    {"elapsed", GT_CELL_NUMBER, false},
+    {"self", GT_CELL_NUMBER, false},
+};
+enum { CALL_COLUMNS = sizeof call_columns / sizeof *call_columns };
 
 static int by_time(const void *a, const void *b)
 {
@@ -150,29 +161,22 @@ static int by_time(const void *a, const void *b)
     return GT_ORDER(one->start, other->start);
 }
 
-static struct gt_dataset *dataset_of_calls(const struct gt_intervals *intervals, const struct gt_strings *names)
+static struct gt_table *table_of_calls(const struct gt_intervals *intervals, const struct gt_strings *names)
 {
-    struct gt_dataset *dataset = gt_dataset_new();
-    gt_dataset_add_column(dataset, "code_block_name", GT_DATASET_TEXT);
-    gt_dataset_add_column(dataset, "process_id", GT_DATASET_INTEGER);
-    gt_dataset_add_column(dataset, "thread_id", GT_DATASET_NUMBER);
-    gt_dataset_add_column(dataset, "call", GT_DATASET_NUMBER);
-    gt_dataset_add_column(dataset, "start", GT_DATASET_NUMBER);
-    gt_dataset_add_column(dataset, "stop", GT_DATASET_NUMBER);
-    gt_dataset_add_column(dataset, "elapsed", GT_DATASET_NUMBER);
-    gt_dataset_add_column(dataset, "self", GT_DATASET_NUMBER);
+    struct gt_table *table = gt_table_new();
+    gt_table_add_columns(table, call_columns, CALL_COLUMNS);
     for (size_t i = 0; i < intervals->count; i++) {
         const struct gt_interval *call = &intervals->interval[i];
-        gt_dataset_text(dataset, gt_strings_text(names, call->name));
-        gt_dataset_integer(dataset, call->process);
-        gt_dataset_number(dataset, call->thread < 0 ? NAN : (double)call->thread);
-        gt_dataset_number(dataset, call->call < 0 ? NAN : (double)call->call);
-        gt_dataset_number(dataset, call->start);
-        gt_dataset_number(dataset, call->unfinished ? NAN : call->stop);
-        gt_dataset_number(dataset, call->unfinished ? NAN : call->elapsed);
-        gt_dataset_number(dataset, call->unfinished ? NAN : call->self);
+        gt_table_text(table, gt_strings_text(names, call->name));
+        gt_table_integer(table, call->process);
+        gt_table_number(table, call->thread < 0 ? NAN : (double)call->thread);
+        gt_table_number(table, call->call < 0 ? NAN : (double)call->call);
+        gt_table_number(table, call->start);
+        gt_table_number(table, call->unfinished ? NAN : call->stop);
+        gt_table_number(table, call->unfinished ? NAN : call->elapsed);
+        gt_table_number(table, call->unfinished ? NAN : call->self);
     }
-    return dataset;
+    return table;
 }
 
 /* Where what never ended is cut off: only its own row shows it, as missing. */
@@ -201,7 +205,7 @@ static int pair(struct gt_intervals *intervals, struct gt_block_event_list *list
     return status < 0 ? gt_error_system(error, -status, "code blocks") : status;
 }
 
-int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt_error *error)
+int gt_blocks_calls(const char *const *files, struct gt_table **ret, struct gt_error *error)
 {
     struct gt_block_event_list list = {0};
     struct gt_intervals intervals = {0};
@@ -210,10 +214,8 @@ int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt
         status = pair(&intervals, &list, error);
     if (status >= 0) {
         qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_time);
-        struct gt_dataset *dataset = dataset_of_calls(&intervals, &list.names);
-        gt_dataset_make_integer(dataset, THREAD_COLUMN);
-        gt_dataset_make_integer(dataset, CALL_COLUMN);
-        status = gt_dataset_finish(ret, dataset, "code blocks", error);
+        status = gt_table_finish_columns(ret, table_of_calls(&intervals, &list.names), call_columns, CALL_COLUMNS,
+                                         "code blocks", error);
     }
     gt_intervals_release(&intervals);
     gt_block_event_list_release(&list);
@@ -270,20 +272,20 @@ static int check_order(const struct gt_intervals *intervals, const struct gt_blo
     return 0;
 }
 
-static struct gt_dataset *dataset_of_pairs(const struct gt_intervals *intervals)
+static struct gt_table *table_of_pairs(const struct gt_intervals *intervals)
 {
-    struct gt_dataset *dataset = gt_dataset_new();
-    gt_dataset_add_column(dataset, "start", GT_DATASET_NUMBER);
-    gt_dataset_add_column(dataset, "stop", GT_DATASET_NUMBER);
+    struct gt_table *table = gt_table_new();
+    gt_table_column(table, "start", "start", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "stop", "stop", GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < intervals->count; i++)
         if (!intervals->interval[i].unfinished) {
-            gt_dataset_number(dataset, intervals->interval[i].start);
-            gt_dataset_number(dataset, intervals->interval[i].stop);
+            gt_table_number(table, intervals->interval[i].start);
+            gt_table_number(table, intervals->interval[i].stop);
         }
-    return dataset;
+    return table;
 }
 
-int gt_blocks_pairs(const char *const *files, const char *name, struct gt_dataset **ret, struct gt_error *error)
+int gt_blocks_pairs(const char *const *files, const char *name, struct gt_table **ret, struct gt_error *error)
 {
     struct gt_block_event_list list = {0};
     struct gt_intervals intervals = {0};
@@ -296,7 +298,7 @@ int gt_blocks_pairs(const char *const *files, const char *name, struct gt_datase
         status = check_order(&intervals, &list, name, error);
     if (status >= 0) {
         qsort(intervals.interval, intervals.count, sizeof *intervals.interval, by_process);
-        status = gt_dataset_finish(ret, dataset_of_pairs(&intervals), "code blocks", error);
+        status = gt_table_finish(ret, table_of_pairs(&intervals), "code blocks", error);
     }
     gt_intervals_release(&intervals);
     gt_block_event_list_release(&list);
