@@ -1,5 +1,6 @@
 #include "aggregate/energy_curve.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,14 +43,15 @@ double gt_energy_run_error(const struct gt_energy_run *run, bool of_job)
 
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part)
 {
-    if (isnan(part.joules))
-        return;
-    if (isnan(sum->joules))
-        *sum = (struct gt_spent){.joules = 0};
-    sum->joules += part.joules;
-    sum->error += part.error;
-    sum->is_estimated |= part.is_estimated;
+    bool is_first = isnan(sum->joules);
     sum->missing = fmax(sum->missing, part.missing);
+    if (!isnan(part.joules)) {
+        sum->joules = is_first ? part.joules : sum->joules + part.joules;
+        sum->error = is_first ? part.error : sum->error + part.error;
+        sum->is_estimated |= part.is_estimated;
+    }
+    if (sum->missing > 0)
+        sum->error = NAN;
 }
 
 static int by_start(const void *a, const void *b)
@@ -80,6 +82,7 @@ void gt_energy_curve_init(struct gt_energy_curve *curve, const struct gt_machine
         device->has_packages = i == GT_ENERGY_CPU;
         device->share_seconds = gt_energy_share_seconds(i);
         device->is_estimated = gt_energy_is_estimated(&machine->energy_source[i]);
+        device->unread_from = device->unread_to = NAN;
     }
 }
 
@@ -94,15 +97,32 @@ static double known(double value, double last)
     return value > last ? value : last;
 }
 
+/* Whether a later reading makes up for it is seen then. */
+static void note_unread(struct gt_device_curve *device, double time, double missing)
+{
+    if (!device->is_measured && isnan(device->unread_from))
+        device->unread_from = time;
+    if (missing > device->last[GT_COURSE_MISSING]) {
+        device->unread_to = time;
+        device->unread_missing = missing;
+    }
+}
+
 /* A counter that stands still was not read, or asked more often than it is renewed: what it has at its next move was drawn
  * in all the time since its last. */
 static int add(struct gt_device_curve *device, double time, double total, double job, double missing,
                const double *job_values)
 {
     bool is_first = !device->is_measured, is_gap = missing > device->last[GT_COURSE_MISSING];
-    if (isnan(total) || isnan(job))
+    if (isnan(total) || isnan(job)) {
+        note_unread(device, time, isnan(total) ? missing : NAN);
         return 0;
+    }
+    if (is_first && is_gap && device->unread_from < time &&
+        gt_curve_add(&device->curve, device->unread_from, device->last) < 0)
+        return -ENOMEM;
     device->is_measured = true;
+    device->unread_to = NAN;
     device->time = time;
     device->last[GT_COURSE_JOULES] = known(job, device->last[GT_COURSE_JOULES]);
     device->last[GT_COURSE_CPU_SECONDS] = known(job_values[GT_CPU_TIME], device->last[GT_COURSE_CPU_SECONDS]);
@@ -150,14 +170,23 @@ static int add_end(struct gt_device_curve *device)
     return gt_curve_add(&device->curve, device->time, device->last);
 }
 
+/* It could not be read any more: the rest is not outside of the recording, but missing. */
+static int add_unread(struct gt_device_curve *device)
+{
+    if (!(device->unread_to > device->time))
+        return 0;
+    device->last[GT_COURSE_MISSING] = device->unread_missing;
+    return gt_curve_add(&device->curve, device->unread_to, device->last);
+}
+
 int gt_energy_curve_finish(struct gt_energy_curve *curve)
 {
     int status = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
         struct gt_device_curve *device = &curve->device[i];
         gt_curve_finish(&device->curve);
-        if (device->is_measured)
-            status = add_end(device);
+        if (device->is_measured && (status = add_end(device)) == 0)
+            status = add_unread(device);
     }
     return status;
 }
@@ -358,7 +387,7 @@ static struct gt_spent spent_of(const struct gt_device_curve *device, struct fig
     bool is_known = !device->is_estimated && !missing;
     double error = is_known ? figure.interpolation + figure.lag + figure.placement + figure.share : NAN;
     if (missing > 1 - LEAST_COVERED)
-        return (struct gt_spent){.joules = NAN, .error = NAN};
+        return (struct gt_spent){.joules = NAN, .error = NAN, .missing = missing};
     return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules), missing};
 }
 

@@ -39,7 +39,9 @@ struct gt_device_curve {
     double share_seconds;                    /* of which the job's share is a mean at least */
     bool is_estimated;                       /* by a model of the user's */
     double total;                            /* of the device, at the last point */
-    double time, last[GT_COURSE_QUANTITIES]; /* the latest sample */
+    double time, last[GT_COURSE_QUANTITIES]; /* the latest sample with a figure */
+    double unread_from;                      /* the first sample, where that had none; else NaN */
+    double unread_to, unread_missing;        /* the latest sample, where that had none and time is missing; else NaN */
     bool has_packages;                       /* the job's share may rest on where its CPU time was used */
     bool is_measured;
 };

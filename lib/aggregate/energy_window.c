@@ -2,6 +2,9 @@
 
 #include "aggregate/energy_curve.h"
 
+/* What is missing may be rounded. */
+static const double ALL = 0.999;
+
 static bool read_device(struct gt_energy_reading *ret, enum gt_energy_device device, double time, const double *system,
                         const double *job)
 {
@@ -21,7 +24,8 @@ void gt_energy_window_add(struct gt_energy_window *window, double time, const do
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         struct gt_window_device *device = &window->device[i];
         struct gt_energy_reading reading;
-        device->missing = fmax(device->missing, system[gt_missing_metrics[i]]);
+        if (!isnan(system[gt_missing_metrics[i]]))
+            device->missing = system[gt_missing_metrics[i]];
         if (!read_device(&reading, i, time, system, job))
             continue;
         if (!device->is_measured) {
@@ -75,13 +79,16 @@ static struct gt_spent figure(const struct gt_energy_window *window, const struc
                               double refresh, double share_seconds, enum gt_energy_part part)
 {
     double seconds = window->end - window->begin;
-    bool is_known = refresh > 0 && !(device->missing > device->missing_at_begin);
+    double missing = seconds > 0 ? fmax(0, device->missing - device->missing_at_begin) / seconds : 0;
+    bool is_known = refresh > 0 && !(missing > 0);
     double at_end = late(&device->previous, &device->last, window->end - device->last.time, refresh, part);
     double lag = refresh + fmax(0, share_seconds - seconds);
     double end_power = power(&device->previous, &device->last, part);
+    if (missing > ALL)
+        return (struct gt_spent){.joules = NAN, .error = NAN, .missing = 1};
     if (!device->has_moved) {
         double at_begin = late(&device->previous, &device->last, window->begin - device->last.time, refresh, part);
-        return (struct gt_spent){.joules = at_end - at_begin, .error = is_known ? lag * end_power : NAN};
+        return (struct gt_spent){at_end - at_begin, is_known ? lag * end_power : NAN, false, missing};
     }
     double gap = device->after.time - device->before.time, first = rise(&device->before, &device->after, part);
     double covered = fmin(1, (device->after.time - window->begin) / gap);
@@ -89,7 +96,7 @@ static struct gt_spent figure(const struct gt_energy_window *window, const struc
     double joules = covered * first + rise(&device->after, &device->last, part) + at_end;
     lag *= fmax(first / gap, end_power);
     double error = interpolation + lag + placement(device, covered, part) + share(device, part);
-    return (struct gt_spent){.joules = joules, .error = is_known ? error : NAN};
+    return (struct gt_spent){joules, is_known ? error : NAN, false, missing};
 }
 
 static void begin_next(struct gt_energy_window *window)

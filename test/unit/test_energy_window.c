@@ -114,6 +114,37 @@ static void without_counters_nothing_is_known(void **state)
     assert_true(isnan(energy.part[GT_ENERGY_TOTAL]) && isnan(energy.error) && !energy.is_estimated);
 }
 
+static void add_cpu(double time, double joules, double missing)
+{
+    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
+    gt_values_clear(system);
+    gt_values_clear(job);
+    system[GT_CPU_ENERGY] = job[GT_CPU_ENERGY] = joules;
+    system[GT_CPU_ENERGY_OTHER] = system[GT_CPU_ENERGY_UNATTRIBUTED] = system[GT_CPU_ENERGY_IDLE] = isnan(joules) ? NAN
+                                                                                                                  : 0;
+    system[gt_missing_metrics[GT_ENERGY_CPU]] = missing;
+    gt_energy_window_add(&window, time, system, job);
+}
+
+/* A window in which a counter was never read drew not nothing; at the end of a gap only a part is known. */
+static void what_is_missing_is_not_zero(void **state)
+{
+    (void)state;
+    add_cpu(0, 0, 0);
+    add_cpu(1, 10, 0);
+    assert_float_equal(gt_energy_window_end(&window, sources).part[GT_ENERGY_TOTAL], 10, 1e-9);
+    add_cpu(2, NAN, 1);
+    assert_true(isnan(gt_energy_window_end(&window, sources).part[GT_ENERGY_TOTAL]));
+    add_cpu(3, 30, 0); /* it makes up for the one that failed */
+    struct gt_window_energy energy = gt_energy_window_end(&window, sources);
+    assert_float_equal(energy.part[GT_ENERGY_TOTAL], 10, 1e-9);
+    assert_false(isnan(energy.error));
+    add_cpu(4, NAN, 1);
+    add_cpu(4.5, 40, 1);
+    energy = gt_energy_window_end(&window, sources);
+    assert_true(energy.part[GT_ENERGY_TOTAL] > 0 && isnan(energy.error));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +154,7 @@ int main(void)
         cmocka_unit_test_setup(fast_readings_are_as_slow_as_the_share, begin),
         cmocka_unit_test_setup(devices_are_added_and_estimates_told, begin),
         cmocka_unit_test_setup(without_counters_nothing_is_known, begin),
+        cmocka_unit_test_setup(what_is_missing_is_not_zero, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
