@@ -9,7 +9,8 @@
 
 enum { SIGNALS, MAIN, EVENTS, SOURCE_COUNT };
 /* Between two looks at the kernel's process events: no storm outruns it. Between two looks for signals that no descriptor tells of. */
-static const int64_t EVENTS_PAUSE_NS = 5000000, SIGNALS_PAUSE_NS = 20000000, LONGEST_NS = INT64_C(3600000000000);
+enum { SIGNALS_PAUSE_NS = 20000000 };
+static const int64_t EVENTS_PAUSE_NS = 5000000, LONGEST_NS = INT64_C(3600000000000);
 
 static int64_t monotonic_ns(void)
 {
@@ -63,6 +64,21 @@ static bool is_over(const struct watch *watch)
     return watch->main_ended && (!watch->waits_for_all || watch->all_ended);
 }
 
+/* Where no system call waits for several descriptors they are all asked, after a pause. */
+static int wait_for(struct pollfd *source, struct timespec timeout)
+{
+    static const struct timespec pause = {0, SIGNALS_PAUSE_NS};
+    if (ppoll(source, SOURCE_COUNT, &timeout, NULL) >= 0)
+        return 0;
+    if (errno != EPERM && errno != ENOSYS)
+        return errno == EINTR ? 0 : -errno;
+    bool is_short = timeout.tv_sec == 0 && timeout.tv_nsec < pause.tv_nsec;
+    if (nanosleep(is_short ? &timeout : &pause, NULL) < 0 && errno != EINTR)
+        return -errno;
+    source[SIGNALS].revents = source[EVENTS].revents = POLLIN; /* reading waits for nothing */
+    return 0;
+}
+
 static int step(struct watch *watch)
 {
     bool is_deaf = watch->is_blind || watch->pauses_events;
@@ -71,10 +87,11 @@ static int step(struct watch *watch)
         [MAIN] = {watch->is_child || !watch->tracker ? -1 : gt_tracker_pidfd(watch->tracker), POLLIN, 0},
         [EVENTS] = {is_deaf ? -1 : gt_tracker_events_fd(watch->tracker), POLLIN, 0},
     };
-    const struct timespec timeout = patience(watch);
-    if (ppoll(source, SOURCE_COUNT, &timeout, NULL) < 0)
-        return errno == EINTR ? 0 : -errno;
-    watch->pauses_events = source[EVENTS].revents && gt_tracker_drain(watch->tracker, NULL) >= 0;
+    int status = wait_for(source, patience(watch));
+    if (status < 0)
+        return status;
+    watch->pauses_events = source[EVENTS].revents && source[EVENTS].fd >= 0 &&
+                           gt_tracker_drain(watch->tracker, NULL) >= 0;
     if (source[SIGNALS].revents || watch->signals.fd < 0)
         job_signals(watch);
     if (source[MAIN].revents)

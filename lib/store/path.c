@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
+
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
 #undef STORE
@@ -185,9 +187,10 @@ static int check_folder(const char *path, struct gt_error *error)
         return gt_error_system(error, errno, "%s: folder %s", path, folder);
     if (!S_ISDIR(status.st_mode))
         return gt_error_system(error, ENOTDIR, "%s: %s", path, folder);
-    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return gt_error_system(error, errno, "%s: folder %s", path, folder);
-    int code = try_folder(folder);
+    int code = -gt_access(AT_FDCWD, folder, W_OK | X_OK);
+    if (code)
+        return gt_error_system(error, code, "%s: folder %s", path, folder);
+    code = try_folder(folder);
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
 }
 

@@ -2,12 +2,14 @@
 import ctypes
 import json
 import os
+import pathlib
 import platform
 import resource
 import signal
 import sqlite3
 import struct
 import subprocess
+import sys
 import time
 
 import pytest
@@ -15,8 +17,15 @@ import pytest
 QUIET = "--disable-logs"
 NUMBERS = {  # of system calls: x86-64, and the table that newer architectures share
     "timerfd_create": (283, 85), "signalfd4": (289, 74), "socket": (41, 198), "pidfd_open": (434, 434), "clone3": (435, 435),
-    "perf_event_open": (298, 241),
+    "perf_event_open": (298, 241), "waitid": (247, 95), "ppoll": (271, 73), "prctl": (157, 167), "getrandom": (318, 278),
+    "sched_getaffinity": (204, 123), "sched_setaffinity": (203, 122), "sched_getscheduler": (145, 120), "statx": (332, 291),
+    "process_vm_readv": (310, 270), "openat2": (437, 437), "memfd_create": (319, 279), "eventfd2": (290, 19),
+    "timerfd_settime": (286, 86), "faccessat2": (439, 439), "pipe2": (293, 59), "readlinkat": (267, 78), "prlimit64": (302, 261),
+    "pidfd_send_signal": (424, 424), "epoll_create1": (291, 20), "inotify_init1": (294, 26), "renameat2": (316, 276),
+    "close_range": (436, 436),
 }
+if platform.machine() != "x86_64":
+    del NUMBERS["pipe2"]  # there is no other
 EPERM, ENOSYS = 1, 38
 
 
@@ -48,7 +57,7 @@ def figures(path):
     return tree["max_ram"]["combined"]["total_rss"], tree["cpu_time"]["combined"], tree["processes"]["max"]
 
 
-JOB = ["python3", "-c", """
+JOB = [sys.executable, "-c", """
 import os, time
 block = b"1" * 30_000_000
 if os.fork() == 0:
@@ -61,13 +70,34 @@ os._exit(3)
 """]
 
 
-@pytest.mark.parametrize("names, error", [*(([name], EPERM) for name in NUMBERS), (list(NUMBERS), ENOSYS)])
+@pytest.mark.parametrize("names, error", [*(([name], error) for name in NUMBERS for error in (EPERM, ENOSYS)),
+                                          (list(NUMBERS), ENOSYS), (list(NUMBERS), EPERM)])
 def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
     done = cli("run", "--tf", "run.sqlite", "--st=0.1", "-o", "out.json", "--", *JOB, preexec_fn=forbid(names, error))
     assert done.returncode == 3
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
     assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+
+
+def test_nothing_waits_for_processes(cli):
+    """Not even the job can: it starts none."""
+    NUMBERS["wait4"] = (61, 260)
+    done = cli("run", "--st=0.1", "--", sys.executable, "-c", "import sys, time; time.sleep(0.4); sys.exit(3)",
+               preexec_fn=forbid(["waitid", "wait4"], EPERM))
+    del NUMBERS["wait4"]
+    assert done.returncode == 3 and "what they used last is not measured" in done.stderr
+
+
+@pytest.mark.parametrize("names", [["waitid"], ["waitid", "pidfd_open"]])
+def test_a_job_that_stops_goes_on_where_nothing_tells_of_stops(gpu_tracker, tmp_path, names):
+    script = "kill -STOP $$; exit 6"
+    tracker = subprocess.Popen([gpu_tracker, "run", QUIET, "-o", "out.json", "--", "sh", "-c", script], cwd=tmp_path,
+                               preexec_fn=forbid(names, ENOSYS))
+    time.sleep(0.6)
+    job = int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
+    os.kill(job, signal.SIGCONT)
+    assert tracker.wait(10) == 6
 
 
 @pytest.mark.parametrize("names", [["signalfd4"], list(NUMBERS)])
