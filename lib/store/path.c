@@ -211,6 +211,8 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
     int status = check_folder(options->path, error);
     if (!status)
         status = check_file(options->path, options->overwrite, error);
+    if (!status && type->check)
+        status = type->check(options->path, options->overwrite, error);
     for (size_t i = 0; !status && options->detail && type->has_detail_files && i <= GT_DETAIL_COUNT; i++) {
         char beside[PATH_MAX];
         if (gt_store_path_beside(beside, sizeof beside, options->path, gt_store_part(i)) < 0)

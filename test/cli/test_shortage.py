@@ -131,6 +131,23 @@ def test_a_job_that_cannot_be_measured_runs(cli, count):
     assert (strict.returncode, strict.stdout) in [(125, ""), (0, "done\n")]
 
 
+@pytest.mark.parametrize("count", [12, 10, 8])
+def test_a_server_without_descriptors_says_so(cli, count):
+    done = cli("serve", "--disable-logs", "--listen", "127.0.0.1:0", preexec_fn=limit_descriptors(count))
+    assert done.returncode == 125 and "descriptors are short (ulimit -n)" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("error, cause", [(EPERM, "Operation not permitted"), (ENOSYS, "Function not implemented")])
+def test_who_may_make_no_socket_is_not_told_to_join_a_group(cli, tmp_path, error, cause):
+    done = cli("run", "--", "true", preexec_fn=forbid(["socket"], error))
+    assert done.returncode == 0 and "energy relay" not in done.stderr  # there is none
+    (tmp_path / "energy.sock").touch()
+    done = cli("run", "--library", f"energy-relay={tmp_path}/energy.sock", "--", "true", preexec_fn=forbid(["socket"], error))
+    assert done.returncode == 0 and "usermod" not in done.stderr
+    assert f"energy relay: this process may make no socket to ask it: {cause}" in done.stderr
+
+
 # ---- a recording that is removed meanwhile ----
 
 @pytest.mark.parametrize("name", ["run.csv", "run.sqlite"])
@@ -191,3 +208,22 @@ def test_a_full_disk(cli, tmp_path, strict, status):
     assert "Max RAM:" in done.stdout
     assert os.path.getsize(tmp_path / "run.csv") <= 30_000
     assert cli("report", "run.csv").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["run.csv", "run.sqlite"])
+def test_a_disk_without_room_for_more_files_says_so(gpu_tracker, tmp_path, name):
+    """SQLite makes two more beside the database, and would say of them that they are not there."""
+    (tmp_path / "disk").mkdir()
+    script = f"""for inodes in 3 4 5 6; do
+        mount -t tmpfs -o size=1m,nr_inodes=$inodes tmpfs disk || exit 77
+        {gpu_tracker} run --tf disk/{name} --st=0.05 -o /dev/null -- sh -c 'sleep 0.2; exit 3'
+        [ $? = 3 ] || echo "status $?"
+        umount disk
+    done"""
+    user = [] if os.getuid() == 0 else ["--user", "--map-root-user"]
+    done = subprocess.run(["unshare", *user, "--mount", "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=60, check=False)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("this user may mount nothing")
+    assert "No such file" not in done.stderr and "status" not in done.stdout, done.stderr
+    assert name == "run.csv" or "No space left on device" in done.stderr
