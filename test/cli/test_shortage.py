@@ -227,3 +227,21 @@ def test_a_disk_without_room_for_more_files_says_so(gpu_tracker, tmp_path, name)
         pytest.skip("this user may mount nothing")
     assert "No such file" not in done.stderr and "status" not in done.stdout, done.stderr
     assert name == "run.csv" or "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("script, said", [
+    ("rm -r run.csv.blocks", "run.csv.blocks was removed meanwhile: the code blocks in it are lost"),
+    ("mv run.csv.blocks away", "run.csv.blocks was removed meanwhile"),
+    ("rm -r run.csv.blocks; mkdir run.csv.blocks; echo mine >run.csv.blocks/mine", "run.csv.blocks was replaced meanwhile: its code blocks are lost"),
+    ("mv run.csv.blocks away; ln -s away run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
+    ("mv run.csv.blocks away; cp -r away run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
+    ("rm -r run.csv.blocks; echo mine >run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
+])
+@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
+def test_a_folder_of_blocks_that_is_taken_away(cli, gpu_tracker, tmp_path, script, said, strict, status):
+    done = cli("run", QUIET, *strict, "--blocks", "--st=0.05", "--tf=run.csv", "-o", "out", "--", "sh", "-c",
+               f"{gpu_tracker} block work -- true; {script}")
+    assert done.returncode == status and done.stderr.count(said) == 1, done.stderr
+    assert not (tmp_path / "run.blocks.csv").exists()
+    mine = [path for path in [tmp_path / "run.csv.blocks/mine", tmp_path / "run.csv.blocks"] if path.is_file()]
+    assert all(path.read_text() == "mine\n" for path in mine)
