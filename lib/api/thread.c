@@ -26,7 +26,10 @@ static void wait_for_due(struct gt_tracker *tracker, bool *pauses_events)
     left = left > 0 ? left : 0;
     const struct timespec timeout = {left / GT_SECOND, left % GT_SECOND};
     pthread_mutex_unlock(&tracker->mutex);
-    bool is_told = ppoll(source, SOURCE_COUNT, &timeout, NULL) > 0;
+    int told = ppoll(source, SOURCE_COUNT, &timeout, NULL);
+    bool is_told = told > 0;
+    if (told < 0 && errno != EINTR) /* the system forbids to wait for several */
+        nanosleep(left < GT_SECOND / 50 ? &timeout : &(struct timespec){.tv_nsec = GT_SECOND / 50}, NULL);
     *pauses_events = is_told && source[EVENTS].revents && gt_tracker_drain(tracker, NULL) >= 0;
     pthread_mutex_lock(&tracker->mutex);
     if (is_told && source[MAIN].revents)
