@@ -232,7 +232,8 @@ def test_a_disk_without_room_for_more_files_says_so(gpu_tracker, tmp_path, name)
 @pytest.mark.parametrize("script, said", [
     ("rm -r run.csv.blocks", "run.csv.blocks was removed meanwhile: the code blocks in it are lost"),
     ("mv run.csv.blocks away", "run.csv.blocks was removed meanwhile"),
-    ("rm -r run.csv.blocks; mkdir run.csv.blocks; echo mine >run.csv.blocks/mine", "run.csv.blocks was replaced meanwhile: its code blocks are lost"),
+    ("rm -r run.csv.blocks; mkdir run.csv.blocks; echo mine >run.csv.blocks/mine",
+     "run.csv.blocks was replaced meanwhile: its code blocks are lost"),
     ("mv run.csv.blocks away; ln -s away run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
     ("mv run.csv.blocks away; cp -r away run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
     ("rm -r run.csv.blocks; echo mine >run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
