@@ -153,13 +153,6 @@ const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *a
     return worst;
 }
 
-double gt_attribution_missing(const struct gt_attribution *attribution, enum gt_energy_device device)
-{
-    if (!attribution->energy[device].is_measured)
-        return NAN;
-    return gt_coverage_missing(gt_attribution_coverage(attribution, device), attribution->now_ns);
-}
-
 void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
                                  struct gt_counter_fields *ret)
 {
@@ -179,7 +172,7 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
-double gt_attribution_share_error(const struct gt_attribution *attribution)
+static double share_error(const struct gt_attribution *attribution)
 {
     double variance = attribution->cpu.variance, leaning = attribution->cpu.leaning;
     for (size_t i = 0; i < attribution->package_count; i++) {
@@ -191,44 +184,18 @@ double gt_attribution_share_error(const struct gt_attribution *attribution)
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
-/* The total is in the machine's row, the job's part under the same name in the job's. */
-static const enum gt_metric_id part_metrics[GT_ENERGY_DEVICES][GT_ENERGY_PARTS] = {
-    [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE,
-                       GT_CPU_ENERGY_UNATTRIBUTED},
-    [GT_ENERGY_DRAM] = {GT_DRAM_ENERGY, GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT,
-                        GT_DRAM_ENERGY_UNATTRIBUTED},
-    [GT_ENERGY_GPU] = {GT_GPU_ENERGY, GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE,
-                       GT_GPU_ENERGY_UNATTRIBUTED},
-};
-
-double gt_energy_part(enum gt_energy_device device, enum gt_energy_part part, const double *system, const double *job)
+static double missing(const struct gt_attribution *attribution, enum gt_energy_device device)
 {
-    enum gt_metric_id metric = part_metrics[device][part];
-    if (metric == GT_METRIC_COUNT)
-        return 0;
-    return part == GT_ENERGY_JOB ? job[metric] : system[metric];
+    return gt_coverage_missing(gt_attribution_coverage(attribution, device), attribution->now_ns);
 }
 
-void gt_attribution_show(const struct gt_attribution *attribution, double *system, double *job)
+void gt_attribution_read(const struct gt_attribution *attribution, struct gt_energy_reading *ret)
 {
-    double all = NAN;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        const struct gt_energy *energy = &attribution->energy[i];
-        const enum gt_metric_id *metric = part_metrics[i];
-        if (!energy->is_measured)
-            continue;
-        system[metric[GT_ENERGY_TOTAL]] = energy->total;
-        job[metric[GT_ENERGY_JOB]] = energy->job;
-        system[metric[GT_ENERGY_OTHER]] = energy->other;
-        system[gt_missing_metrics[i]] = gt_attribution_missing(attribution, i);
-        if (metric[GT_ENERGY_IDLE] != GT_METRIC_COUNT)
-            system[metric[GT_ENERGY_IDLE]] = energy->idle;
-        system[metric[GT_ENERGY_UNATTRIBUTED]] = energy->unattributed;
-        all = (isnan(all) ? 0 : all) + energy->job;
+        bool is_measured = attribution->energy[i].is_measured;
+        ret->device[i] = is_measured ? attribution->energy[i] : (struct gt_energy){false, NAN, NAN, NAN, NAN, NAN};
+        ret->missing[i] = is_measured ? missing(attribution, i) : NAN;
     }
-    job[GT_ENERGY] = all;
-    if (attribution->energy[GT_ENERGY_CPU].is_measured)
-        job[GT_CPU_ENERGY_SHARE_ERROR] = gt_attribution_share_error(attribution);
-    if (!isnan(attribution->placement_error))
-        job[GT_CPU_ENERGY_PLACEMENT_ERROR] = attribution->placement_error;
+    ret->share_error = attribution->energy[GT_ENERGY_CPU].is_measured ? share_error(attribution) : NAN;
+    ret->placement_error = attribution->placement_error;
 }

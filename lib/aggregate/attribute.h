@@ -28,30 +28,11 @@ enum gt_idle {
 extern const char *const gt_idle_names[GT_IDLE_POLICIES];
 int gt_idle_find(const char *name); /* -EINVAL */
 
-/* What a device drew, and the parts that this is divided into, in the values of the machine's and the job's row. NaN: not known;
- * 0 for a part that the device cannot have. */
-enum gt_energy_part {
-    GT_ENERGY_TOTAL,
-    GT_ENERGY_JOB,
-    GT_ENERGY_OTHER,
-    GT_ENERGY_IDLE,
-    GT_ENERGY_UNATTRIBUTED,
-    GT_ENERGY_PARTS
-};
-double gt_energy_part(enum gt_energy_device device, enum gt_energy_part part, const double *system, const double *job);
-
 /* How the job's share of a device's energy is told, one clause. */
 const char *gt_energy_method(enum gt_energy_device device, bool by_package);
 
 /* The least stretch of time, in seconds, that the job's share is a mean of; 0: that between two readings, however short. */
 double gt_energy_share_seconds(enum gt_energy_device device);
-
-/* Joules since tracking began. */
-struct gt_energy {
-    bool is_measured;
-    double total; /* as the counter has it */
-    double job, other, idle, unattributed;
-};
 
 /* What happened up to one moment, in counters since tracking began; NaN: not known. */
 struct gt_cpu_use {
@@ -140,8 +121,6 @@ int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame 
 
 /* What counters of the frame tell of the time since the last: before the devices' own. */
 void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_frame *frame);
-/* Seconds up to the last reading of which it is not known what was drawn: of GPUs, the one with the most. */
-double gt_attribution_missing(const struct gt_attribution *attribution, enum gt_energy_device device);
 /* The coverage that tells most of what is missing. */
 const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *attribution,
                                                   enum gt_energy_device device);
@@ -151,8 +130,6 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
 /* Of one GPU of the frame; NULL before its first reading. */
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);
 
-/* How far off the job's CPU energy may be because of clock ticks and of when things were read, joules. */
-double gt_attribution_share_error(const struct gt_attribution *attribution);
 /* In which busy time is counted. */
 double gt_tick_seconds(void);
 
@@ -163,7 +140,7 @@ const struct gt_coverage *gt_attribution_gpu_coverage(const struct gt_attributio
 void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
                                  struct gt_package_figures *ret);
 
-/* Write the figures into the values of the system's and the job's row. */
-void gt_attribution_show(const struct gt_attribution *attribution, double *system, double *job);
+/* The figures up to now. What is not the attribution's stays as it is: CPU time, platform, wall. */
+void gt_attribution_read(const struct gt_attribution *attribution, struct gt_energy_reading *ret);
 
 #endif

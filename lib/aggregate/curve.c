@@ -33,7 +33,7 @@ double gt_curve_value(const struct gt_curve *curve, size_t point, size_t quantit
 
 static int grow(struct gt_curve *curve)
 {
-    size_t capacity = curve->capacity ? curve->capacity * 2 : 256;
+    size_t capacity = curve->capacity ? curve->capacity * 2 : 16;
     double *point = reallocarray(curve->point, capacity, (curve->width + 1) * sizeof *point);
     if (!point)
         return -ENOMEM;
@@ -54,6 +54,13 @@ int gt_curve_add(struct gt_curve *curve, double time, const double *values)
     curve->is_unsorted |= curve->count && time < gt_curve_time(curve, curve->count - 1);
     curve->count++;
     return 0;
+}
+
+void gt_curve_remove(struct gt_curve *curve, size_t point)
+{
+    memmove(point_of(curve, point), point_of(curve, point + 1),
+            (curve->count - point - 1) * (curve->width + 1) * sizeof *curve->point);
+    curve->count--;
 }
 
 static int by_time(const void *a, const void *b)

@@ -29,16 +29,12 @@ static const double JOULES_PER_KWH = 3.6e6;
 
 static double value_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum gt_energy_part part)
 {
-    return gt_energy_part(device, part, figures->system, figures->job);
+    return gt_energy_part(&figures->end->device[device], part);
 }
 
-/* Recordings of other tools may have a total without parts. */
 static bool is_divided(const struct gt_energy_figures *figures, enum gt_energy_device device)
 {
-    for (int part = 0; part < GT_ENERGY_PARTS; part++)
-        if (isnan(value_of(figures, device, part)))
-            return false;
-    return true;
+    return gt_energy_is_divided(&figures->end->device[device]);
 }
 
 static bool is_estimated(const struct gt_energy_figures *figures, enum gt_energy_device device)
@@ -49,7 +45,7 @@ static bool is_estimated(const struct gt_energy_figures *figures, enum gt_energy
 /* The part of the time of which it is known what the device drew. */
 static double covered(const struct gt_energy_figures *figures, enum gt_energy_device device)
 {
-    double missing = figures->system[gt_missing_metrics[device]];
+    double missing = figures->end->missing[device];
     return missing > 0 ? fmax(0, 1 - missing / figures->seconds) : 1;
 }
 
@@ -59,25 +55,18 @@ static double error_of(const struct gt_energy_figures *figures, enum gt_energy_d
         .source = &figures->machine->energy_source[device],
         .counter = figures->outcome ? &figures->outcome->counter[device] : NULL,
         .device = device,
-        .system = figures->system,
-        .job = figures->job,
+        .end = figures->end,
         .seconds = figures->seconds,
         .period = figures->machine->period,
     };
     return gt_energy_run_error(&run, of_job);
 }
 
-/* What is not known of where CPU time was used; NaN: nothing depends on it. */
-static double placement_error(const struct gt_energy_figures *figures, enum gt_energy_device device)
-{
-    return device == GT_ENERGY_CPU ? figures->job[GT_CPU_ENERGY_PLACEMENT_ERROR] : NAN;
-}
-
 static void add_errors(const struct gt_energy_figures *figures, struct gt_node *line, enum gt_energy_device device,
                        bool is_known)
 {
-    double placement = placement_error(figures, device);
-    double share = device == GT_ENERGY_CPU ? figures->job[GT_CPU_ENERGY_SHARE_ERROR] : NAN;
+    bool is_cpu = device == GT_ENERGY_CPU;
+    double placement = is_cpu ? figures->end->placement_error : NAN, share = is_cpu ? figures->end->share_error : NAN;
     gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, false), "joules");
     gt_report_number(line, "job_error", "Uncertainty of this tree (+-)",
                      is_known ? error_of(figures, device, true) : NAN, "joules");
@@ -282,8 +271,8 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 {
     struct gt_node *section = gt_report_section(root, "energy", "Energy");
     const char *policy = figures->machine->idle_policy;
-    double job = NAN, least = 1, platform = figures->system[GT_PLATFORM_ENERGY];
-    double wall = figures->system[GT_WALL_ENERGY];
+    double job = NAN, least = 1, platform = figures->end->platform;
+    double wall = figures->end->wall;
     bool any = !isnan(platform) || !isnan(wall), estimates = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         double joules = add_device(figures, section, device);

@@ -9,21 +9,21 @@
 #define GT_ENERGY_BY_TIME "share of time"
 #define GT_ENERGY_BY_CPU_TIME "share of CPU time"
 
-/* What the devices drew up to the end, as the rows of the machine and of the job have it. */
+/* A whole run. */
 struct gt_energy_figures {
     const struct gt_machine *machine;
-    const double *system, *job;       /* [GT_METRIC_COUNT] */
+    const struct gt_energy_reading *end;
     double seconds;                   /* in which it was drawn, NaN: not known */
     const char *reason;               /* why there is none, where nothing was measured; NULL: not told */
     const struct gt_outcome *outcome; /* where it tells the packages apart; NULL: not told */
     const char *parts;                /* how the tables of parts beside it came to theirs; NULL: there are none */
 };
 
-/* The section "energy": each device, of which the parts add up to the whole, with its source, method and error; what the
- * job's part comes to; the lines of conservation. Where nothing was measured people see one line that tells why. */
+/* The section "energy" has each device, with its parts, source, method and error; the carbon and price of the
+ * job's part; the lines of conservation. Where nothing was measured people see one line that tells why. */
 void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *figures);
 
-/* What a part of the run drew: a table with a row for each device that was measured, and their sum. `by_cpu_time`: the CPU's
+/* A part of the run as a table with a row for each device that was measured, and their sum. `by_cpu_time`: the CPU's
  * figure rests on CPU time, else on time. NULL where nothing was measured. */
 struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
                                 const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time);

@@ -58,7 +58,7 @@ static int open_job(struct gt_exporter *exporter, struct gt_exporter_job *job, p
     int status = gt_tracker_open(&job->tracker, pid, &options, error);
     if (status < 0)
         return status;
-    size_t devices = job->tracker->sampler.frame.device_count;
+    size_t devices = job->tracker->recorder.sampler.frame.device_count;
     job->gpu = calloc(devices ? devices : 1, sizeof *job->gpu);
     if (!job->gpu)
         return gt_error_system(error, ENOMEM, "exporter");
@@ -96,7 +96,7 @@ static void close_job(struct gt_exporter_job *job)
 /* A sum over GPUs and its parts must not stand beside each other: only the parts are shown. */
 static void divide_by_gpu(struct gt_exporter_job *job)
 {
-    const struct gt_sampler *sampler = &job->tracker->sampler;
+    const struct gt_sampler *sampler = &job->tracker->recorder.sampler;
     job->value[GT_GPU_RAM] = job->value[GT_GPU_UTILIZATION] = NAN;
     for (size_t i = 0; i < sampler->frame.device_count; i++)
         gt_values_clear(job->gpu[i]);
@@ -216,9 +216,10 @@ static int sample(struct gt_exporter *exporter, struct gt_error *error)
         status = sample_job(&exporter->job[i], began, error);
     if (status >= 0)
         status = gt_exporter_rows(exporter) < 0 ? gt_error_system(error, ENOMEM, "exporter") : 0;
+    if (status >= 0 && gt_exporter_note_power(exporter) < 0)
+        status = gt_error_system(error, ENOMEM, "exporter");
     if (status < 0)
         return status;
-    gt_exporter_note_power(exporter, exporter->samples ? (double)(began - exporter->sampled_ns) / 1e9 : NAN);
     exporter->sampled_ns = began;
     exporter->samples++;
     exporter->sample_seconds = (double)(now_of(exporter) - began) / 1e9;
@@ -237,6 +238,7 @@ void gt_exporter_close(struct gt_exporter *exporter)
     gt_job_groups_release(&exporter->groups);
     gt_all_processes_release(&exporter->processes);
     gt_combine_release(&exporter->combiner);
+    gt_energy_curve_release(&exporter->energy);
     gt_sampler_close(&exporter->sampler);
     free(exporter->row);
     free(exporter->row_labels);
@@ -253,7 +255,6 @@ int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options 
         return gt_error_system(error, ENOMEM, "exporter");
     gt_own(&exporter->options, sizeof exporter->options, options);
     exporter->sampler.root.fd = -1;
-    exporter->cpu_power.joules = exporter->job_power.joules = NAN;
     int status = check(&exporter->options, error);
     if (status >= 0)
         status = open_machine(exporter, error);

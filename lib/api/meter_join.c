@@ -38,6 +38,7 @@ const struct gt_sample *gt_meter_join_sample(struct gt_meter_join *join, const s
     join->row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY] = gt_meter_joules(join->meter, join->begin_ns, sample->real_ns);
     join->sample = *sample;
     join->sample.row = join->row;
+    join->sample.energy.wall = join->row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY];
     return &join->sample;
 }
 

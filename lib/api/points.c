@@ -7,7 +7,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "aggregate/energy_curve.h"
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/given_file.h"
@@ -15,6 +14,7 @@
 #include "collect/energy/meter_line.h"
 #include "gpu_tracker.h"
 #include "report/report.h"
+#include "store/recording_energy.h"
 #include "store/store.h"
 
 /* The file of moments: its cells row by row. */
@@ -34,7 +34,7 @@ struct base {
     struct gt_columns columns;
     struct gt_machine machine;
     struct gt_energy_curve curve;
-    double begin, first; /* of the run and of its samples, seconds since the epoch */
+    double begin; /* of the run, seconds since the epoch */
 };
 
 /* ---- the file of moments ---- */
@@ -153,28 +153,21 @@ static int read_base(struct base *base, const char *path, struct gt_error *error
 {
     struct gt_recording *recording = NULL;
     const struct gt_sample *sample;
-    int status = gt_recording_open(&recording, path, error);
+    int status = gt_recording_energy(&base->curve, path, false, error);
+    if (status >= 0)
+        status = gt_recording_open(&recording, path, error);
     if (status < 0)
         return status;
     base->machine = *gt_recording_machine(recording);
     base->machine.gpu = NULL;
     base->begin = (double)base->machine.start_real_ns / 1e9;
-    base->first = NAN;
     gt_store_columns(&base->columns, &base->machine);
-    gt_energy_curve_init(&base->curve, &base->machine);
-    while ((status = gt_recording_next(recording, &sample, error)) > 0) {
-        double time = (double)sample->real_ns / 1e9;
-        base->first = isnan(base->first) ? time : base->first;
-        if (gt_energy_curve_add(&base->curve, time, sample->row[GT_SCOPE_SYSTEM].value,
-                                sample->row[GT_SCOPE_COMBINED].value) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", path);
-        if (status < 0)
-            break;
+    if (!(base->begin > 0)) {
+        status = gt_recording_next(recording, &sample, error);
+        base->begin = status > 0 ? (double)sample->real_ns / 1e9 : NAN;
     }
-    if (!(base->begin > 0))
-        base->begin = base->first;
     gt_recording_close(recording);
-    return status < 0 ? status : gt_energy_curve_finish(&base->curve);
+    return status < 0 ? status : 0;
 }
 
 /* The device whose energy a column has, for the job; GT_ENERGY_DEVICES: of all; -1: another column. */
@@ -182,21 +175,19 @@ static int device_of(const struct base *base, const char *name)
 {
     int index = gt_store_column_find(&base->columns, name);
     const struct gt_column *column = index < 0 ? NULL : &base->columns.column[index];
-    if (!column || column->scope != GT_SCOPE_COMBINED)
-        return -1;
-    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        if (column->metric == gt_energy_metrics[i])
-            return i;
-    return column->metric == GT_ENERGY ? GT_ENERGY_DEVICES : -1;
+    enum gt_energy_device device;
+    enum gt_energy_part part;
+    bool is_job = column && column->scope == GT_SCOPE_COMBINED;
+    return is_job && gt_energy_column(GT_SCOPE_COMBINED, column->metric, &device, &part) ? (int)device : -1;
 }
 
 static double error_at(const struct base *base, int device, double time)
 {
     struct gt_spent sum = {.joules = NAN, .error = NAN};
-    struct gt_time_stretch stretch = {base->first, time};
+    struct gt_time_stretch stretch = {-INFINITY, time};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         if (device == GT_ENERGY_DEVICES || device == i)
-            gt_spent_add(&sum, gt_energy_curve_over(&base->curve, i, &stretch, 1));
+            gt_spent_add(&sum, gt_energy_curve_over(&base->curve, i, GT_ENERGY_JOB, &stretch, 1));
     return sum.error;
 }
 

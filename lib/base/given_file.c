@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 /* Who writes to a pipe of a shell's was started for it, and may take its time. */
 enum { MOST = 256 << 20, NAMED_SECONDS = 5, ANONYMOUS_SECONDS = 60 };
@@ -146,6 +147,16 @@ int gt_given_file_open_optional(const char *path, struct gt_error *error)
     struct gt_error problem = {0};
     int fd = gt_given_file_open(path, NULL, &problem);
     return fd >= 0 || fd == -ENOENT ? fd : gt_error_copy(error, &problem);
+}
+
+int gt_given_file_read(const char *path, struct gt_buffer *text, struct gt_error *error)
+{
+    int fd = gt_given_file_open(path, NULL, error);
+    if (fd < 0)
+        return fd;
+    int status = gt_file_read_all(fd, text);
+    close(fd);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
 int gt_given_file_check(const char *path, struct gt_error *error)

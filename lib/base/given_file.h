@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 /* A descriptor for reading, close-on-exec, of a regular file or of a copy of what came through a pipe, as of <(...); or negative
@@ -12,6 +13,8 @@
 int gt_given_file_open(const char *path, struct stat *facts, struct gt_error *error);
 /* The same where there may be no such file: -ENOENT comes without a sentence. */
 int gt_given_file_open_optional(const char *path, struct gt_error *error);
+/* Append all of it to `text`. Returns 0, -EFBIG beyond the ceiling of `text`, or another error. */
+int gt_given_file_read(const char *path, struct gt_buffer *text, struct gt_error *error);
 /* For libraries that open files by their name: 0, or what it is that is no regular file. */
 int gt_given_file_check(const char *path, struct gt_error *error);
 

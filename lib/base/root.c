@@ -96,6 +96,16 @@ ssize_t gt_root_reread(int fd, char *text, size_t size)
     return (ssize_t)used;
 }
 
+ssize_t gt_root_reread_piece(int fd, char *text, size_t size)
+{
+    ssize_t length;
+    do
+        length = pread(fd, text, size - 1, 0);
+    while (length < 0 && errno == EINTR);
+    text[length < 0 ? 0 : length] = '\0';
+    return length < 0 ? -errno : length;
+}
+
 ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size)
 {
     int fd = gt_root_open_file(root, path);

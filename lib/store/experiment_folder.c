@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "base/json_tree.h"
+#include "base/new_file.h"
 #include "gpu_tracker.h"
 #include "store/experiment_record.h"
 
@@ -23,20 +25,6 @@ void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_
     long minutes = local.tm_gmtoff / 60, positive = minutes < 0 ? -minutes : minutes;
     if (has_zone)
         snprintf(text + length, size - length, "%c%02ld:%02ld", minutes < 0 ? '-' : '+', positive / 60, positive % 60);
-}
-
-static int write_all(int fd, const char *data, size_t length)
-{
-    while (length) {
-        ssize_t written = write(fd, data, length);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        if (written > 0) {
-            data += written;
-            length -= (size_t)written;
-        }
-    }
-    return 0;
 }
 
 static int make_folders(const char *path)
@@ -70,7 +58,7 @@ static int write_metadata(const char *folder, const char *description, struct gt
     gt_json_text(&json, date);
     gt_json_object_end(&json);
     gt_buffer_char(&text, '\n');
-    int status = text.failed ? text.failed : write_all(fd, text.data, text.length);
+    int status = text.failed ? text.failed : gt_file_write_all(fd, text.data, text.length);
     close(fd);
     gt_buffer_release(&text);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
@@ -90,7 +78,7 @@ static int mend(int fd)
         return 0;
     ssize_t length = whole < (off_t)sizeof tail ? 0 : pread(fd, tail, sizeof tail, whole - (off_t)sizeof tail);
     bool has_ended = length == (ssize_t)sizeof tail && !memcmp(tail, SEGMENT_END, sizeof tail);
-    return has_ended ? 0 : write_all(fd, SEGMENT_END, sizeof SEGMENT_END - 1);
+    return has_ended ? 0 : gt_file_write_all(fd, SEGMENT_END, sizeof SEGMENT_END - 1);
 }
 
 int gt_experiment_folder_open(struct gt_experiment_folder *folder, const char *path, const char *description,
@@ -134,7 +122,7 @@ int gt_experiment_folder_write(struct gt_experiment_folder *folder, const struct
     gt_json_object_end(&json);
     gt_buffer_char(&line, '\n');
     off_t before = lseek(folder->fd, 0, SEEK_END);
-    int status = line.failed ? line.failed : write_all(folder->fd, line.data, line.length);
+    int status = line.failed ? line.failed : gt_file_write_all(folder->fd, line.data, line.length);
     gt_buffer_release(&line);
     if (status < 0 && ftruncate(folder->fd, before) < 0)
         return gt_error_system(error, errno, "%s ends in half a line", folder->path);
@@ -148,7 +136,7 @@ int gt_experiment_folder_close(struct gt_experiment_folder *folder, struct gt_er
 {
     if (folder->fd < 0)
         return 0;
-    int status = folder->has_records ? write_all(folder->fd, SEGMENT_END, sizeof SEGMENT_END - 1) : 0;
+    int status = folder->has_records ? gt_file_write_all(folder->fd, SEGMENT_END, sizeof SEGMENT_END - 1) : 0;
     close(folder->fd);
     folder->fd = -1;
     return status < 0 ? gt_error_system(error, -status, "%s", folder->path) : 0;
@@ -178,10 +166,10 @@ static const struct kind *find_kind(const char *name)
 /* The values as one line, which must be JSON. */
 static int compose(struct gt_buffer *line, const struct kind *kind, const char *json, struct gt_error *error)
 {
-    json_error_t trouble = {0};
-    json_t *value = json ? json_loads(json, JSON_DECODE_ANY | JSON_ALLOW_NUL, &trouble) : NULL;
-    char date[64], *compact = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    json_decref(value);
+    struct gt_json_trouble trouble = {0};
+    struct gt_json_value *value = json ? gt_json_parse_text(json, GT_JSON_ANY_VALUE | GT_JSON_NULS, &trouble) : NULL;
+    char date[64], *compact = value ? gt_json_dump(value) : NULL;
+    gt_json_free(value);
     if (json && !compact)
         return gt_error_set(error, EINVAL, "what is to be saved is no JSON: %s", trouble.text);
     gt_experiment_date_text(date, sizeof date, gt_clock_real(&gt_clock_system), true);
@@ -191,6 +179,16 @@ static int compose(struct gt_buffer *line, const struct kind *kind, const char *
         gt_buffer_printf(line, "%s%s", compact ? compact : SEGMENT_END, compact ? "\n" : "");
     free(compact);
     return line->failed ? gt_error_system(error, ENOMEM, "%s", kind->file) : 0;
+}
+
+static int append(const char *path, const struct gt_buffer *line)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    int status = gt_file_write_all(fd, line->data, line->length);
+    close(fd);
+    return status;
 }
 
 int gt_experiment_save(const char *folder, const char *name, const char *json, struct gt_error *error)
@@ -205,11 +203,7 @@ int gt_experiment_save(const char *folder, const char *name, const char *json, s
     if (status >= 0 && (status = make_folders(folder)) < 0)
         gt_error_system(error, -status, "%s", folder);
     if (status >= 0) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (kind->is_replaced ? O_TRUNC : O_APPEND),
-                      0666);
-        status = fd < 0 ? -errno : write_all(fd, line.data, line.length);
-        if (fd >= 0)
-            close(fd);
+        status = kind->is_replaced ? gt_new_file_write(path, line.data, line.length) : append(path, &line);
         if (status < 0)
             gt_error_system(error, -status, "%s", path);
     }

@@ -147,8 +147,11 @@ int gt_recording_next(struct gt_recording *recording, const struct gt_sample **r
     int status = recording->type->next(recording->state, &recording->copy, error);
     if (status > 0 && !recording->has_monotonic)
         recording->copy.sample.monotonic_ns = recording->copy.sample.real_ns;
-    if (status > 0)
-        *ret = &recording->copy.sample;
+    if (status <= 0)
+        return status;
+    const struct gt_row *row = recording->copy.sample.row;
+    gt_energy_reading_take(&recording->copy.sample.energy, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
+    *ret = &recording->copy.sample;
     return status;
 }
 

@@ -138,13 +138,6 @@ static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample
     return status;
 }
 
-static void keep_last(double last[GT_METRIC_COUNT], const double values[GT_METRIC_COUNT])
-{
-    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
-        if (!isnan(values[metric]))
-            last[metric] = values[metric];
-}
-
 static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample *sample, double *values)
 {
     double *counters = values + analysis->gauges;
@@ -154,11 +147,9 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
     gt_history_add(&analysis->history, sample);
     double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
-    if (gt_energy_curve_add(&analysis->curve, time, sample->row[GT_SCOPE_SYSTEM].value,
-                            sample->row[GT_SCOPE_COMBINED].value) < 0)
+    if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
         return -ENOMEM;
-    keep_last(analysis->system, sample->row[GT_SCOPE_SYSTEM].value);
-    keep_last(analysis->job, sample->row[GT_SCOPE_COMBINED].value);
+    gt_energy_reading_update(&analysis->last, &sample->energy);
     return gt_block_join_add(analysis->join, time, values, counters);
 }
 
@@ -215,14 +206,15 @@ static int add_outcome(struct gt_block_analysis *analysis, double last, double *
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
     if (!outcome || machine->start_real_ns <= 0)
         return 0;
-    keep_last(analysis->system, outcome->value[GT_SCOPE_SYSTEM]);
-    keep_last(analysis->job, outcome->value[GT_SCOPE_COMBINED]);
+    struct gt_energy_reading final;
+    gt_energy_reading_take(&final, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
+    gt_energy_reading_update(&analysis->last, &final);
     double after = seconds(machine->start_real_ns) + outcome->elapsed - last;
     if (!(after > 0))
         return 0;
     double end = gt_block_join_last(analysis->join) + after;
     end_counters(analysis, outcome, end, counters);
-    return gt_energy_curve_add(&analysis->curve, end, analysis->system, analysis->job);
+    return gt_energy_curve_add(&analysis->curve, end, &analysis->last);
 }
 
 static double later(double a, double b)
@@ -322,8 +314,7 @@ int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *opt
                      struct gt_error *error)
 {
     struct gt_block_analysis analysis = {.options = options};
-    gt_values_clear(analysis.system);
-    gt_values_clear(analysis.job);
+    gt_energy_reading_clear(&analysis.last);
     int status = gt_recording_open(&analysis.recording, options->tracking_file, error);
     if (status >= 0)
         status = read_machine(&analysis, error);

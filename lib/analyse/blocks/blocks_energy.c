@@ -63,7 +63,7 @@ static void count_block(const struct gt_energy_curve *curve, const struct call *
     }
     count = gt_time_stretches_merge(stretch, count);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        ret->device[device] = gt_energy_curve_over(curve, device, stretch, count);
+        ret->device[device] = gt_energy_curve_over(curve, device, GT_ENERGY_JOB, stretch, count);
     ret->by_cpu_time = by_cpu_time;
     cpu.missing = ret->device[GT_ENERGY_CPU].missing; /* of all calls, not of the one that is known least */
     if (by_cpu_time)
@@ -118,7 +118,7 @@ struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysi
     struct gt_time_stretch stretch = stretch_of(analysis, interval);
     struct gt_spent spent[GT_ENERGY_DEVICES];
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        spent[device] = gt_energy_curve_over(&analysis->curve, device, &stretch, 1);
+        spent[device] = gt_energy_curve_over(&analysis->curve, device, GT_ENERGY_JOB, &stretch, 1);
     spent[GT_ENERGY_CPU] = gt_energy_curve_of_cpu(&analysis->curve, stretch, interval->cpu_stop - interval->cpu_start);
     return gt_energy_sum(spent);
 }

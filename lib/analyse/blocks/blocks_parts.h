@@ -52,8 +52,8 @@ struct gt_block_analysis {
     double first; /* seconds of the first sample, on the clock used */
     struct gt_history history;
     struct gt_energy_curve curve;
-    struct gt_block_energy *energy;                       /* [borders.names.count] */
-    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at the end of the recording */
+    struct gt_block_energy *energy; /* [borders.names.count] */
+    struct gt_energy_reading last;  /* at the end of the recording */
     uint64_t bad_timepoints;
 };
 

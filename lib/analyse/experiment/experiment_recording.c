@@ -1,8 +1,9 @@
-/* A tracking file under the names of experiments: counters as what they grew by from sample to sample. */
+/* A tracking file under the names of experiments: counters as their growth from sample to sample. */
 #include <errno.h>
 #include <math.h>
 
 #include "analyse/experiment/experiment.h"
+#include "store/recording_energy.h"
 #include "store/store.h"
 
 enum form {
@@ -55,29 +56,46 @@ static struct moment moment_of(const struct gt_sample *sample)
     return moment;
 }
 
-/* Of a stretch between two samples. NaN: not known. */
-static double figure_between(size_t i, const struct moment *before, const struct moment *now, int gpus)
+struct stretch {
+    const struct moment *before, *now;
+    const struct gt_energy_curve *energy;
+    int gpus;
+};
+
+/* Energy that is divided is asked of the curve; other counters are not divided. NaN: not known. */
+static double watts_of(size_t i, const struct stretch *stretch)
 {
+    const struct gt_time_stretch time = {stretch->before->clock, stretch->now->clock};
+    double seconds = time.stop - time.start;
+    enum gt_energy_device device;
+    enum gt_energy_part part;
+    if (gt_energy_column(figures[i].scope, figures[i].metric, &device, &part))
+        return gt_energy_curve_over(stretch->energy, device, part, &time, 1).joules / seconds;
+    return (stretch->now->value[i] - stretch->before->value[i]) / seconds;
+}
+
+static double figure_in(size_t i, const struct stretch *stretch)
+{
+    const struct moment *now = stretch->now;
     switch (figures[i].form) {
-    case WATTS: return (now->value[i] - before->value[i]) / (now->clock - before->clock);
-    case SECONDS: return now->value[i] - before->value[i];
+    case WATTS: return watts_of(i, stretch);
+    case SECONDS: return now->value[i] - stretch->before->value[i];
     case STATE: return now->value[i];
     case PERCENT: break;
     }
-    return gpus ? now->value[i] / gpus * 100 : NAN;
+    return stretch->gpus ? now->value[i] / stretch->gpus * 100 : NAN;
 }
 
-static int take_stretch(struct gt_experiment *experiment, const struct moment *before, const struct moment *now,
-                        int gpus)
+static int take_stretch(struct gt_experiment *experiment, const struct stretch *stretch)
 {
+    const struct moment *before = stretch->before, *now = stretch->now;
     double seconds = now->clock - before->clock, busy = now->system_cpu - before->system_cpu;
     int status = 0;
     if (!(seconds > 0))
         return 0;
     for (size_t i = 0; i < FIGURES && status == 0; i++)
         status = gt_experiment_add(experiment, figures[i].group, figures[i].name, NULL,
-                                   (struct gt_experiment_point){now->date, figure_between(i, before, now, gpus)},
-                                   seconds);
+                                   (struct gt_experiment_point){now->date, figure_in(i, stretch)}, seconds);
     if (status == 0 && busy > 0)
         status = gt_experiment_add(
             experiment, GT_EXPERIMENT_CPU, "per_process_cpu_uses", NULL,
@@ -85,19 +103,31 @@ static int take_stretch(struct gt_experiment *experiment, const struct moment *b
     return status;
 }
 
+static int take_samples(struct gt_experiment *experiment, struct gt_recording *recording,
+                        const struct gt_energy_curve *energy, struct gt_error *error)
+{
+    int gpus = gt_recording_machine(recording)->expected_gpus, status;
+    const struct gt_sample *sample;
+    struct moment before = {.clock = NAN};
+    while ((status = gt_recording_next(recording, &sample, error)) > 0) {
+        struct moment now = moment_of(sample);
+        if (take_stretch(experiment, &(struct stretch){&before, &now, energy, gpus}) < 0)
+            return gt_error_system(error, ENOMEM, "experiment");
+        before = now;
+    }
+    return status;
+}
+
 int gt_experiment_read_recording(struct gt_experiment *experiment, const char *path, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
-    const struct gt_sample *sample;
-    struct moment before = {.clock = NAN};
-    int status = gt_recording_open(&recording, path, error);
-    int gpus = status < 0 ? 0 : gt_recording_machine(recording)->expected_gpus;
-    while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0) {
-        struct moment now = moment_of(sample);
-        if (take_stretch(experiment, &before, &now, gpus) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", path);
-        before = now;
-    }
+    struct gt_energy_curve energy;
+    int status = gt_recording_energy(&energy, path, true, error);
+    if (status >= 0)
+        status = gt_recording_open(&recording, path, error);
+    if (status >= 0)
+        status = take_samples(experiment, recording, &energy, error);
     gt_recording_close(recording);
+    gt_energy_curve_release(&energy);
     return status;
 }

@@ -12,13 +12,14 @@ static void take(double values[GT_METRIC_COUNT], const struct gt_usage *usage, e
 void gt_usage_energy(const struct gt_usage *usage, struct gt_node *root)
 {
     double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
+    struct gt_energy_reading end;
     take(system, usage, GT_SCOPE_SYSTEM);
     take(job, usage, GT_SCOPE_COMBINED);
+    gt_energy_reading_take(&end, system, job);
     gt_energy_section(root, &(struct gt_energy_figures){
                                 .machine = usage->machine,
                                 .outcome = usage->outcome,
-                                .system = system,
-                                .job = job,
+                                .end = &end,
                                 .seconds = usage->outcome->elapsed,
                                 .reason = gt_usage_reason_missing(usage, GT_SCOPE_SYSTEM, GT_CPU_ENERGY),
                             });

@@ -13,7 +13,6 @@
 
 #include "schema/metric.h"
 
-#define GT_RELAY_SOCKET "/run/gpu-tracker/energy.sock"
 #define GT_RELAY_REQUEST "read 1\n"
 
 enum { GT_RELAY_MESSAGE = 512, GT_RELAY_FIGURES = 5 };

@@ -70,6 +70,15 @@ size_t gt_events_capacity(const struct gt_events *events, enum gt_event_source s
 /* 1: *ret is the next event; 0: nothing waits. LOST: the kernel had to drop events of `source` because they were not read
  * in time; it comes before those that were kept. Never waits. */
 int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_error *error);
+/* False: none has come since all were read, as the filter of gt_events_narrow counts; no system call. One that comes just now may be
+ * told of a call later. */
+bool gt_events_may_wait(struct gt_events *events);
 void gt_events_close(struct gt_events *events);
+
+/* Only events that concern marked tasks, or a few others, are told after gt_events_narrow(events, true), where the kernel can sort them
+ * out; at first all are. What a marked task forks is marked by the kernel. Whoever narrows has marked all tasks it follows, and has
+ * then read all that waited, and marked what those had forked: so nothing is missed. False: the kernel cannot, and tells all. */
+void gt_events_mark(struct gt_events *events, pid_t task);
+bool gt_events_narrow(struct gt_events *events, bool is_narrow);
 
 #endif
