@@ -10,6 +10,8 @@ struct gt_store_type {
     const char *help;
     bool has_detail_files; /* GPU and PROCESS rows go to files beside the main one */
 
+    /* Before anything is written: may what lies beside the name be there? May be NULL. */
+    int (*check)(const char *path, bool overwrite, struct gt_error *error);
     /* Writing. `create` runs on the thread that opens the store, the others on the writer thread. */
     int (*create)(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
