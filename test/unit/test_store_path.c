@@ -17,6 +17,7 @@
 
 #include "support/folder.h"
 #include "support/recorder.h"
+#include "support/sanitized.h"
 
 static int clear_environment(void **state)
 {
@@ -223,7 +224,7 @@ static void a_link_put_in_the_way_is_not_followed(void **state)
     is_over = false;
     assert_int_equal(pthread_create(&other, NULL, put_links, &link), 0);
     struct stat facts = {0};
-    for (int i = 0; i < 200 && !facts.st_size; i++) {
+    for (int i = 0; i < FEWER(200, 20) && !facts.st_size; i++) {
         struct gt_store *store = NULL;
         if (gt_store_open(&store, &options, recorder_machine(true), NULL) == 0)
             gt_store_close(store, NULL, NULL);
