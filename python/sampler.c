@@ -224,7 +224,7 @@ static PyObject *gone(void)
     return NULL;
 }
 
-/* What has come of a message, without waiting: 1 whole, 0 more is to come, -1 the sampler has gone, or -2 without memory. */
+/* Take the part of a message that has come, without waiting: 1 whole, 0 more is to come, -1 the sampler has gone, or -2 without memory. */
 static int take_part(struct sampler *sampler)
 {
     struct agent_message *head = &sampler->head;

@@ -3,8 +3,8 @@
  * Not known is the time
  *   before its first reading, and after its last one: it cannot be read. A reading that failed between two that did not is made
  *   up for by the next;
- *   in which it stood still for longer than its patience, though it was read. What it has at its next move may or may not
- *   have been drawn in that time;
+ *   in which it stood still for longer than its patience, though it was read, up to its next move: what it has then may or may
+ *   not have been drawn in that time;
  *   between two readings of which its source says that the counter lost something: it was set back, or counted anew. */
 #ifndef GT_AGGREGATE_COVERAGE_H
 #define GT_AGGREGATE_COVERAGE_H

@@ -1,10 +1,12 @@
 #include "aggregate/energy_curve.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/attribute.h"
+#include "base/order.h"
 
 bool gt_energy_is_estimated(const struct gt_energy_source *source)
 {
@@ -43,20 +45,21 @@ double gt_energy_run_error(const struct gt_energy_run *run, bool of_job)
 
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part)
 {
-    if (isnan(part.joules))
-        return;
-    if (isnan(sum->joules))
-        *sum = (struct gt_spent){.joules = 0};
-    sum->joules += part.joules;
-    sum->error += part.error;
-    sum->is_estimated |= part.is_estimated;
+    bool is_first = isnan(sum->joules);
     sum->missing = fmax(sum->missing, part.missing);
+    if (!isnan(part.joules)) {
+        sum->joules = is_first ? part.joules : sum->joules + part.joules;
+        sum->error = is_first ? part.error : sum->error + part.error;
+        sum->is_estimated |= part.is_estimated;
+    }
+    if (sum->missing > 0)
+        sum->error = NAN;
 }
 
 static int by_start(const void *a, const void *b)
 {
     const struct gt_time_stretch *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
+    return GT_ORDER(x->start, y->start);
 }
 
 size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)
@@ -81,6 +84,7 @@ static void init_device(struct gt_device_curve *device, bool is_cpu, const struc
     device->refresh = source->refresh > 0 ? source->refresh : 0;
     device->is_estimated = gt_energy_is_estimated(source);
     device->guessed = SIZE_MAX;
+    device->unread_from = NAN;
     for (int part = 0; part < GT_ENERGY_PARTS; part++)
         device->last[part] = NAN;
 }
@@ -107,6 +111,13 @@ void gt_energy_curve_release(struct gt_energy_curve *curve)
         gt_curve_release(&curve->device[i].curve);
 }
 
+/* The time before the first reading is not outside of the recording, but missing. */
+static int add_start(struct gt_device_curve *device)
+{
+    double point[GT_ENERGY_QUANTITIES] = {0};
+    return gt_curve_add(&device->curve, device->unread_from, point);
+}
+
 /* A counter that stands still was not read, or asked more often than it is renewed: what it has at its next move was drawn
  * in all the time since its last. */
 static int add(struct gt_device_curve *device, double time, const struct gt_energy *energy,
@@ -114,9 +125,14 @@ static int add(struct gt_device_curve *device, double time, const struct gt_ener
 {
     bool is_first = !device->is_measured, is_gap = now[MISSING] > device->last[MISSING];
     bool has_moved = energy->total > device->last[GT_ENERGY_TOTAL];
-    device->missing = fmax(device->missing, now[MISSING]);
-    if (isnan(energy->total) || isnan(energy->job))
+    if (!isnan(now[MISSING]))
+        device->missing = now[MISSING];
+    if (isnan(energy->total) || isnan(energy->job)) {
+        device->unread_from = isnan(device->unread_from) ? time : device->unread_from;
         return 0;
+    }
+    if (is_first && is_gap && device->unread_from < time && add_start(device) < 0)
+        return -ENOMEM;
     device->is_measured = true;
     device->time = time;
     for (int i = 0; i < GT_ENERGY_QUANTITIES; i++)
@@ -183,14 +199,23 @@ static int add_end(struct gt_device_curve *device)
     return seconds > 0 ? add_guess(device, last, seconds, seconds <= device->refresh ? seconds : 0) : 0;
 }
 
+/* It could not be read any more: the same of the time after the last reading. */
+static int add_unread(struct gt_device_curve *device, double end)
+{
+    if (!(end > device->time) || !(device->missing > device->last[MISSING]))
+        return 0;
+    device->last[MISSING] = device->missing;
+    return gt_curve_add(&device->curve, end, device->last);
+}
+
 int gt_energy_curve_finish(struct gt_energy_curve *curve)
 {
     int status = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
         struct gt_device_curve *device = &curve->device[i];
         gt_curve_finish(&device->curve);
-        if (device->is_measured)
-            status = add_end(device);
+        if (device->is_measured && (status = add_end(device)) == 0)
+            status = add_unread(device, curve->time);
     }
     return status;
 }
@@ -395,7 +420,7 @@ static struct gt_spent spent_of(const struct gt_device_curve *device, struct fig
     bool is_known = !device->is_estimated && !missing;
     double error = is_known ? figure.interpolation + figure.lag + figure.placement + figure.share : NAN;
     if (missing > 1 - LEAST_COVERED)
-        return (struct gt_spent){.joules = NAN, .error = NAN};
+        return (struct gt_spent){.joules = NAN, .error = NAN, .missing = missing};
     return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules), missing};
 }
 

@@ -276,9 +276,10 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     bool any = !isnan(platform) || !isnan(wall), estimates = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         double joules = add_device(figures, section, device);
-        any |= !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
-        least = fmin(least, any ? covered(figures, device) : 1);
-        estimates |= is_estimated(figures, device) && !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+        bool is_measured = !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+        any |= is_measured;
+        least = fmin(least, is_measured ? covered(figures, device) : 1);
+        estimates |= is_estimated(figures, device) && is_measured;
         job = isnan(job) ? joules : isnan(joules) ? job : job + joules;
     }
     struct gt_node *whole = gt_report_number(section, "platform", "Whole platform, processors included", platform,
@@ -288,7 +289,7 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     gt_node_flags(whole, isnan(wall) ? GT_ONLY_DATA : 0);
     if (estimates)
         gt_report_text(section, "estimated", "This tree in all rests on", "estimates, not measurements");
-    add_partial(section, least);
+    add_partial(section, isnan(job) ? NAN : least);
     add_cost(figures->machine, section, job);
     gt_report_text(section, "idle_policy", "Idle energy", *policy ? policy : NULL);
     if (figures->parts)

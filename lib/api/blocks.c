@@ -83,9 +83,12 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
 {
     char file[PATH_MAX];
     struct gt_block_event_list list = {.skip_bad = true};
+    int status = gt_block_event_folder_check(folder, error);
+    if (status < 0)
+        return status;
     if (gt_block_event_folder_drop_unused(folder) > 0)
         return 0; /* no process marked a block */
-    int status = gt_store_path(file, sizeof file, tracking_file, pid, error);
+    status = gt_store_path(file, sizeof file, tracking_file, pid, error);
     if (status >= 0)
         status = gt_block_event_list_add(&list, folder, error);
     pass_on(&list.complaints, warn, context);

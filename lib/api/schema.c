@@ -1,4 +1,4 @@
-/* What is measured and what the columns of a tracking file mean. */
+/* The list of all metrics, and the meaning of the columns of a tracking file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

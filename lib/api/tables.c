@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "blocks/interval.h"
@@ -24,7 +25,7 @@ struct spans {
 static int by_start(const void *a, const void *b)
 {
     double one = ((const struct gt_time_span *)a)->start, other = ((const struct gt_time_span *)b)->start;
-    return (one > other) - (one < other);
+    return GT_ORDER(one, other);
 }
 
 static int prepare_spans(struct spans *ret, const struct gt_time_span *spans, size_t count)
@@ -157,7 +158,7 @@ enum { CALL_COLUMNS = sizeof call_columns / sizeof *call_columns };
 static int by_time(const void *a, const void *b)
 {
     const struct gt_interval *one = a, *other = b;
-    return (one->start > other->start) - (one->start < other->start);
+    return GT_ORDER(one->start, other->start);
 }
 
 static struct gt_table *table_of_calls(const struct gt_intervals *intervals, const struct gt_strings *names)
@@ -247,8 +248,8 @@ static void keep_block(struct gt_block_event_list *list, const char *name)
 static int by_process(const void *a, const void *b)
 {
     const struct gt_interval *one = a, *other = b;
-    int order = (one->source > other->source) - (one->source < other->source);
-    order = order ? order : (one->process > other->process) - (one->process < other->process);
+    int order = GT_ORDER(one->source, other->source);
+    order = order ? order : GT_ORDER(one->process, other->process);
     return order ? order : by_time(a, b);
 }
 

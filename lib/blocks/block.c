@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/new_file.h"
 #include "base/utf8.h"
 #include "blocks/block.h"
@@ -80,13 +81,6 @@ static void begin_library(void)
         pthread_atfork(NULL, NULL, forget);
 }
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 /* The newest of all files that this process or one that it was forked from has opened. Survives fork. */
 static _Atomic(struct gt_block_file *) known;
 
@@ -107,7 +101,7 @@ static struct process *begin_process(void)
     if (!atomic_load(&process->identity)) {
         process->pid = getpid();
         disown_all();
-        atomic_store(&process->identity, (uint64_t)clock_ns(CLOCK_MONOTONIC) ^ ((uint64_t)process->pid << 40));
+        atomic_store(&process->identity, (uint64_t)gt_clock_ns(CLOCK_MONOTONIC) ^ ((uint64_t)process->pid << 40));
     }
     pthread_mutex_unlock(&process->mutex);
     return process;
@@ -195,8 +189,8 @@ static int absolute_path(char *ret, const char *path, struct gt_error *error)
 
 /* ---- making ---- */
 
-/* A new file with what it begins with. -EEXIST without `replace`. */
-static int make(const char *path, bool replace, bool is_shared)
+/* A new file with what it begins with. -EEXIST without `replace`; -ENOTEMPTY: files of others lie beside it, see `error`. */
+static int make(const char *path, bool replace, bool may_clear, bool is_shared, struct gt_error *error)
 {
     struct gt_new_file file;
     const struct gt_block_writer *writer = gt_block_writer_of(path);
@@ -210,8 +204,10 @@ static int make(const char *path, bool replace, bool is_shared)
     }
     if (is_shared)
         gt_family_sign(file.fd);
-    if (writer->clear && (replace || access(path, F_OK) < 0))
-        writer->clear(path);
+    if (writer->clear && (replace || access(path, F_OK) < 0) && writer->clear(path, may_clear, error) < 0) {
+        gt_new_file_drop(&file);
+        return -ENOTEMPTY;
+    }
     status = gt_new_file_place(&file, replace);
     if (status == 0)
         close(file.fd);
@@ -225,7 +221,9 @@ static int make_numbered(char *ret, const char *stem, const char *suffix, struct
     for (int number = 1; status == -EEXIST && number < 10000; number++) {
         int length = number == 1 ? snprintf(ret, PATH_MAX, "%s%s", stem, suffix)
                                  : snprintf(ret, PATH_MAX, "%s-%d%s", stem, number, suffix);
-        status = length >= PATH_MAX ? -ENAMETOOLONG : access(ret, F_OK) == 0 ? -EEXIST : make(ret, false, false);
+        status = length >= PATH_MAX       ? -ENAMETOOLONG
+                 : access(ret, F_OK) == 0 ? -EEXIST
+                                          : make(ret, false, false, false, error);
     }
     return status < 0 ? gt_error_system(error, -status, "%s", ret) : 0;
 }
@@ -312,7 +310,7 @@ static int settle(struct gt_block_file **ret, const char *path, bool overwrite, 
             "%s exists; its file system does not tell whether this run of the program made it, so it is "
             "not replaced by a process that another one started",
             path);
-    int status = make(path, true, true);
+    int status = make(path, true, true, true, error);
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     return add_file(ret, path, path, true, error);
@@ -336,7 +334,7 @@ static int open_anew(struct gt_block_file **ret, const char *path, bool overwrit
     struct stat facts;
     if (lstat(path, &facts) == 0)
         return settle(ret, path, overwrite, error);
-    int status = make(path, false, true);
+    int status = make(path, false, overwrite, true, error);
     if (status == -EEXIST)
         return settle(ret, path, overwrite, error);
     if (status < 0)
@@ -527,9 +525,9 @@ static int write_row(struct gt_block_file *file, struct gt_block_event_row *row)
 
 static void read_clocks(struct gt_block_event_row *row)
 {
-    row->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    row->monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-    row->real_ns = clock_ns(CLOCK_REALTIME);
+    row->cpu_ns = gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    row->monotonic_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    row->real_ns = gt_clock_ns(CLOCK_REALTIME);
 }
 
 static struct gt_block begin_in(struct thread *thread, struct gt_block_file *file, const char *name)
@@ -610,10 +608,10 @@ const char *gt_block_trouble(void)
 /* Wait a moment for threads that are inside a mark; true when none is. */
 static bool is_quiet(void)
 {
-    int64_t patience = clock_ns(CLOCK_MONOTONIC) + 20000000;
+    int64_t patience = gt_clock_ns(CLOCK_MONOTONIC) + 20000000;
     for (struct thread *thread = process->threads; thread; thread = thread->next)
         while (atomic_load(&thread->busy)) {
-            if (clock_ns(CLOCK_MONOTONIC) > patience)
+            if (gt_clock_ns(CLOCK_MONOTONIC) > patience)
                 return false;
             sched_yield();
         }

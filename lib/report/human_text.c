@@ -37,7 +37,7 @@ static int decimals(const struct gt_report *report, unsigned flags, double value
 static void add_number(struct gt_buffer *out, double value, int decimals)
 {
     char text[GT_NUMBER_SIZE];
-    if (isnan(value))
+    if (!isfinite(value))
         gt_buffer_text(out, "n/a");
     else
         gt_buffer_append(out, text, gt_number_rounded(text, value, decimals));
@@ -46,7 +46,7 @@ static void add_number(struct gt_buffer *out, double value, int decimals)
 static bool is_missing(const struct gt_node *fact)
 {
     switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: return isnan(gt_node_number(fact)) || gt_node_is_absent(fact);
+    case GT_NODE_NUMBER: return !isfinite(gt_node_number(fact)) || gt_node_is_absent(fact);
     case GT_NODE_TEXT: return !gt_node_text(fact);
     default: return false;
     }

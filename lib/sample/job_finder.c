@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/process/process.h"
 
 static const int64_t LOST_PAUSE_NS = 2 * GT_SECOND;
@@ -52,14 +53,7 @@ int gt_job_finder_slurm(struct gt_job_finder *finder, const struct gt_root *root
 
 static int make_room(struct gt_job_finder *finder, size_t count)
 {
-    if (count <= finder->capacity)
-        return 0;
-    pid_t *pid = realloc(finder->pid, count * 2 * sizeof *pid);
-    if (!pid)
-        return -ENOMEM;
-    finder->pid = pid;
-    finder->capacity = count * 2;
-    return 0;
+    return GT_GROW_TO(finder->pid, finder->capacity, count);
 }
 
 static void note_main_peak(const struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_account *account)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/map.h"
 #include "collect/process/process.h"
 #include "sample/roster.h"
@@ -41,7 +42,8 @@ struct gt_membership {
     struct gt_map processes;  /* process number -> index into `entry` */
     struct gt_map threads;    /* thread number -> index into `entry` */
     struct entry *entry;
-    uint32_t entries, capacity, free;
+    size_t capacity;
+    uint32_t entries, free;
     uint32_t ended_kept; /* entries that ended and are not forgotten */
     struct gt_membership_counts counts;
     struct gt_exit_record ended;
@@ -83,14 +85,8 @@ static int take_entry(struct gt_membership *membership, uint32_t *ret)
         membership->free = membership->entry[*ret].next_free;
         return 0;
     }
-    if (membership->entries == membership->capacity) {
-        uint32_t capacity = membership->capacity ? membership->capacity * 2 : 32;
-        struct entry *entry = realloc(membership->entry, capacity * sizeof *entry);
-        if (!entry)
-            return -ENOMEM;
-        membership->entry = entry;
-        membership->capacity = capacity;
-    }
+    if (GT_GROW_TO(membership->entry, membership->capacity, (size_t)membership->entries + 1) < 0)
+        return -ENOMEM;
     *ret = membership->entries++;
     return 0;
 }

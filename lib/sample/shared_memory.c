@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/process/process.h"
 
 static const int64_t RETRY_NS = GT_SECOND / 10; /* of a process that was just ending, or executing another program */
@@ -34,15 +35,7 @@ static struct gt_shared_memory_record *find(struct gt_shared_memory *sharing, pi
 
 static int reserve(struct gt_shared_memory *sharing, size_t count)
 {
-    if (count <= sharing->capacity)
-        return 0;
-    size_t capacity = count + count / 2 + 16;
-    struct gt_shared_memory_record *record = realloc(sharing->record, capacity * sizeof *record);
-    if (!record)
-        return -ENOMEM;
-    sharing->record = record;
-    sharing->capacity = capacity;
-    return 0;
+    return GT_GROW_TO(sharing->record, sharing->capacity, count);
 }
 
 static void swap(struct gt_shared_memory_record *a, struct gt_shared_memory_record *b)

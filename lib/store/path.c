@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
+
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
 #undef STORE
@@ -185,9 +187,10 @@ static int check_folder(const char *path, struct gt_error *error)
         return gt_error_system(error, errno, "%s: folder %s", path, folder);
     if (!S_ISDIR(status.st_mode))
         return gt_error_system(error, ENOTDIR, "%s: %s", path, folder);
-    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return gt_error_system(error, errno, "%s: folder %s", path, folder);
-    int code = try_folder(folder);
+    int code = -gt_access(AT_FDCWD, folder, W_OK | X_OK);
+    if (code)
+        return gt_error_system(error, code, "%s: folder %s", path, folder);
+    code = try_folder(folder);
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
 }
 
@@ -208,6 +211,8 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
     int status = check_folder(options->path, error);
     if (!status)
         status = check_file(options->path, options->overwrite, error);
+    if (!status && type->check)
+        status = type->check(options->path, options->overwrite, error);
     for (size_t i = 0; !status && options->detail && type->has_detail_files && i <= GT_DETAIL_COUNT; i++) {
         char beside[PATH_MAX];
         if (gt_store_path_beside(beside, sizeof beside, options->path, gt_store_part(i)) < 0)

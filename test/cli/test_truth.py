@@ -97,11 +97,14 @@ def test_memory_shared_with_a_stranger(measure, truth, tmp_path):
     try:
         with subprocess.Popen(truth("share", "stranger", 40, 120_000, backing), stdout=subprocess.PIPE) as stranger:
             stranger.stdout.readline()
-            _, expected = measure("share", "mixed", 40, 2500, backing, options=[
-                "--sleep-time", "0.1", "--memory", "unique", "--tracking-file", str(recording)])
+            for milliseconds in (2500, 10_000, 30_000):  # on a busy machine walks need longer
+                _, expected = measure("share", "mixed", 40, milliseconds, backing, options=[
+                    "--sleep-time", "0.1", "--memory", "unique", "--overwrite", "--tracking-file", str(recording)])
+                if (ram := steady_ram(recording)) == about(expected["bytes"], share=0.02, plus=LIBRARIES):
+                    break
             assert stranger.poll() is None
             stranger.kill()
-        assert steady_ram(recording) == about(expected["bytes"], share=0.02, plus=LIBRARIES)
+        assert ram == about(expected["bytes"], share=0.02, plus=LIBRARIES)
     finally:
         os.unlink(backing)
 

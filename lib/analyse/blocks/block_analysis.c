@@ -379,6 +379,7 @@ static void count_block(const struct gt_energy_curve *curve, const struct call *
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         ret->device[device] = gt_energy_curve_over(curve, device, GT_ENERGY_JOB, stretch, count);
     ret->by_cpu_time = by_cpu_time;
+    cpu.missing = ret->device[GT_ENERGY_CPU].missing; /* of all calls, not of the one that is known least */
     if (by_cpu_time)
         ret->device[GT_ENERGY_CPU] = cpu;
 }

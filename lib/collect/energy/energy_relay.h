@@ -1,4 +1,4 @@
-/* What the energy relay and its clients say to each other, over a Unix socket of type SOCK_SEQPACKET, a line each time:
+/* The energy relay and its clients talk over a Unix socket of type SOCK_SEQPACKET, one line at a time:
  *
  *     client: read 1
  *     relay:  energy 1 INSTANCE PERIOD QUANTUM cpu_energy=N dram_energy=N ...

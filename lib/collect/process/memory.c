@@ -6,10 +6,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "collect/process/page_walk.h"
 #include "collect/process/process.h"
 #include "collect/process/process_file.h"
 #include "collect/process/smaps.h"
+
+/* The time of a walk that is in the way of a process counts so often. */
+enum { IN_THE_WAY = 2 };
 
 struct gt_memory {
     enum gt_memory_method method;
@@ -144,13 +148,6 @@ static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process
     return 0;
 }
 
-static int64_t cpu_of_thread(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * GT_SECOND + t.tv_nsec;
-}
-
 static double faults_of(const struct gt_memory *memory, pid_t pid)
 {
     struct gt_process_stat stat;
@@ -160,13 +157,16 @@ static double faults_of(const struct gt_memory *memory, pid_t pid)
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
     struct gt_page_count count = {.faults = NAN};
-    int64_t begin = cpu_of_thread();
+    int64_t begin = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID), begin_ns = gt_clock_monotonic(&gt_clock_system);
+    long switches = gt_page_walk_switches();
     int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
                                                     : walk_sums(memory, process, &count);
     double before = isnan(count.faults) ? process->faults : count.faults;
     bool has_rested = gt_process_file_has_rested(process->pid, process->cpu_time);
     process->faults = has_rested ? before : (before + faults_of(memory, process->pid)) / 2;
-    process->duration_ns = cpu_of_thread() - begin;
+    process->duration_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+    if (gt_page_walk_switches() - switches > count.rests) /* it had to wait for locks, and so had the process */
+        process->duration_ns = IN_THE_WAY * (gt_clock_monotonic(&gt_clock_system) - begin_ns - count.rested_ns);
     process->ok = result >= 0;
     process->is_denied = result == -EACCES || result == -EPERM;
     add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);

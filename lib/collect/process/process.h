@@ -41,7 +41,7 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
 
 /* It samples for another tracker, see base/own_name.h. */
 bool gt_process_is_sampler(struct gt_process *process);
-/* What it has now may not stay its own: it was just forked, or it has just become a program that may be a sampler. */
+/* Its figures may turn out to be another's: it was just forked, or it has just become a program that may be a sampler. */
 bool gt_process_is_pending(const struct gt_process *process);
 /* A file of /proc/PID, cut off at size - 1, with a NUL behind it; its length or negative errno. Never another process's. */
 ssize_t gt_process_read_text(const struct gt_process *process, const char *name, char *text, size_t size);
