@@ -1,4 +1,4 @@
-/* Recordings and code blocks as tables. For Python. */
+/* Python gets recordings and code blocks as tables. */
 #ifndef GT_API_TABLES_H
 #define GT_API_TABLES_H
 
@@ -8,15 +8,15 @@ struct gt_time_span {
     double start, stop; /* seconds since the epoch; both ends belong to it */
 };
 
-/* The samples of a recording, with the columns and in the units of its file; those inside any of the spans (NULL: all). */
+/* Reads the samples of a recording, with the columns and in the units of its file; those inside any of the spans (NULL: all). */
 int gt_recording_samples(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_table **ret,
                          struct gt_error *error);
-/* The machine and the units of a recording: one row. */
+/* Reads the machine and the units of a recording: one row. */
 int gt_recording_static(const char *path, struct gt_table **ret, struct gt_error *error);
-/* Every call of every block in sub-tracking files and folders of them, by start: code_block_name, process_id, thread_id,
+/* Reads every call of every block in sub-tracking files and folders of them, by start: code_block_name, process_id, thread_id,
  * call, start, stop (seconds since the epoch; missing when it never ended), elapsed and self (seconds). */
 int gt_blocks_calls(const char *const *files, struct gt_table **ret, struct gt_error *error);
-/* When the calls of one block began and ended, by process and start: start, stop (seconds since the epoch). Calls that never ended
+/* Reads when the calls of one block began and ended, by process and start: start, stop (seconds since the epoch). Calls that never ended
  * are left out, as in the figures of the block. -EBADMSG where a stop lies before its start, or has none. */
 int gt_blocks_pairs(const char *const *files, const char *name, struct gt_table **ret, struct gt_error *error);
 

@@ -1,4 +1,4 @@
-/* Tables as Arrow C streams: one batch, whose buffers are the table's own.
+/* Arrow libraries read tables as C streams of one batch, whose buffers are the table's own.
  *
  * The structs are the Arrow C data and stream interfaces (https://arrow.apache.org/docs/format/CDataInterface.html).
  * Consumers may release them from any thread. */

@@ -1,4 +1,4 @@
-/* Tables held by columns: numbers, integers, times and texts, of which any cell may be missing.
+/* A table is held by columns of numbers, integers, times or texts, of which any cell may be missing.
  *
  * A table is built column by column and then row by row, cell by cell from the left. It remembers the first failure, so that
  * builders check once, at the end; a table that is NULL has failed. Finished tables are shared: they do not change, and
@@ -59,30 +59,30 @@ void gt_table_free(struct gt_table *table); /* by each owner, from any thread */
 /* `unit` may be NULL. A column comes before all cells, else the table fails with -EINVAL. */
 void gt_table_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind,
                      const char *unit);
-/* The same for several columns, whose titles are their keys. */
+/* Several columns may be added at once; their titles are their keys. */
 struct gt_column_kind {
     const char *name;
     enum gt_cell_kind kind;
     bool whole; /* numbers: gt_table_finish_columns makes integers of them where it can */
 };
 void gt_table_add_columns(struct gt_table *table, const struct gt_column_kind *columns, size_t count);
-/* The next cell. A cell of another kind than its column's fails with -EINVAL; a missing one fits any column. */
+/* These add the next cell. A cell of another kind than its column's fails with -EINVAL; a missing one fits any column. */
 void gt_table_number(struct gt_table *table, double value); /* NaN: missing */
 void gt_table_integer(struct gt_table *table, int64_t value);
 void gt_table_time(struct gt_table *table, int64_t value);
 void gt_table_text(struct gt_table *table, const char *value); /* NULL: missing */
 void gt_table_text_of(struct gt_table *table, const char *value, size_t length);
 void gt_table_missing(struct gt_table *table);
-/* A text that repeats. `key` is the caller's small number for it; UINT32_MAX: missing. */
+/* Adds a text that repeats. `key` is the caller's small number for it; UINT32_MAX: missing. */
 void gt_table_choice(struct gt_table *table, uint32_t key, const char *value);
-/* For who fills a table column by column: the next cell is of this column. */
+/* Tables may be filled column by column: the next cell is of this column. */
 void gt_table_seek(struct gt_table *table, size_t column);
-/* The next text of a dictionary that is made before the cells, and a cell that chooses one by number; negative: missing. */
+/* A dictionary may be made before the cells: these add its next text, and a cell that chooses one by number; negative: missing. */
 void gt_table_dictionary_text(struct gt_table *table, size_t column, const char *text, size_t length);
 void gt_table_chosen(struct gt_table *table, int32_t number);
-/* Numbers of a column become integers, unless one is missing or not whole. */
+/* Makes integers of the numbers of a column, unless one is missing or not whole. */
 void gt_table_make_integer(struct gt_table *table, size_t column);
-/* Give back what was grown for more. Returns 0, or a negative errno with the table freed; `subject` is named. */
+/* Ends the building and gives spare memory back. Returns 0, or a negative errno with the table freed; the error names `subject`. */
 int gt_table_finish(struct gt_table **ret, struct gt_table *table, const char *subject, struct gt_error *error);
 
 int gt_table_finish_columns(struct gt_table **ret, struct gt_table *table, const struct gt_column_kind *columns,
@@ -90,13 +90,13 @@ int gt_table_finish_columns(struct gt_table **ret, struct gt_table *table, const
 
 size_t gt_table_rows(const struct gt_table *table); /* complete ones */
 bool gt_table_is_missing(const struct gt_table *table, size_t row, size_t column);
-/* A number or an integer; NaN when it is missing or of another kind. */
+/* Returns a number or an integer; NaN when it is missing or of another kind. */
 double gt_table_cell_number(const struct gt_table *table, size_t row, size_t column);
-/* An integer or a time; 0 when it is missing or of another kind. */
+/* Returns an integer or a time; 0 when it is missing or of another kind. */
 int64_t gt_table_cell_integer(const struct gt_table *table, size_t row, size_t column);
-/* The bytes of a text, without a NUL behind them; NULL when it is missing or no text. */
+/* Returns the bytes of a text, without a NUL behind them; NULL when it is missing or no text. */
 const char *gt_table_cell_bytes(const struct gt_table *table, size_t row, size_t column, size_t *ret_length);
-/* The same as a string in `buffer`, which it replaces. */
+/* Returns the same as a string in `buffer`, whose content it replaces. */
 const char *gt_table_cell_text(const struct gt_table *table, size_t row, size_t column, struct gt_buffer *buffer);
 
 #endif

@@ -219,7 +219,7 @@ static bool has_columns_of(const struct gt_table *table, const struct gt_table *
     return same;
 }
 
-/* Whether it was done: reports that are joined, and each one table. */
+/* Returns true when it was done: for joined reports that are one table each. */
 static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
 {
     const struct gt_table *first = NULL;

@@ -503,7 +503,7 @@ size_t gt_series_bands(const struct gt_node *node, const struct gt_band **ret)
 
 /* ---- joining ---- */
 
-/* What memory was short of counts for the report that a node belongs to. */
+/* A node that memory was short for fails the report that it belongs to. */
 static void give(struct gt_node *node, struct gt_report *report)
 {
     node->report = report;

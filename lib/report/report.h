@@ -1,4 +1,4 @@
-/* A report: a tree of facts, tables and series that any format can render. Analyses build it; formats print it.
+/* A report is a tree of facts, tables and series that any format can render. Analyses build it; formats print it.
  *
  * A node has a key (snake_case, for JSON and CSV) and a title (for people). Numbers carry their unit for people's sake;
  * a number that was not measured is NaN and prints as null, "n/a" or blank. */
@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/json_tree.h"
 #include "base/table.h"
 
 struct gt_report;
@@ -26,7 +27,7 @@ enum gt_node_kind {
     GT_NODE_SERIES
 };
 
-/* Who sees a node, where on a page, and how. A node is for all unless it says otherwise. */
+/* Flags say who sees a node, where on a page, and how. A node without any is for all. */
 enum gt_node_flag {
     GT_ONLY_DATA = 1,    /* provenance, long lists: JSON, CSV and pickle have it */
     GT_ONLY_PEOPLE = 2,  /* advice, remarks: text and pages have it. Series of this kind are drawn by HTML alone */
@@ -42,7 +43,7 @@ enum gt_node_flag {
                             pickle) have it; CSV and pages show that nothing was measured */
 };
 
-/* Columns are for data or for people, too; two may have one key. */
+/* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */
 enum gt_column_flag {
     GT_COLUMN_ONLY_DATA = GT_ONLY_DATA,
     GT_COLUMN_ONLY_PEOPLE = GT_ONLY_PEOPLE,
@@ -73,30 +74,36 @@ struct gt_node *gt_report_number(struct gt_node *parent, const char *key, const 
                                  const char *unit);
 struct gt_node *gt_report_integer(struct gt_node *parent, const char *key, const char *title, int64_t value,
                                   const char *unit);
-/* A count held as a double: an integer, or a missing number when NaN. */
+/* Adds a count that is held as a double: an integer, or a missing number when it is NaN. */
 struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const char *title, double value,
                                 const char *unit);
-/* NULL: missing. */
+/* A `value` of NULL is missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
-/* A table to be built by base/table.h. */
+/* Adds a table without columns, to be built by base/table.h. */
 struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);
 void gt_node_flags(struct gt_node *node, unsigned flags);
 /* People see the number multiplied by `factor`, in `unit`; readers of data see it as it is. */
 void gt_node_display(struct gt_node *node, double factor, const char *unit);
-/* The title of a table that lies in `parent`. */
+/* Returns the title of a table that lies in `parent`. */
 const char *gt_table_title(const struct gt_node *parent, const struct gt_table *table);
 void gt_table_flags(struct gt_table *table, unsigned flags);
 void gt_table_column_flags(struct gt_table *table, unsigned flags); /* of the last column */
 bool gt_report_failed(const struct gt_report *report);
 
-/* Series: x and named ys over time, for plots (HTML) and data formats. */
+/* Series have x and named ys, for pictures (HTML) and data formats. */
 struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
                                  const char *unit);
 int gt_series_line(struct gt_node *series, const char *key, const char *title); /* index of the new line, from 0 */
 int gt_series_point(struct gt_node *series, int line, double x, double y);
 int gt_series_band(struct gt_node *series, const char *title, double from,
                    double to); /* a named stretch of x: a block */
+
+/* Makes a report of sections and facts alone, as readers of data see `report`, with texts in valid UTF-8. */
+int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error);
+/* Makes one of an object in JSON. */
+int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_json_value *object,
+                      struct gt_error *error);
 
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
@@ -109,7 +116,7 @@ const char *gt_node_title(const struct gt_node *node);
 const char *gt_node_unit(const struct gt_node *node);            /* may be "" */
 const struct gt_node *gt_node_child(const struct gt_node *node); /* first */
 const struct gt_node *gt_node_next(const struct gt_node *node);  /* sibling */
-/* The first node from `node` on, itself included, with none of the flags `hidden`; NULL at the end. */
+/* Returns the first node from `node` on, itself included, with none of the flags `hidden`; NULL at the end. */
 const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidden);
 bool gt_node_is_fact(const struct gt_node *node); /* a number, integer, text or truth value */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
@@ -121,14 +128,15 @@ int64_t gt_node_integer(const struct gt_node *node);
 bool gt_node_bool(const struct gt_node *node);
 const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
 struct gt_table *gt_node_table(const struct gt_node *node); /* NULL for other nodes */
-/* Table number `index` of those at the top of a report, which the caller then owns, too; 0 or -ENOENT. The key is borrowed. */
+/* Finds table number `index` of those at the top of a report, which the caller then owns, too. Returns 0 or -ENOENT. The key is
+ * borrowed. */
 int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
                          struct gt_error *error);
-/* False for columns that are for others than `reader` (GT_ONLY_DATA or GT_ONLY_PEOPLE), or for nobody. */
+/* Returns false for columns that are for others than `reader` (GT_ONLY_DATA or GT_ONLY_PEOPLE), or for nobody. */
 bool gt_table_has_column_for(const struct gt_table *table, size_t column, unsigned reader);
-/* Is the cell the zero of a device that is not there? */
+/* Returns true for the zero of a device that is not there. */
 bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column);
-/* The number that people see. */
+/* Returns the number that people see. */
 double gt_table_cell_display(const struct gt_table *table, size_t row, size_t column);
 struct gt_point {
     double x, y;
@@ -144,7 +152,7 @@ const char *gt_series_line_title(const struct gt_node *series, size_t line);
 size_t gt_series_points(const struct gt_node *series, size_t line, const struct gt_point **ret);
 size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
 
-/* Formats, in format.h and format.def. Render into `out`; -EINVAL names the formats there are. */
+/* Renders into `out`; the error of -EINVAL names the formats there are (format.def). */
 int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);
 
 #endif

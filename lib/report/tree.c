@@ -1,6 +1,11 @@
 #include "report/tree.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/utf8.h"
 
 static const unsigned HIDDEN = GT_ONLY_PEOPLE;
 
@@ -142,4 +147,172 @@ int gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, vo
     int status = text.failed;
     gt_buffer_release(&text);
     return status;
+}
+
+/* ---- reports made of what a sink is told ---- */
+
+/* A section for each object and list, and facts. The first object is the report's root. */
+struct builder {
+    struct gt_report *report;
+    struct gt_node **open; /* sections, the innermost last */
+    size_t count, capacity;
+    struct gt_buffer key, text;
+    int failed;
+};
+
+static const char *key_of(const struct builder *builder)
+{
+    return builder->key.data ? builder->key.data : "";
+}
+
+static struct gt_node *parent_of(const struct builder *builder)
+{
+    return builder->count ? builder->open[builder->count - 1] : NULL;
+}
+
+static void begin_section(struct builder *builder, unsigned flags)
+{
+    struct gt_node *node = gt_report_root(builder->report), **place = GT_GROW_LIST(builder, open);
+    if (!place) {
+        builder->failed = -ENOMEM;
+        return;
+    }
+    *place = node;
+    if (builder->count > 1)
+        *place = gt_report_section(builder->open[builder->count - 2], key_of(builder), key_of(builder));
+    gt_node_flags(*place, flags);
+}
+
+static void build_object(void *builder)
+{
+    begin_section(builder, 0);
+}
+
+static void build_list(void *builder)
+{
+    begin_section(builder, GT_LIST);
+}
+
+static void build_end(void *context)
+{
+    struct builder *builder = context;
+    builder->count -= builder->count > 0;
+}
+
+static void keep_text(struct builder *builder, struct gt_buffer *buffer, const char *text)
+{
+    gt_buffer_clear(buffer);
+    if (gt_buffer_text(buffer, "") < 0 || gt_utf8_valid(buffer, text) < 0)
+        builder->failed = -ENOMEM;
+}
+
+static void build_key(void *context, const char *key)
+{
+    struct builder *builder = context;
+    keep_text(builder, &builder->key, key);
+}
+
+static void build_number(void *builder, double value)
+{
+    gt_report_number(parent_of(builder), key_of(builder), key_of(builder), isfinite(value) ? value : NAN, NULL);
+}
+
+static void build_integer(void *builder, int64_t value)
+{
+    gt_report_integer(parent_of(builder), key_of(builder), key_of(builder), value, NULL);
+}
+
+static void build_text(void *context, const char *value)
+{
+    struct builder *builder = context;
+    if (value)
+        keep_text(builder, &builder->text, value);
+    gt_report_text(parent_of(builder), key_of(builder), key_of(builder), value ? builder->text.data : NULL);
+}
+
+static void build_bool(void *builder, bool value)
+{
+    gt_report_bool(parent_of(builder), key_of(builder), key_of(builder), value);
+}
+
+static const struct gt_tree_sink builder_sink = {
+    .object_begin = build_object,
+    .object_end = build_end,
+    .list_begin = build_list,
+    .list_end = build_end,
+    .key = build_key,
+    .number = build_number,
+    .integer = build_integer,
+    .text = build_text,
+    .boolean = build_bool,
+};
+
+static int open_builder(struct builder *builder, const char *type, struct gt_error *error)
+{
+    *builder = (struct builder){0};
+    return gt_report_new(&builder->report, type, error);
+}
+
+static int close_builder(struct builder *builder, struct gt_report **ret, struct gt_error *error)
+{
+    bool has_failed = builder->failed || gt_report_failed(builder->report);
+    free(builder->open);
+    gt_buffer_release(&builder->key);
+    gt_buffer_release(&builder->text);
+    if (has_failed) {
+        gt_report_free(builder->report);
+        return gt_error_system(error, ENOMEM, "results");
+    }
+    *ret = builder->report;
+    return 0;
+}
+
+int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error)
+{
+    struct builder builder;
+    int status = open_builder(&builder, gt_report_type(report), error);
+    if (status < 0)
+        return status;
+    if (gt_report_failed(report) || gt_tree_walk(gt_report_top(report), &builder_sink, &builder) < 0)
+        builder.failed = -ENOMEM;
+    return close_builder(&builder, ret, error);
+}
+
+static void tell(const struct gt_json_value *value, const struct gt_tree_sink *sink, void *context)
+{
+    const char *name;
+    struct gt_json_value *part;
+    size_t i;
+    if (gt_json_is_object(value)) {
+        sink->object_begin(context);
+        gt_json_foreach_member (value, name, part) {
+            sink->key(context, name);
+            tell(part, sink, context);
+        }
+        sink->object_end(context);
+    } else if (gt_json_is_array(value)) {
+        sink->list_begin(context);
+        gt_json_foreach_item (value, i, part)
+            tell(part, sink, context);
+        sink->list_end(context);
+    } else if (gt_json_is_text(value)) {
+        sink->text(context, gt_json_text_of(value));
+    } else if (gt_json_is_integer(value)) {
+        sink->integer(context, gt_json_integer_of(value));
+    } else if (gt_json_is_bool(value)) {
+        sink->boolean(context, gt_json_is_true(value));
+    } else {
+        sink->number(context, gt_json_is_number(value) ? gt_json_number_of(value) : NAN);
+    }
+}
+
+int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_json_value *object,
+                      struct gt_error *error)
+{
+    struct builder builder;
+    int status = open_builder(&builder, type, error);
+    if (status < 0)
+        return status;
+    tell(object, &builder_sink, &builder);
+    return close_builder(&builder, ret, error);
 }

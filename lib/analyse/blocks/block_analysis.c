@@ -447,7 +447,7 @@ static void end_counters(struct gt_block_analysis *analysis, const struct gt_out
     gt_block_join_end(analysis->join, end, counters);
 }
 
-/* What was counted between the last sample and the end. `last`: the last sample on the wall clock. */
+/* Counters went on between the last sample, which is `last` on the wall clock, and the end. */
 static int add_outcome(struct gt_block_analysis *analysis, double last, double *counters)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
@@ -470,7 +470,7 @@ static double later(double a, double b)
     return isnan(a) || b > a ? b : a;
 }
 
-/* What never ended lasts to the last thing that is known, where its time is told. */
+/* Calls that never ended last to the last thing that is known, where its time is told. */
 static int close_intervals(struct gt_block_analysis *analysis, double last)
 {
     double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->join) : NAN;

@@ -1,4 +1,4 @@
-/* A recording joined with its code blocks: times, samples, CPU time and energy of each block. */
+/* The analysis joins a recording with its code blocks: it has times, samples, CPU time and energy of each block. */
 #ifndef GT_ANALYSE_BLOCK_ANALYSIS_H
 #define GT_ANALYSE_BLOCK_ANALYSIS_H
 
@@ -61,7 +61,7 @@ struct gt_block_analysis {
 int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
                            struct gt_error *error);
 void gt_block_analysis_close(struct gt_block_analysis *analysis);
-/* The energy of one call on all devices that were measured. */
+/* Returns the energy of one call on all devices that were measured. */
 struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval);
 
 #endif

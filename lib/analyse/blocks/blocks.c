@@ -309,7 +309,7 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
         gt_node_flags(section, GT_ONLY_DATA);
 }
 
-/* Of the whole recording. */
+/* The duration is that of the whole recording. */
 static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
@@ -321,7 +321,7 @@ static void add_duration(struct gt_node *root, const struct gt_block_analysis *a
 
 enum { BANDS = 500 }; /* more cannot be told apart in a picture */
 
-/* What a column of the recording adds to the table; the largest or the mean value while the block ran. */
+/* Columns of the recording add the largest or the mean value while the block ran to the table. */
 static const struct figure {
     const char *column, *key, *title;
     enum gt_statistic_id statistic;

@@ -52,23 +52,14 @@ static int load_file(struct gt_json_value **ret, const char *path, struct gt_err
     return status;
 }
 
-static int analyse_recording(struct gt_json_value **ret, const char *path,
+static int analyse_recording(struct gt_report **ret, const char *path,
                              void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     struct gt_blocks_options options = GT_INIT(struct gt_blocks_options);
     options.tracking_file = path;
     options.warn = warn;
     options.context = context;
-    struct gt_report *report = NULL;
-    struct gt_buffer text = {0};
-    int status = gt_blocks_report(&report, &options, true, error);
-    if (status == 0)
-        status = gt_report_write(report, "json", &text, error);
-    if (status == 0)
-        status = parse_json(ret, &text, path, error);
-    gt_report_free(report);
-    gt_buffer_release(&text);
-    return status;
+    return gt_blocks_report(ret, &options, true, error);
 }
 
 static int check(const struct gt_json_value *tree, const char *path, struct gt_error *error)
@@ -150,12 +141,15 @@ static int upgrade(struct gt_json_value *tree, struct gt_error *error)
     return status ? gt_error_system(error, ENOMEM, "results") : 0;
 }
 
-int gt_results_load(struct gt_json_value **ret, const char *path, void (*warn)(void *context, const char *sentence),
-                    void *context, struct gt_error *error)
+static bool is_recording(const char *path)
+{
+    return has_suffix(path, gt_block_csv.suffix) || has_suffix(path, gt_block_sqlite.suffix);
+}
+
+static int load_tree(struct gt_json_value **ret, const char *path, struct gt_error *error)
 {
     struct gt_json_value *tree = NULL;
-    bool is_recording = has_suffix(path, gt_block_csv.suffix) || has_suffix(path, gt_block_sqlite.suffix);
-    int status = is_recording ? analyse_recording(&tree, path, warn, context, error) : load_file(&tree, path, error);
+    int status = load_file(&tree, path, error);
     if (status == 0)
         status = check(tree, path, error);
     if (status == 0)
@@ -167,11 +161,61 @@ int gt_results_load(struct gt_json_value **ret, const char *path, void (*warn)(v
     return status;
 }
 
-double gt_results_number(const struct gt_json_value *tree, const char *const keys[])
+/* ---- results as nodes ---- */
+
+int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void *context, const char *sentence),
+                    void *context, struct gt_error *error)
 {
-    for (; *keys; keys++)
-        tree = gt_json_member(tree, *keys);
-    return gt_json_is_number(tree) ? gt_json_number_of(tree) : NAN;
+    struct gt_report *report = NULL;
+    struct gt_json_value *tree = NULL;
+    if (is_recording(path)) {
+        int status = analyse_recording(&report, path, warn, context, error);
+        status = status < 0 ? status : gt_report_copy(ret, report, error);
+        gt_report_free(report);
+        return status;
+    }
+    int status = load_tree(&tree, path, error);
+    if (status == 0)
+        status = gt_report_of_json(ret, "sub_tracking_results", tree, error);
+    gt_json_free(tree);
+    return status;
+}
+
+int gt_results_json(char **ret, const char *path, struct gt_error *error)
+{
+    struct gt_json_value *tree = NULL;
+    struct gt_report *report = NULL;
+    struct gt_buffer text = {0};
+    int status = is_recording(path) ? analyse_recording(&report, path, NULL, NULL, error)
+                                    : load_tree(&tree, path, error);
+    if (status == 0 && report)
+        status = gt_report_write(report, "json", &text, error);
+    if (status == 0)
+        *ret = report ? text.data : gt_json_dump(tree);
+    else
+        gt_buffer_release(&text);
+    gt_report_free(report);
+    gt_json_free(tree);
+    return status < 0 ? status : *ret ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+}
+
+const struct gt_node *gt_results_find(const struct gt_node *results, const char *const keys[])
+{
+    for (; results && *keys; keys++)
+        results = gt_node_find(results, *keys);
+    return results;
+}
+
+double gt_results_number(const struct gt_node *results, const char *const keys[])
+{
+    const struct gt_node *found = gt_results_find(results, keys);
+    return found ? gt_node_number(found) : NAN;
+}
+
+const char *gt_results_static(const struct gt_node *results, const char *key)
+{
+    const struct gt_node *found = gt_results_find(results, (const char *const[]){"static_data", key, NULL});
+    return found ? gt_node_text(found) : NULL;
 }
 
 void gt_results_title(char *title, size_t size, const char *key)

@@ -194,7 +194,7 @@ static int read_numpy(struct array *array, const struct gt_pickle_value *state)
     return status < 0 ? status : read_data(array, gt_pickle_item(state, 4));
 }
 
-/* What protocol 5 has: _frombuffer(data, type, shape, order). */
+/* Protocol 5 has _frombuffer(data, type, shape, order). */
 static int read_buffer(struct array *array, const struct gt_pickle_value *arguments)
 {
     const struct gt_pickle_value *order = gt_pickle_item(arguments, 3);
@@ -639,7 +639,7 @@ static struct gt_json_value *tree_of(const struct gt_pickle_value *value, struct
 
 /* ---- objects ---- */
 
-/* What our own package computed them from, and keeps beside the fields that the original knows. */
+/* Our own package keeps the report that it computed them from beside the fields that the original knows. */
 static const struct gt_pickle_value *report_of(const struct gt_pickle_value *state)
 {
     const struct gt_pickle_value *report = gt_pickle_get(state, "_report");

@@ -1,4 +1,4 @@
-/* Pickles of the results of sub-track analyze, read as the tree that their JSON would be. */
+/* Pickles of the results of sub-track analyze are read as the tree that their JSON would be. */
 #ifndef GT_ANALYSE_RESULTS_PICKLE_H
 #define GT_ANALYSE_RESULTS_PICKLE_H
 

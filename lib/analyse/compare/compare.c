@@ -73,12 +73,11 @@ static int add_block_values(struct gt_node *parent, const struct gt_comparison *
     return status;
 }
 
-/* What the first run says of the units; the sessions are compared in them. */
+/* The sessions are compared in the units of the first run. */
 static void read_units(struct gt_machine *machine, const struct gt_comparison *comparison)
 {
-    const struct gt_json_value *data = gt_json_member(comparison->run[0], "static_data");
-    const char *ram = gt_json_text_of(gt_json_member(data, "ram_unit"));
-    const char *gpu_ram = gt_json_text_of(gt_json_member(data, "gpu_ram_unit"));
+    const struct gt_node *results = gt_compare_results(comparison, 0);
+    const char *ram = gt_results_static(results, "ram_unit"), *gpu_ram = gt_results_static(results, "gpu_ram_unit");
     snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", ram ? ram : "bytes");
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
 }
@@ -113,14 +112,11 @@ static int add_columns(struct gt_node *overall, struct gt_node *usage, const str
 {
     struct gt_machine machine = {0};
     struct gt_columns columns;
-    const char *name;
-    struct gt_json_value *ignored;
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
-    gt_json_foreach_member (gt_json_member(comparison->run[0], "overall"), name, ignored) {
-        status |= add_column(overall, usage, comparison, name, &columns, &machine);
-    }
+    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = gt_node_next(one))
+        status |= add_column(overall, usage, comparison, gt_node_key(one), &columns, &machine);
     return status;
 }
 
@@ -233,16 +229,16 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
                                                     GT_COLUMN_ONLY_DATA);
     struct gt_machine machine = {0};
     struct gt_columns columns;
-    const char *column;
-    struct gt_json_value *ignored;
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
-    gt_json_foreach_member (gt_json_member(comparison->run[0], "overall"), column, ignored) {
+    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = gt_node_next(one)) {
+        const char *column = gt_node_key(one);
         struct gt_figure figure = {.keys = {"overall", column, comparison->statistic}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
-    gt_json_foreach_member (gt_json_member(comparison->run[0], "peaks"), column, ignored) {
+    for (const struct gt_node *one = gt_compare_measurements(comparison, "peaks"); one; one = gt_node_next(one)) {
+        const char *column = gt_node_key(one);
         struct gt_figure figure = {.keys = {"peaks", column}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
@@ -252,7 +248,8 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
         const struct gt_slot *slot = &comparison->slot[i];
         struct gt_figure time = {.slot = slot, .keys = {"compute_time", comparison->statistic}};
         status |= add_column_difference(blocks, comparison, time, "compute_time", &columns, &machine);
-        gt_json_foreach_member (gt_json_member(comparison->run[0], "overall"), column, ignored) {
+        for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = gt_node_next(one)) {
+            const char *column = gt_node_key(one);
             struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", column, comparison->statistic}};
             status |= add_column_difference(blocks, comparison, figure, column, &columns, &machine);
         }

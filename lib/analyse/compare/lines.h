@@ -1,4 +1,4 @@
-/* Figures of the sessions side by side, and which of them differ. */
+/* The lines of the summary put figures of the sessions side by side, and tell which of them differ. */
 #ifndef GT_ANALYSE_LINES_H
 #define GT_ANALYSE_LINES_H
 
@@ -27,11 +27,11 @@ struct gt_compare_lines {
     size_t count;
 };
 
-/* Time, CPU, memory, GPUs and energy, of the whole and of each block, where they are not nothing in every session; and which
+/* Makes lines of time, CPU, memory, GPUs and energy, of the whole and of each block, where they are not nothing in every session; and which
  * of them differ. 0 or -ENOMEM. */
 int gt_compare_lines(struct gt_compare_lines *ret, const struct gt_comparison *comparison);
 void gt_compare_lines_release(struct gt_compare_lines *lines);
-/* "yes", "no", "too few runs"; NULL where a side has no value at all. */
+/* Returns "yes", "no" or "too few runs"; NULL where a side has no value at all. */
 const char *gt_compare_verdict(const struct gt_judgement *judgement);
 
 #endif

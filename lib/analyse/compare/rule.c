@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/blocks/results.h"
 #include "base/number.h"
 #include "schema/unit.h"
 #include "store/store.h"
@@ -67,8 +68,8 @@ static const struct gt_slot *find_block(const struct gt_comparison *comparison, 
     for (size_t i = 0; i < comparison->slots; i++)
         for (size_t run = 0; run <= comparison->runs; run++) {
             const struct gt_slot *slot = &comparison->slot[i];
-            const struct gt_json_value *block = run < comparison->runs ? slot->block[run] : NULL;
-            const char *name = block                    ? gt_json_text_of(gt_json_member(block, "name"))
+            const struct gt_node *block = run < comparison->runs ? slot->block[run] : NULL;
+            const char *name = block                    ? gt_node_text(gt_node_find(block, "name"))
                                : run < comparison->runs ? NULL
                                                         : slot->label;
             size_t length = name ? strlen(name) : 0;
@@ -81,7 +82,7 @@ static const struct gt_slot *find_block(const struct gt_comparison *comparison, 
     return found;
 }
 
-/* What the job, or a block of it, drew of a device or of all. */
+/* The figure is the energy of the job, or of a block of it, on a device or on all. */
 static bool choose_energy(struct rule *rule, const char *device)
 {
     bool is_total = device && strcmp(device, "total") == 0;
@@ -154,11 +155,11 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
 static const char *memory_unit(const struct gt_comparison *comparison, enum gt_metric_id metric, double *ret_bytes)
 {
     const char *key = metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit";
-    const char *name = gt_json_text_of(gt_json_member(gt_json_member(comparison->run[0], "static_data"), key));
+    const char *name = gt_results_static(gt_compare_results(comparison, 0), key);
     return name && gt_unit_memory(name, ret_bytes, NULL) >= 0 ? name : NULL;
 }
 
-/* Of a column: the original's are in the units that the sessions chose, and so are limits of peaks, which results have in
+/* Columns of the original are in the units that the sessions chose, and so are limits of peaks, which results have in
  * bytes. */
 static bool unit_of_column(struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret,
                            double *ret_factor)
@@ -180,7 +181,7 @@ static bool unit_of_column(struct rule *rule, const struct gt_comparison *compar
     return rule->unit;
 }
 
-/* What the figure is measured in, and how many base units one of its own units is. */
+/* Tells the unit of the figure, and how many base units one of its own units is. */
 static bool unit_of(struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret, double *ret_factor)
 {
     const char *const *keys = rule->figure.keys;

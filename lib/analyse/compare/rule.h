@@ -1,4 +1,4 @@
-/* Rules for a gate: FIGURE > LIMIT or FIGURE < LIMIT says what must not be.
+/* Rules are for a gate: FIGURE > LIMIT or FIGURE < LIMIT says when a session fails.
  *
  *   figure   COLUMN.STATISTIC of the whole session, as in "overall" of the results; counters.COLUMN;
  *            combined_ram_peak and other peaks, exact where the kernel keeps high-water marks; duration

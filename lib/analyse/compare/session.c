@@ -25,15 +25,33 @@ void gt_compare_warn(const struct gt_comparison *comparison, const char *format,
 
 /* ---- figures ---- */
 
-/* What is about GPUs in a run on a machine without one. */
+const struct gt_node *gt_compare_results(const struct gt_comparison *comparison, size_t run)
+{
+    return gt_report_top(comparison->run[run]);
+}
+
+const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
+{
+    const struct gt_node *section = gt_node_find(gt_compare_results(comparison, 0), key);
+    return section ? gt_node_child(section) : NULL;
+}
+
+/* The results of the run, or of the figure's block in it; NULL when the run has no such block. */
+static const struct gt_node *results_of(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                        size_t run)
+{
+    return figure->slot ? figure->slot->block[run] : gt_compare_results(comparison, run);
+}
+
+/* Returns true for figures about GPUs in a run on a machine without one. */
 static bool has_no_gpu(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     static const char *const count[] = {"static_data", "system_gpu_count", NULL};
     bool is_of_gpus = figure->keys[1] && strstr(figure->keys[1], "gpu_");
-    return is_of_gpus && gt_results_number(comparison->run[run], count) == 0;
+    return is_of_gpus && gt_results_number(gt_compare_results(comparison, run), count) == 0;
 }
 
-/* What tells how much of the time a figure of energy covers. */
+/* Returns the figure that tells how much of the time a figure of energy covers. */
 static struct gt_figure coverage_of(const struct gt_figure *figure)
 {
     bool is_of_device = figure->keys[1] && figure->keys[2];
@@ -55,8 +73,7 @@ double gt_compare_covered(const struct gt_comparison *comparison, const struct g
     if (!is_of_energy(figure))
         return 100;
     struct gt_figure coverage = coverage_of(figure);
-    const struct gt_json_value *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
-    double percent = tree ? gt_results_number(tree, coverage.keys) : NAN;
+    double percent = gt_results_number(results_of(comparison, figure, run), coverage.keys);
     return isnan(percent) ? 100 : percent;
 }
 
@@ -72,8 +89,7 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
 
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
-    const struct gt_json_value *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
-    double value = tree ? gt_results_number(tree, figure->keys) : NAN;
+    double value = gt_results_number(results_of(comparison, figure, run), figure->keys);
     if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
         return NAN;
     if (!comparison->options->allow_partial && gt_compare_covered(comparison, figure, run) < 100)
@@ -138,12 +154,18 @@ struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char 
     return (struct gt_figure){.slot = slot, .keys = {"energy", device, "energy"}};
 }
 
+static bool is_estimated(const struct gt_node *results)
+{
+    const struct gt_node *found = gt_results_find(results, (const char *const[]){"energy", "estimated", NULL});
+    return found && gt_node_text(found);
+}
+
 bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, size_t session)
 {
     bool any = false;
     for (size_t i = 0; i < comparison->runs; i++)
         if (comparison->session_of_run[i] == session)
-            any |= gt_json_is_text(gt_json_member(gt_json_member(comparison->run[i], "energy"), "estimated"));
+            any |= is_estimated(gt_compare_results(comparison, i));
     return any;
 }
 
@@ -174,18 +196,18 @@ static int load_run(struct gt_comparison *comparison, const char *mapping, struc
     size_t length = strcspn(mapping, "=");
     if (!length || !mapping[length] || !mapping[length + 1])
         return gt_error_set(error, EINVAL, "'%s' is not NAME=FILE", mapping);
-    struct gt_json_value *tree = NULL;
-    int status = gt_results_load(&tree, mapping + length + 1, options->warn, options->context, error);
+    struct gt_report *results = NULL;
+    int status = gt_results_load(&results, mapping + length + 1, options->warn, options->context, error);
     if (status < 0)
         return status;
     struct gt_session *session = session_named(comparison, mapping, length);
     if (!session) {
-        gt_json_free(tree);
+        gt_report_free(results);
         return gt_error_system(error, ENOMEM, "%s", mapping);
     }
     session->runs++;
     comparison->session_of_run[comparison->runs] = (size_t)(session - comparison->session);
-    comparison->run[comparison->runs++] = tree;
+    comparison->run[comparison->runs++] = results;
     return 0;
 }
 
@@ -216,10 +238,8 @@ static int check_units(const struct gt_comparison *comparison, struct gt_error *
 {
     static const char *const keys[] = {"ram_unit", "gpu_ram_unit"};
     for (size_t i = 0; i < 2 * comparison->runs; i++) {
-        const char *one = gt_json_text_of(
-            gt_json_member(gt_json_member(comparison->run[0], "static_data"), keys[i % 2]));
-        const char *other = gt_json_text_of(
-            gt_json_member(gt_json_member(comparison->run[i / 2], "static_data"), keys[i % 2]));
+        const char *one = gt_results_static(gt_compare_results(comparison, 0), keys[i % 2]);
+        const char *other = gt_results_static(gt_compare_results(comparison, i / 2), keys[i % 2]);
         if (one && other && strcmp(one, other) != 0)
             return gt_error_set(error, EINVAL, "%s: session \"%s\" is in %s, session \"%s\" in %s", keys[i % 2],
                                 comparison->session[comparison->session_of_run[0]].name, one,
@@ -283,31 +303,33 @@ static int compare_slots(const void *a, const void *b)
     return compare_names(((const struct gt_slot *)a)->name, ((const struct gt_slot *)b)->name);
 }
 
-static const char *name_of(const struct gt_json_value *block)
+static const char *name_of(const struct gt_node *block)
 {
-    return gt_json_text_of(gt_json_member(block, "name"));
+    return gt_node_text(gt_node_find(block, "name"));
 }
 
 static int compare_blocks(const void *a, const void *b)
 {
-    return compare_names(name_of(*(const struct gt_json_value *const *)a),
-                         name_of(*(const struct gt_json_value *const *)b));
+    return compare_names(name_of(*(const struct gt_node *const *)a), name_of(*(const struct gt_node *const *)b));
 }
 
 struct blocks {
-    const struct gt_json_value **block; /* sorted */
+    const struct gt_node **block; /* sorted */
     size_t count;
 };
 
-static int sort_blocks(struct blocks *ret, const struct gt_json_value *run)
+static int sort_blocks(struct blocks *ret, const struct gt_node *results)
 {
-    const struct gt_json_value *list = gt_json_member(run, "code_block_results");
-    ret->count = gt_json_count(list);
+    const struct gt_node *list = gt_node_find(results, "code_block_results");
+    *ret = (struct blocks){0};
+    for (const struct gt_node *block = gt_node_child(list); block; block = gt_node_next(block))
+        ret->count++;
     ret->block = calloc(ret->count + 1, sizeof *ret->block);
     if (!ret->block)
         return -ENOMEM;
-    for (size_t i = 0; i < ret->count; i++)
-        ret->block[i] = gt_json_item(list, i);
+    size_t i = 0;
+    for (const struct gt_node *block = gt_node_child(list); block; block = gt_node_next(block))
+        ret->block[i++] = block;
     qsort(ret->block, ret->count, sizeof *ret->block, compare_blocks);
     return 0;
 }
@@ -318,7 +340,7 @@ static const char *session_name(const struct gt_comparison *comparison, size_t r
 }
 
 static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run,
-                const struct gt_json_value *block)
+                const struct gt_node *block)
 {
     slot->block[run] = block;
     if (strcmp(slot->name, name_of(block)) != 0)
@@ -330,7 +352,7 @@ static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t r
             slot->name, session_name(comparison, reference), name_of(block), session_name(comparison, run));
 }
 
-static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_json_value *block)
+static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_node *block)
 {
     struct gt_slot *list = realloc(comparison->slot, (comparison->slots + 1) * sizeof *list);
     if (!list)
@@ -434,7 +456,7 @@ static int make_label(struct gt_slot *slot, size_t runs)
 static int match(struct gt_comparison *comparison, size_t reference, size_t run, struct gt_error *error)
 {
     struct blocks blocks;
-    int status = sort_blocks(&blocks, comparison->run[run]);
+    int status = sort_blocks(&blocks, gt_compare_results(comparison, run));
     if (status < 0)
         return gt_error_system(error, ENOMEM, "code blocks");
     if (run == reference)
@@ -473,7 +495,7 @@ void gt_comparison_close(struct gt_comparison *comparison)
         free(comparison->slot[i].block);
     }
     for (size_t i = 0; i < comparison->runs; i++)
-        gt_json_free(comparison->run[i]);
+        gt_report_free(comparison->run[i]);
     for (size_t i = 0; i < comparison->sessions; i++)
         free(comparison->session[i].name);
     free(comparison->slot);

@@ -1,4 +1,4 @@
-/* Charts of what a recording used over time, for pages. */
+/* Pages show in charts how much a recording used over time. */
 #ifndef GT_ANALYSE_OVER_TIME_H
 #define GT_ANALYSE_OVER_TIME_H
 
