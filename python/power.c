@@ -329,55 +329,70 @@ static int wait_for(double seconds)
     return done ? 0 : -1;
 }
 
-static PyObject *measure_with(struct gt_experiment_recorder *recorder, double seconds)
+/* The last record counts. */
+static int keep(void *context, const char *metrics)
 {
-    struct gt_error error = {0};
-    char *text = NULL;
-    if (wait_for(seconds) < 0)
-        return NULL;
-    int status = gt_experiment_metrics(recorder, &text, &error);
-    if (status < 0)
-        return core_raise(status, &error);
-    PyObject *ret = PyUnicode_FromString(text);
-    free(text);
-    return ret;
+    char **kept = context;
+    free(*kept);
+    *kept = strdup(metrics);
+    return *kept ? 0 : -ENOMEM;
+}
+
+static int measure(struct gt_tracker *tracker, const pid_t *pids, int count, double seconds, struct gt_error *error)
+{
+    int status = 0;
+    for (int i = 1; i < count && status >= 0; i++)
+        status = gt_tracker_add(tracker, pids[i], error);
+    if (status >= 0)
+        status = gt_tracker_sample(tracker, error);
+    if (status >= 0 && wait_for(seconds) < 0)
+        return -EINTR; /* with an exception */
+    return status < 0 ? status : gt_tracker_finish(tracker, error);
 }
 
 static PyObject *measure_power(PyObject *module, PyObject *arguments)
 {
     (void)module;
-    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
-    struct gt_experiment_recorder *recorder = NULL;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+    struct gt_tracker *tracker = NULL;
     struct gt_error error = {0};
+    char *metrics = NULL;
     pid_t pids[MOST_PIDS];
     PyObject *list;
     double seconds;
     if (!PyArg_ParseTuple(arguments, "O!dzp:measure_power", &PyList_Type, &list, &seconds, &options.machine_root,
-                          &options.everyone))
+                          &options.all_gpu_users))
         return NULL;
     int count = pids_of(list, pids);
-    if (count < 0)
-        return NULL;
-    options.pids = pids;
-    options.pid_count = (size_t)count;
-    int status = gt_experiment_begin(&recorder, &options, &error);
-    if (status < 0)
-        return core_raise(status, &error);
-    PyObject *ret = measure_with(recorder, seconds);
-    gt_experiment_close(recorder);
+    if (count <= 0)
+        return count < 0 ? NULL : PyErr_Format(PyExc_ValueError, "no process was given");
+    options.memory = "rss"; /* shared pages are asked for only when a record is made */
+    options.keep_high_water_mark = 1;
+    options.measurement_period = 1e9; /* one record, when the tracker finishes */
+    options.record = keep;
+    options.context = &metrics;
+    int status = gt_tracker_open(&tracker, pids[0], &options, &error);
+    if (status >= 0)
+        status = measure(tracker, pids, count, seconds, &error);
+    gt_tracker_close(tracker);
+    if (status >= 0 && !metrics)
+        status = -ESRCH;
+    PyObject *ret = status < 0 || PyErr_Occurred() ? NULL : PyUnicode_FromString(metrics);
+    if (!ret && !PyErr_Occurred())
+        core_raise(status, &error);
+    free(metrics);
     return ret;
 }
 
 static PyObject *power_source(PyObject *module, PyObject *arguments)
 {
     (void)module;
-    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
     struct gt_error error = {0};
-    const char *device;
+    const char *device, *root;
     char *text = NULL;
-    if (!PyArg_ParseTuple(arguments, "sz:power_source", &device, &options.machine_root))
+    if (!PyArg_ParseTuple(arguments, "sz:power_source", &device, &root))
         return NULL;
-    int status = gt_experiment_source(device, &options, &text, &error);
+    int status = gt_power_source(device, root, &text, &error);
     if (status < 0)
         return core_raise(status, &error);
     PyObject *ret = Py_BuildValue("(Ns)", PyBool_FromLong(status), text);
@@ -385,27 +400,10 @@ static PyObject *power_source(PyObject *module, PyObject *arguments)
     return ret;
 }
 
-static PyObject *save_experiment(PyObject *module, PyObject *arguments)
-{
-    (void)module;
-    struct gt_error error = {0};
-    PyObject *folder = NULL;
-    const char *kind, *json;
-    if (!PyArg_ParseTuple(arguments, "O&sz:save_experiment", PyUnicode_FSConverter, &folder, &kind, &json))
-        return NULL;
-    int status = gt_experiment_save(PyBytes_AsString(folder), kind, json, &error);
-    Py_DECREF(folder);
-    if (status < 0)
-        return core_raise(status, &error);
-    Py_RETURN_NONE;
-}
-
 PyMethodDef core_power_methods[] = {
     {"measure_power", measure_power, METH_VARARGS,
      "measure_power(pids, seconds, machine_root, everyone, /)\n--\n\nThe metrics of a record over so many seconds from now, as JSON."},
     {"power_source", power_source, METH_VARARGS,
      "power_source(device, machine_root, /)\n--\n\nWhether power of the \"cpu\" or the \"gpu\" can be measured, and a sentence."},
-    {"save_experiment", save_experiment, METH_VARARGS,
-     "save_experiment(folder, kind, json, /)\n--\n\nAdd \"power\", \"results\", \"end\" or \"model\" to a folder."},
     {NULL, NULL, 0, NULL},
 };

@@ -1,4 +1,4 @@
-/* Experiments: recordings of power, in folders laid out as AIPowerMeter's. Part of gpu_tracker.h. */
+/* Experiments: recordings of power, in folders laid out as AIPowerMeter's, which trackers write. Part of gpu_tracker.h. */
 #ifndef GPU_TRACKER_EXPERIMENT_H
 #define GPU_TRACKER_EXPERIMENT_H
 
@@ -6,39 +6,9 @@
 #error "include gpu_tracker.h"
 #endif
 
-struct gt_experiment_options {
-    size_t size;
-    const char *folder;      /* where power_metrics.json is, or is made; NULL: nothing is written */
-    const char *description; /* for metadata.json of a new folder; may be NULL */
-    const pid_t *pids;       /* these processes, and all below them */
-    size_t pid_count;
-    int everyone;              /* on GPUs, all who use them count as the experiment's */
-    double period;             /* seconds between two readings; 0: 1.0 */
-    double measurement_period; /* seconds that a record tells of, at least; 0: 2.0 */
-    const char *machine_root;
-    const char *const *libraries; /* as of trackers */
-    /* May be NULL: called with the "metrics" of each record, JSON text; negative errno when it cannot be taken. */
-    int (*record)(void *context, const char *metrics);
-    void *context;
-};
-
-/* Record: begin, tick when it is due (CLOCK_MONOTONIC, ns), end. Records tell of windows of time that touch each other. */
-struct gt_experiment_recorder;
-int gt_experiment_begin(struct gt_experiment_recorder **ret, const struct gt_experiment_options *options,
-                        struct gt_error *error);
-int64_t gt_experiment_due(const struct gt_experiment_recorder *recorder);
-/* 1: some of the processes live; 0: all have ended, and the last record is written. */
-int gt_experiment_tick(struct gt_experiment_recorder *recorder, struct gt_error *error);
-/* The last record, up to now, and the end of the segment. */
-int gt_experiment_end(struct gt_experiment_recorder *recorder, struct gt_error *error);
-/* The figures since the last record, or the last call: the "metrics" of a record as JSON text (free with free()). Without a folder. */
-int gt_experiment_metrics(struct gt_experiment_recorder *recorder, char **ret, struct gt_error *error);
-void gt_experiment_close(struct gt_experiment_recorder *recorder);
-
-/* Whether energy of the processors ("cpu") or power of GPUs ("gpu") can be measured here: 1 or 0, and in *ret (free with free())
+/* Energy of the processors ("cpu") or power of GPUs ("gpu") can be measured here: 1 or 0, and in *ret (free with free())
  * where from, or what stands in the way and what would help. */
-int gt_experiment_source(const char *device, const struct gt_experiment_options *options, char **ret,
-                         struct gt_error *error);
+int gt_power_source(const char *device, const char *machine_root, char **ret, struct gt_error *error);
 
 /* The processors' energy counters as they are now, by zone. -EACCES, -ENODEV: why there are none. */
 struct gt_energy_sample;
@@ -124,10 +94,5 @@ void gt_points_interpolate(const struct gt_experiment_point *points, size_t coun
                            size_t time_count, double *values);
 /* "4.6GiB" of 4.6 * 2^30 and "B". -ENAMETOOLONG: cut off. */
 int gt_bytes_text(double bytes, const char *suffix, char *text, size_t size);
-
-/* Append to a folder laid out as AIPowerMeter's, which is made where it is not there, as whole lines: "power": the "metrics" of a record
- * of now; "results": figures of the program's own, as of now; "end": the end of a segment, `json` being NULL. "model": the summary of
- * a model, in place of the last. -EINVAL: it is no JSON. */
-int gt_experiment_save(const char *folder, const char *kind, const char *json, struct gt_error *error);
 
 #endif

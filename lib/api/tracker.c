@@ -142,7 +142,7 @@ static int open_parts(struct gt_tracker *tracker, pid_t pid, struct gt_error *er
     if (status >= 0)
         status = gt_device_select(&tracker->sampler.frame, options->gpu_uuids, error);
     if (status >= 0 && options->tracking_file)
-        status = gt_store_path(tracker->path, sizeof tracker->path, options->tracking_file, pid, error);
+        status = gt_tracker_path(options, pid, tracker->path, sizeof tracker->path, error);
     if (status >= 0)
         status = gt_tracker_describe(tracker, error);
     return status;
@@ -262,9 +262,18 @@ static bool any_lives(const struct gt_tree *tree)
 
 static int open_store(struct gt_tracker *tracker, struct gt_error *error)
 {
+    const struct gt_tracker_options *options = &tracker->options;
+    struct gt_store_readings readings = {
+        .sampler = &tracker->sampler,
+        .attribution = &tracker->combiner.attribution,
+        .seconds = options->measurement_period,
+        .everyone = options->all_gpu_users != 0,
+        .record = options->record,
+        .context = options->context,
+    };
     struct gt_store_options store = {
-        .path = tracker->path, .overwrite = tracker->options.overwrite, .detail = tracker->options.detail};
-    if (!tracker->options.tracking_file || tracker->store)
+        .path = tracker->path, .overwrite = options->overwrite, .detail = options->detail, .readings = &readings};
+    if ((!options->tracking_file && !options->record) || tracker->store)
         return 0;
     return gt_store_open(&tracker->store, &store, &tracker->machine, error);
 }

@@ -51,6 +51,9 @@ struct gt_tracker {
 /* Options: defaults filled in, strings copied; the check without side effects. */
 int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
                             struct gt_error *error);
+/* The place of the tracking file. */
+int gt_tracker_path(const struct gt_tracker_options *options, pid_t pid, char *ret, size_t size,
+                    struct gt_error *error);
 /* All but the machine and the tracking file's place. */
 int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_error *error);
 void gt_tracker_options_release(struct gt_tracker_options *options);

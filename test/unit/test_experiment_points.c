@@ -1,4 +1,4 @@
-/* Arithmetic of curves from elsewhere, folders that programs write into themselves, sensors, and samples of counters. */
+/* Arithmetic of curves from elsewhere, sensors, and samples of counters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,35 +74,6 @@ static void curves_are_put_together(void **state)
     assert_true(gt_experiment_total_power(experiment, 100.5, (double)NAN) == 5);
     assert_int_equal(gt_experiment_set_model(experiment, "[1]", NULL), -EINVAL);
     gt_experiment_free(experiment);
-}
-
-static void a_program_saves_records_itself(void **state)
-{
-    (void)state;
-    char machine[64], folder[100];
-    struct gt_root root;
-    struct gt_error error = {0};
-    struct gt_experiment *experiment = NULL;
-    struct gt_experiment_curve curve;
-    fake_proc_create(machine, &root);
-    snprintf(folder, sizeof folder, "%s/a/b", machine);
-    assert_int_equal(gt_experiment_save(folder, "power", "{\"cpu\":", &error), -EINVAL);
-    assert_non_null(strstr(error.text, "no JSON"));
-    assert_int_equal(gt_experiment_save(folder, "milk", "{}", NULL), -EINVAL);
-    assert_int_equal(access(folder, F_OK), -1);
-    assert_int_equal(gt_experiment_save(folder, "power", "{\"cpu\":{\"intel_power\":\n10}}", NULL), 0);
-    assert_int_equal(gt_experiment_save(folder, "end", NULL, NULL), 0);
-    assert_int_equal(gt_experiment_save(folder, "power", "{\"cpu\":{\"intel_power\":20}}", NULL), 0);
-    assert_int_equal(gt_experiment_save(folder, "results", "{\"accuracy\":0.5}", NULL), 0);
-    assert_int_equal(gt_experiment_open(&experiment, folder, NULL), 0);
-    assert_int_equal(gt_experiment_curve(experiment, 0, &curve), 0);
-    assert_string_equal(curve.name, "intel_power");
-    assert_int_equal(curve.segments, 2);
-    assert_int_equal(gt_experiment_curve(experiment, 1, &curve), 0);
-    assert_string_equal(curve.name, "accuracy");
-    gt_experiment_free(experiment);
-    gt_root_close(&root);
-    remove_tree(machine);
 }
 
 static void sensors_are_read_in_order(void **state)
@@ -192,7 +163,6 @@ int main(void)
         cmocka_unit_test(a_line_is_integrated_and_read_between_points),
         cmocka_unit_test(bytes_are_told_in_powers_of_1024),
         cmocka_unit_test(curves_are_put_together),
-        cmocka_unit_test(a_program_saves_records_itself),
         cmocka_unit_test(sensors_are_read_in_order),
         cmocka_unit_test(samples_have_differences),
     };

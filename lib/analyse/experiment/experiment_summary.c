@@ -8,7 +8,7 @@
 #include "analyse/experiment/experiment.h"
 #include "base/buffer.h"
 #include "report/report.h"
-#include "store/experiment_record.h"
+#include "store/aipowermeter.h"
 
 enum figure { TOTAL, AVERAGE, MAXIMUM };
 

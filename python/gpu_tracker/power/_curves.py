@@ -35,6 +35,12 @@ def text_of(value: Any) -> str:
     return json.dumps(_plain(value))
 
 
+def record_of(metrics: dict[str, Any]) -> str:
+    """A line of a folder: metrics as of now."""
+    date = datetime.datetime.now().astimezone().isoformat(" ", "microseconds")
+    return json.dumps({"date": date, "metrics": _plain(metrics)}) + "\n"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}

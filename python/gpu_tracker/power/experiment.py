@@ -141,17 +141,20 @@ class Experiment:
 
     def _recorder(self, pids: list[int], period: float, measurement_period: float) -> Recording:
         driver = self.db_driver
-        words = [str(pid) for pid in pids]
+        options: dict[str, Any] = {"sleep_time": float(period)}
+        seconds, takes_records = float(measurement_period) or 2.0, False
         if isinstance(driver, parsers.TrackingFile):
-            options = {"sleep_time": float(period), "tracking_file": driver.folder}
-            root = [] if self._root is None else [f"--root={self._root}"]
-            return Recording([*_core.command_line(options), *root, *words], _logger.warning)
-        is_folder = isinstance(driver, parsers.JsonParser) and not _is_overridden(driver, "save_power_metrics")
-        meta_data = getattr(driver, "meta_data", None) or ""
-        description = meta_data if isinstance(meta_data, str) else json.dumps(meta_data)
-        return Recording(["experiment", driver.folder if is_folder else "", description, repr(float(period)),
-                          repr(float(measurement_period)), self._root or "", *words], _logger.warning,
-                         None if is_folder else driver)
+            options["tracking_file"], seconds = driver.folder, 0.0
+        elif isinstance(driver, parsers.JsonParser) and not _is_overridden(driver, "save_power_metrics"):
+            driver._save_metadata()
+            options["tracking_file"] = driver.folder
+        else:
+            takes_records = True
+        if seconds:
+            options["memory"] = "rss"  # shared pages are asked for only when a record is made
+        root = [] if self._root is None else [f"--root={self._root}"]
+        words = ["experiment", repr(seconds), *_core.command_line(options), *root, *map(str, pids)]
+        return Recording(words, _logger.warning, driver if takes_records else None)
 
     def _record(self, pids: Iterable[int], period: float, measurement_period: float) -> tuple[Any, Any]:
         numbers = [int(pid) for pid in pids]
