@@ -4,7 +4,7 @@
  * have ended.
  *
  * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum agent_request.
- * Options and messages are not promised to anybody: the package and the program are of one version. */
+ * VERSION is AGENT_VERSION; a program of another refuses in AGENT_REFUSAL, whose form never changes. */
 #ifndef CLI_AGENT_H
 #define CLI_AGENT_H
 
@@ -12,12 +12,16 @@
 
 #include "gpu_tracker.h"
 
+/* The version of the package, and the number of the protocol: one more for each change of messages, requests or words. */
+#define AGENT_VERSION GT_VERSION "/1"
+
 struct agent_message {
     uint32_t kind;
     uint32_t length;
 };
 
 enum agent_kind {
+    AGENT_REFUSAL = 'x', /* a sentence; the only message */
     AGENT_READY = 'r',   /* armed: uint32_t, the sampler's pid */
     AGENT_WARNING = 'w', /* a sentence */
     AGENT_ERROR = 'e',   /* struct gt_error: there will be no report */

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum { LINE_SIZE = 200, REFRESH_NS = 500000000 };
 
 static int64_t now(void)
@@ -68,19 +70,6 @@ static size_t line_text(char *line, size_t size, int64_t elapsed, const struct g
     return strlen(line);
 }
 
-static void put(const char *text, size_t length)
-{
-    while (length) {
-        ssize_t written = write(STDERR_FILENO, text, length);
-        if (written < 0 && errno != EINTR)
-            return;
-        if (written > 0) {
-            text += written;
-            length -= (size_t)written;
-        }
-    }
-}
-
 /* A line that the terminal has wrapped since, because it became narrower, covers more than one row. */
 static size_t erase_text(char *text, size_t size, size_t drawn)
 {
@@ -102,7 +91,7 @@ void progress_draw(struct progress *progress, const struct gt_tracker *tracker, 
         length = width;
     size_t start = erase_text(text, sizeof text, progress->drawn);
     memcpy(text + start, line, length);
-    put(text, start + length);
+    gt_file_write_all(STDERR_FILENO, text, start + length);
     progress->drawn = length;
 }
 
@@ -110,7 +99,7 @@ void progress_erase(struct progress *progress)
 {
     char text[32];
     if (progress->drawn)
-        put(text, erase_text(text, sizeof text, progress->drawn));
+        gt_file_write_all(STDERR_FILENO, text, erase_text(text, sizeof text, progress->drawn));
     progress->drawn = 0;
 }
 

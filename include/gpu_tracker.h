@@ -84,14 +84,14 @@ struct gt_tracker_options {
     const char *memory;           /* how shared memory is counted once: "auto", "rss", "pss", "unique"; NULL: "auto" */
     const char *machine_root;     /* a stored machine to read instead of this one; NULL: this one */
     const char *const *libraries; /* "nvml=PATH", ... NULL-terminated; NULL: the installed drivers */
-    /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and will
-     * tell of each child it waits for with gt_tracker_reaped. */
+    /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and leaves waiting for
+     * them to gt_tracker_run. */
     int launched;
     const struct gt_group
         *group;          /* the control group the process was launched into; NULL: none. Outlives the tracker */
     const char *command; /* what is tracked, for the report; NULL: read from the process */
     /* May be NULL. Called on the thread that called into the tracker, before that call returns, or on that of gt_tracker_start; no
-     * lock is held, so it may call any function. The tracker it closes is gone when it returns, and the call ends with -ECANCELED. */
+     * lock is held, so it may call any function. The tracker it closes is gone when that call has returned, with -ECANCELED. */
     void (*warn)(void *context, const char *sentence);
     void *context;
     /* What becomes of energy that devices draw while idle: "share" (charged to whoever uses the device, in proportion),
@@ -153,27 +153,43 @@ int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error
 
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */
 int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error);
-/* CLOCK_MONOTONIC time, ns, at which gt_tracker_tick is due next: a sample of the schedule, or a look between two
- * samples that are far apart, so that short-lived processes and peaks are seen. */
-int64_t gt_tracker_due(const struct gt_tracker *tracker);
-/* Do what is due. Also to be called when the main process has ended and was not yet waited for (waitid with WNOWAIT).
- * Results as gt_tracker_sample. Ticks that were missed are counted, not made up for. */
-int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error);
-/* Readable when the kernel has told of processes that began or ended: call gt_tracker_drain, after which the next tick may be due
- * sooner (and leave the descriptor out of the poll for 5 ms). Negative where the kernel tells none. */
-int gt_tracker_events_fd(const struct gt_tracker *tracker);
-int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error);
-/* A descriptor that becomes readable when the main process ends (a pidfd; the tracker's own), or negative. */
-int gt_tracker_pidfd(const struct gt_tracker *tracker);
+/* The end of a run. */
+enum gt_run_until {
+    GT_UNTIL_MAIN_ENDS, /* the main process has ended */
+    GT_UNTIL_ALL_END,   /* so have all processes of the job */
+    GT_UNTIL_TOLD,      /* a hook asks for it */
+};
 
-/* Or let a thread of the library do it on schedule, until stop or until the job has ended. */
+/* Everything a run does beside sampling. Hooks may be NULL, and may call any function. */
+struct gt_run_options {
+    size_t size;
+    enum gt_run_until until;
+    /* The main process, when the caller launched it: every child of the caller is waited for as it ends, and what wait4 tells of it makes
+     * totals exact. SIGCHLD must not be ignored. 0: nobody is waited for. */
+    pid_t child;
+    const int *fds; /* descriptors of the caller; negative ones are left out */
+    size_t fd_count;
+    /* Descriptor `fd` is readable. 1: go on; 0: end the run; negative errno: end it with this result. */
+    int (*ready)(void *context, int fd);
+    /* Called before each wait, which lasts until *wake_ns at most (CLOCK_MONOTONIC, ns). Results as of `ready`. */
+    int (*turn)(void *context, int64_t *wake_ns);
+    /* Called after each reading. `status`: 1, or 0 when no process of the job lives, or a negative errno, after which nothing more is
+     * read and `error` says why. NULL: the run ends with such a failure. */
+    void (*sampled)(void *context, int status, const struct gt_error *error);
+    /* A child was waited for, with the status that waitpid gives. */
+    void (*reaped)(void *context, pid_t pid, int wait_status);
+    void *context;
+};
+enum { GT_RUN_FDS = 8 };
+
+/* Sample on schedule in the calling thread, as `gpu-tracker run` does: a sample each sleep_time, a reading each second between samples
+ * that are far apart, and looks at the memory of processes soon after they are born. Samples that were missed are counted, not made up
+ * for. 1: the end that `until` names has come; 0: a hook ended the run. A tracker of NULL samples nothing, and the rest is done. */
+int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *options, struct gt_error *error);
+
+/* Do the same in a thread of the library, until stop or until the job has ended. */
 int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error);
 int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error);
-
-struct rusage;
-/* The caller has launched the main process and is a subreaper: tell what wait4 said of a child, so that totals are
- * exact. */
-void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, const struct rusage *usage);
 
 /* The largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is exact from now on. */
 void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);

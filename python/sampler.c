@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -63,7 +64,7 @@ static int spawn(const char *program, char *const *words, int socket)
     return -code;
 }
 
-/* `items` as a NULL-terminated array of strings: program, "agent", the version, the items. Free with free_words. */
+/* `items` as a NULL-terminated array of strings: program, "agent", AGENT_VERSION, the items. Free with free_words. */
 static void free_words(char **words)
 {
     for (size_t i = 0; words && words[i]; i++)
@@ -79,7 +80,7 @@ static char **words_of(const char *program, PyObject *items)
         return NULL;
     words[0] = strdup(program);
     words[1] = strdup("agent");
-    words[2] = strdup(gt_version());
+    words[2] = strdup(AGENT_VERSION);
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *bytes = NULL;
         if (!PyUnicode_FSConverter(PyList_GetItem(items, i), &bytes)) {
@@ -183,6 +184,14 @@ static PyObject *error_of(const char *data, size_t length)
     return core_raise(-error.code, &error);
 }
 
+/* The sampler of another version has nothing else to say. */
+static PyObject *refusal_of(const char *data, size_t length)
+{
+    struct gt_error error = {.code = EINVAL};
+    snprintf(error.text, sizeof error.text, "%.*s", (int)length, data);
+    return core_raise(-EINVAL, &error);
+}
+
 static PyObject *sentence_of(const char *data, size_t length)
 {
     char *text = strndup(data, length);
@@ -198,6 +207,7 @@ static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *d
                        : kind == AGENT_RECORD ? "record"
                                               : "text";
     switch (kind) {
+    case AGENT_REFUSAL: return refusal_of(data, length);
     case AGENT_READY: return ready_of(sampler, data, length);
     case AGENT_WINDOW: return window_of(data, length);
     case AGENT_ERROR: return error_of(data, length);

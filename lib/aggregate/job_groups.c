@@ -45,7 +45,7 @@ void gt_job_groups_release(struct gt_job_groups *groups)
     free(groups->group);
     free(groups->member);
     free(groups->previous);
-    gt_pid_map_release(&groups->index);
+    gt_map_release(&groups->index);
     *groups = (struct gt_job_groups){0};
 }
 
@@ -209,8 +209,8 @@ static void begin_member(struct gt_job_groups_member *member, const struct gt_pr
 
 static struct gt_job_groups_member *find_member(const struct gt_job_groups *groups, pid_t pid)
 {
-    uint32_t index = gt_pid_map_get(&groups->index, pid);
-    return index == GT_PID_ABSENT ? NULL : &groups->member[index];
+    uint32_t index = gt_map_get(&groups->index, pid);
+    return index == GT_MAP_ABSENT ? NULL : &groups->member[index];
 }
 
 static int younger_first(const void *a, const void *b)
@@ -252,9 +252,9 @@ static int renew_members(struct gt_job_groups *groups, struct gt_process *const 
     groups->member = spare;
     groups->member_capacity = spare_capacity;
     groups->member_count = count;
-    gt_pid_map_clear(&groups->index);
+    gt_map_clear(&groups->index);
     for (size_t i = 0; i < count; i++)
-        if (gt_pid_map_put(&groups->index, process[i]->pid, (uint32_t)i) < 0)
+        if (gt_map_put(&groups->index, process[i]->pid, (uint32_t)i) < 0)
             return -ENOMEM;
     return 0;
 }

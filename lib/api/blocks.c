@@ -32,12 +32,12 @@ int gt_blocks_results(const char *type, const char *json, struct gt_report **ret
 
 int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error)
 {
-    json_t *tree = NULL;
+    struct gt_json_value *tree = NULL;
     int status = gt_results_load(&tree, path, NULL, NULL, error);
     if (status < 0)
         return status;
-    *ret = json_dumps(tree, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(tree);
+    *ret = gt_json_dump(tree);
+    gt_json_free(tree);
     return *ret ? 0 : gt_error_system(error, ENOMEM, "%s", path);
 }
 

@@ -148,7 +148,7 @@ static int by_time(const void *a, const void *b)
     return (one->start > other->start) - (one->start < other->start);
 }
 
-static struct gt_dataset *dataset_of_calls(const struct gt_intervals *intervals, const struct gt_names *names)
+static struct gt_dataset *dataset_of_calls(const struct gt_intervals *intervals, const struct gt_strings *names)
 {
     struct gt_dataset *dataset = gt_dataset_new();
     gt_dataset_add_column(dataset, "code_block_name", GT_DATASET_TEXT);
@@ -161,7 +161,7 @@ static struct gt_dataset *dataset_of_calls(const struct gt_intervals *intervals,
     gt_dataset_add_column(dataset, "self", GT_DATASET_NUMBER);
     for (size_t i = 0; i < intervals->count; i++) {
         const struct gt_interval *call = &intervals->interval[i];
-        gt_dataset_text(dataset, names->text[call->name]);
+        gt_dataset_text(dataset, gt_strings_text(names, call->name));
         gt_dataset_integer(dataset, call->process);
         gt_dataset_number(dataset, call->thread < 0 ? NAN : (double)call->thread);
         gt_dataset_number(dataset, call->call < 0 ? NAN : (double)call->call);
@@ -223,7 +223,7 @@ int gt_blocks_calls(const char *const *files, struct gt_dataset **ret, struct gt
 static bool has_name(const struct gt_block_event_list *list, const char *name)
 {
     for (size_t i = 0; i < list->names.count; i++)
-        if (strcmp(list->names.text[i], name) == 0)
+        if (strcmp(gt_strings_text(&list->names, i), name) == 0)
             return true;
     return false;
 }
@@ -236,7 +236,7 @@ static void keep_block(struct gt_block_event_list *list, const char *name)
     if (!has_name(list, name))
         name = gt_block_name(name, cut);
     for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->names.text[list->event[i].name], name) == 0)
+        if (strcmp(gt_strings_text(&list->names, list->event[i].name), name) == 0)
             list->event[kept++] = list->event[i];
     list->count = kept;
 }
@@ -256,14 +256,14 @@ static int check_order(const struct gt_intervals *intervals, const struct gt_blo
     if (intervals->orphans)
         return gt_error_set(error, EBADMSG,
                             "%s: a call of \"%s\" in process %lld stops at %.6f and starts nowhere before",
-                            list->files.text[intervals->orphan.source], name, (long long)intervals->orphan.process,
-                            intervals->orphan.timestamp);
+                            gt_strings_text(&list->files, intervals->orphan.source), name,
+                            (long long)intervals->orphan.process, intervals->orphan.timestamp);
     for (size_t i = 0; i < intervals->count; i++) {
         const struct gt_interval *call = &intervals->interval[i];
         if (!call->unfinished && call->stop < call->start)
             return gt_error_set(
                 error, EBADMSG, "%s: a call of \"%s\" in process %lld stops at %.6f, before its start at %.6f",
-                list->files.text[call->source], name, (long long)call->process, call->stop, call->start);
+                gt_strings_text(&list->files, call->source), name, (long long)call->process, call->stop, call->start);
     }
     return 0;
 }

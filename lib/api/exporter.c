@@ -58,7 +58,7 @@ static int open_job(struct gt_exporter *exporter, struct gt_exporter_job *job, p
     int status = gt_tracker_open(&job->tracker, pid, &options, error);
     if (status < 0)
         return status;
-    size_t devices = job->tracker->sampler.frame.device_count;
+    size_t devices = job->tracker->recorder.sampler.frame.device_count;
     job->gpu = calloc(devices ? devices : 1, sizeof *job->gpu);
     if (!job->gpu)
         return gt_error_system(error, ENOMEM, "exporter");
@@ -96,7 +96,7 @@ static void close_job(struct gt_exporter_job *job)
 /* A sum over GPUs and its parts must not stand beside each other: only the parts are shown. */
 static void divide_by_gpu(struct gt_exporter_job *job)
 {
-    const struct gt_sampler *sampler = &job->tracker->sampler;
+    const struct gt_sampler *sampler = &job->tracker->recorder.sampler;
     job->value[GT_GPU_RAM] = job->value[GT_GPU_UTILIZATION] = NAN;
     for (size_t i = 0; i < sampler->frame.device_count; i++)
         gt_values_clear(job->gpu[i]);

@@ -77,7 +77,7 @@ static int add_followed(struct gt_exporter *exporter, const struct gt_exporter_j
     snprintf(pid, sizeof pid, "%d", (int)job->pid);
     const struct label label[JOB_LABELS] = {
         {"pid", pid}, {"user", job->user}, {"job_id", job->identity.job}, {"command", job->identity.command}};
-    return add_job(exporter, job->value, job->gpu, &job->tracker->sampler.frame, label);
+    return add_job(exporter, job->value, job->gpu, &job->tracker->recorder.sampler.frame, label);
 }
 
 static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_group *group)

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,15 +179,6 @@ int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_
     return status;
 }
 
-int gt_tracker_path(const struct gt_tracker_options *options, pid_t pid, char *ret, size_t size, struct gt_error *error)
-{
-    if (!(options->measurement_period > 0))
-        return gt_store_path(ret, size, options->tracking_file, pid, error);
-    int length = snprintf(ret, size, "%s/", options->tracking_file);
-    return length < 0 || (size_t)length >= size ? gt_error_system(error, ENAMETOOLONG, "%s", options->tracking_file)
-                                                : 0;
-}
-
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error)
 {
     struct gt_tracker_options copy;
@@ -201,7 +191,7 @@ int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *
     if (status >= 0 && copy.tracking_file) {
         char path[4096];
         struct gt_store_options store = {.path = path, .overwrite = copy.overwrite, .detail = copy.detail};
-        status = gt_tracker_path(&copy, 0, path, sizeof path, error);
+        status = gt_recorder_path(&copy, 0, path, sizeof path, error);
         if (status >= 0)
             status = gt_store_check(&store, error);
     }

@@ -1,6 +1,5 @@
 /* Moments of another time base, joined with what a recording has at them. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/csv.h"
+#include "base/given_file.h"
 #include "base/number.h"
 #include "collect/energy/meter_line.h"
 #include "gpu_tracker.h"
@@ -105,9 +105,9 @@ static int read_rows(struct points *points, struct gt_csv_reader *csv, struct gt
 static int read_points(struct points *points, struct gt_error *error)
 {
     struct gt_csv_reader *csv = NULL;
-    int fd = open(points->path, O_RDONLY | O_CLOEXEC);
+    int fd = gt_given_file_open(points->path, NULL, error);
     if (fd < 0)
-        return gt_error_system(error, errno, "%s", points->path);
+        return fd;
     int status = gt_csv_open(&csv, fd, points->path, error);
     if (status >= 0)
         status = read_rows(points, csv, error);

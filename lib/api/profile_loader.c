@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/loader.h"
+#include "analyse/trace/dataloader.h"
 #include "analyse/trace/numbers.h"
 #include "api/dataset.h"
 #include "api/profile.h"

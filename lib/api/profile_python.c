@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/functions_sum.h"
+#include "analyse/trace/functions.h"
 #include "api/dataset.h"
 #include "api/profile.h"
 

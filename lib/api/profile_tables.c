@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/profile.h"
-#include "trace/format.h"
+#include "trace/source.h"
 #include "base/grow.h"
 #include "trace/steps.h"
 

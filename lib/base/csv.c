@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/utf8.h"
 
 #define BLOCK 262144
@@ -84,16 +85,9 @@ static int hold_field(struct gt_csv_reader *reader)
 {
     if (reader->count < reader->capacity)
         return 0;
-    size_t capacity = reader->capacity ? reader->capacity * 2 : 64;
-    size_t *start = realloc(reader->start, capacity * sizeof *start);
-    if (start)
-        reader->start = start;
-    char **field = start ? realloc(reader->field, capacity * sizeof *field) : NULL;
-    if (!field)
-        return -ENOMEM;
-    reader->field = field;
-    reader->capacity = capacity;
-    return 0;
+    size_t capacity = reader->capacity; /* of both arrays */
+    int status = GT_GROW_TO(reader->start, capacity, reader->count + 1);
+    return status < 0 ? status : GT_GROW_TO(reader->field, reader->capacity, reader->count + 1);
 }
 
 enum ending { FIELD_ENDS, RECORD_ENDS, FILE_ENDS };

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/given_file.h"
+
 static int bind_symbols(struct gt_library *library, const struct gt_symbol *symbols, size_t count, void *functions,
                         struct gt_error *error)
 {
@@ -23,6 +25,9 @@ int gt_library_open(struct gt_library *library, const char *path, const char *co
 {
     if (path && getauxval(AT_SECURE)) /* its constructors would run with our privileges, or beside what they opened */
         return gt_error_set(error, EPERM, "%s: a program with privileges of its own loads no library by path", path);
+    int status = path && strchr(path, '/') ? gt_given_file_check(path, error) : 0;
+    if (status < 0) /* the loader would wait for who writes to a pipe */
+        return status;
     const char *only[] = {path, NULL};
     const char *opened = NULL;
     library->handle = NULL;
@@ -33,7 +38,7 @@ int gt_library_open(struct gt_library *library, const char *path, const char *co
     if (!library->handle)
         return gt_error_set(error, ENOENT, "%s: cannot be loaded", path ? path : names[0]);
     snprintf(library->path, sizeof library->path, "%s", opened);
-    int status = bind_symbols(library, symbols, count, functions, error);
+    status = bind_symbols(library, symbols, count, functions, error);
     if (status < 0)
         gt_library_close(library);
     return status;

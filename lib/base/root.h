@@ -36,9 +36,12 @@ int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret);
 ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size);
 /* Read again from the start of an open descriptor. */
 ssize_t gt_root_reread(int fd, char *text, size_t size);
+/* The same, in one system call, for a file that the kernel makes in one piece: those of /proc that are no lists. */
+ssize_t gt_root_reread_piece(int fd, char *text, size_t size);
 /* Resolve a symbolic link below the root into `text`; length or negative errno. */
 ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *text, size_t size);
-/* An unsigned number from a one-number file; 0 or negative errno. */
+/* The number of a file that has one and nothing else, without a sign; 0 or negative errno. */
 int gt_root_read_u64(const struct gt_root *root, const char *path, unsigned long long *ret);
+int gt_root_reread_u64(int fd, unsigned long long *ret);
 
 #endif

@@ -48,7 +48,7 @@ struct gt_block_event_row {
 struct gt_block_file {
     struct gt_block_file *next;  /* of the same process */
     struct gt_block_file *older; /* of all that are known, those of the processes it was forked from included */
-    uint64_t identity;           /* of the process, see block_process.h */
+    uint64_t identity;           /* of the process */
     char origin[PATH_MAX];       /* the path asked for, absolute; "" for the process's own file */
     char path[PATH_MAX];         /* the file written */
     bool is_shared, is_new;      /* with other processes; made by this one */
@@ -77,6 +77,8 @@ struct gt_block_writer {
 };
 extern const struct gt_block_writer gt_block_csv;
 extern const struct gt_block_writer gt_block_sqlite;
+/* The writer for the suffix of a path, or NULL. */
+const struct gt_block_writer *gt_block_writer_of(const char *path);
 
 /* Bytes of a name in a file. A longer one is cut off, not in the middle of a character, and ends in "~" and a number of eight digits
  * made of the whole, so that different names stay different. */

@@ -58,10 +58,8 @@ static void add_loading(struct gt_buffer *out)
 /* Returns its parent, or 0 when there is no such process. */
 static pid_t add_process(struct gt_buffer *out, const struct gt_root *root, pid_t pid)
 {
-    char path[64], text[1024];
     struct gt_process_stat stat;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (pid <= 0 || gt_root_read(root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+    if (pid <= 0 || gt_process_stat_of(root, pid, &stat) < 0)
         return 0;
     gt_buffer_printf(out, "process %d %llu\n", (int)pid, (unsigned long long)stat.start);
     return stat.parent;

@@ -42,6 +42,7 @@ struct gt_process {
     bool is_gone;      /* vanished during this frame; its values are the last that were read */
     bool is_admitted;  /* its account is open */
     bool is_fresh;     /* all of its files were read in this frame */
+    bool is_counted;   /* it was there when collect/process/process_collector.c last read all files */
     bool is_denied;    /* some of its files may not be read by this user */
     bool is_forked;    /* it has not executed a program since it was forked: it began with its parent's memory */
     bool is_worker;    /* it was so at two looks some time apart: it is not about to execute another program */

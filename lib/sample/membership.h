@@ -68,6 +68,8 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
 void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_awaited);
 /* CPU time, ns, that such processes have left to members, as far as their records have come. */
 uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership);
+/* From now on every member's tasks are marked in `events`, so that those may be narrowed. */
+void gt_membership_mark(struct gt_membership *membership, struct gt_events *events);
 /* Exit records come, too: members that have ended are kept a little for theirs. */
 void gt_membership_await_records(struct gt_membership *membership);
 /* From now on the roster hears of the members' events. It stays the caller's. */

@@ -95,17 +95,17 @@ static int find_families(struct gt_shared_memory *sharing)
     }
     if (!has_any)
         return 0;
-    gt_pid_map_clear(&sharing->place);
+    gt_map_clear(&sharing->place);
     for (size_t i = 0; i < sharing->count && result >= 0; i++)
-        result = gt_pid_map_put(&sharing->place, sharing->record[i].pid, (uint32_t)i);
+        result = gt_map_put(&sharing->place, sharing->record[i].pid, (uint32_t)i);
     for (size_t i = 0; i < sharing->count && result >= 0; i++) {
         struct gt_shared_memory_record *record = &sharing->record[i];
         if (!record->heritage.from)
             continue;
-        uint32_t place = gt_pid_map_get(&sharing->place, record->heritage.from);
-        record->family = place == GT_PID_ABSENT ? i : place;
-        if (place == GT_PID_ABSENT)
-            result = gt_pid_map_put(&sharing->place, record->heritage.from, (uint32_t)i);
+        uint32_t place = gt_map_get(&sharing->place, record->heritage.from);
+        record->family = place == GT_MAP_ABSENT ? i : place;
+        if (place == GT_MAP_ABSENT)
+            result = gt_map_put(&sharing->place, record->heritage.from, (uint32_t)i);
     }
     return result;
 }
@@ -296,6 +296,6 @@ struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, 
 void gt_shared_memory_release(struct gt_shared_memory *sharing)
 {
     free(sharing->record);
-    gt_pid_map_release(&sharing->place);
+    gt_map_release(&sharing->place);
     *sharing = (struct gt_shared_memory){0};
 }

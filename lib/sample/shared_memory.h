@@ -12,7 +12,7 @@
 #ifndef GT_SAMPLE_SHARED_MEMORY_H
 #define GT_SAMPLE_SHARED_MEMORY_H
 
-#include "base/pid_map.h"
+#include "base/map.h"
 #include "collect/process/memory.h"
 
 struct gt_scope_memory {
@@ -55,7 +55,7 @@ struct gt_shared_memory {
     size_t count, capacity;
     double shared[GT_SCOPE_COMBINED + 1]; /* union of the shared pages at the last whole walk */
     bool has_left;                        /* a walked process has ended since */
-    struct gt_pid_map place;              /* scratch: the record of each process */
+    struct gt_map place;                  /* scratch: the record of each process */
 };
 
 /* Take over which processes live and their resident sets. -ENOMEM. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "store/aipowermeter.h"
 #include "store/type.h"
 
@@ -24,20 +25,6 @@ void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_
     long minutes = local.tm_gmtoff / 60, positive = minutes < 0 ? -minutes : minutes;
     if (has_zone)
         snprintf(text + length, size - length, "%c%02ld:%02ld", minutes < 0 ? '-' : '+', positive / 60, positive % 60);
-}
-
-static int write_all(int fd, const char *data, size_t length)
-{
-    while (length) {
-        ssize_t written = write(fd, data, length);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        if (written > 0) {
-            data += written;
-            length -= (size_t)written;
-        }
-    }
-    return 0;
 }
 
 static int make_folders(const char *path)
@@ -71,7 +58,7 @@ static int write_metadata(const char *folder, const char *description, struct gt
     gt_json_text(&json, date);
     gt_json_object_end(&json);
     gt_buffer_char(&text, '\n');
-    int status = text.failed ? text.failed : write_all(fd, text.data, text.length);
+    int status = text.failed ? text.failed : gt_file_write_all(fd, text.data, text.length);
     close(fd);
     gt_buffer_release(&text);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
@@ -91,7 +78,7 @@ static int mend(int fd)
         return 0;
     ssize_t length = whole < (off_t)sizeof tail ? 0 : pread(fd, tail, sizeof tail, whole - (off_t)sizeof tail);
     bool has_ended = length == (ssize_t)sizeof tail && !memcmp(tail, SEGMENT_END, sizeof tail);
-    return has_ended ? 0 : write_all(fd, SEGMENT_END, sizeof SEGMENT_END - 1);
+    return has_ended ? 0 : gt_file_write_all(fd, SEGMENT_END, sizeof SEGMENT_END - 1);
 }
 
 struct experiment {
@@ -163,7 +150,7 @@ static int create(void **ret, const struct gt_store_options *options, const stru
 static int append(struct experiment *experiment, const struct gt_buffer *line, struct gt_error *error)
 {
     off_t before = lseek(experiment->fd, 0, SEEK_END);
-    int status = write_all(experiment->fd, line->data, line->length);
+    int status = gt_file_write_all(experiment->fd, line->data, line->length);
     if (status < 0 && ftruncate(experiment->fd, before) < 0)
         return gt_error_system(error, errno, "%s ends in half a line", experiment->path);
     experiment->has_records |= status == 0;
@@ -253,7 +240,7 @@ static int finish(void *state, const struct gt_outcome *outcome, bool whole, str
     if (outcome && whole && status == 0 && experiment->read_ns > experiment->window.begin_ns)
         status = write_record(experiment, error);
     if (experiment->has_records) {
-        int ended = write_all(experiment->fd, SEGMENT_END, sizeof SEGMENT_END - 1);
+        int ended = gt_file_write_all(experiment->fd, SEGMENT_END, sizeof SEGMENT_END - 1);
         if (ended < 0)
             status = gt_error_system(error, -ended, "%s", experiment->path);
     }

@@ -139,7 +139,7 @@ bool gt_filter_name(struct gt_filter *filter, struct gt_span name)
 {
     if (!filter->has_select)
         return true;
-    uint64_t hash = gt_strings_hash(name.text, name.length);
+    uint64_t hash = gt_hash(name.text, name.length);
     struct gt_verdict *verdict = &filter->verdict[hash % GT_FILTER_VERDICTS];
     if (!verdict->known || verdict->hash != hash || verdict->length != (uint32_t)name.length) {
         regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)name.length};

@@ -1,4 +1,4 @@
-/* Which files there are below the paths asked for, and of which format each is. */
+/* The files there are below the paths asked for, and the format of each. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,19 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "trace/format.h"
+#include "trace/source.h"
+
+#define TRACE(entry) extern const struct gt_trace_format gt_trace_##entry;
+#include "trace/trace.def"
+#undef TRACE
+
+const struct gt_trace_format *const gt_trace_formats[GT_TRACE_FORMAT_COUNT] = {
+#define TRACE(entry) &gt_trace_##entry,
+#include "trace/trace.def"
+#undef TRACE
+};
+
+/* ---- search ---- */
 
 enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
 
@@ -18,18 +30,12 @@ struct search {
     struct gt_error *error;
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 static bool has_suffix(const struct search *search, const char *path)
 {
     if (!search->suffixes)
         return true;
     for (const char *const *suffix = search->suffixes; *suffix; suffix++)
-        if (ends_with(path, *suffix))
+        if (gt_path_ends(path, *suffix))
             return true;
     return false;
 }
@@ -98,7 +104,7 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
 /* What SMDebug merged, or MergedTimeline, lies beside what it was merged of: it would count everything twice. */
 static bool is_merged(const char *path)
 {
-    return ends_with(path, "_merged_timeline.json") || ends_with(path, "_merged_timeline.json.gz");
+    return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
 /* Of a folder: what no format knows is only counted, so is what may not be read. */
@@ -121,9 +127,9 @@ static int walk_folder(struct search *search, const char *path, int depth)
     for (struct dirent *entry; status >= 0 && (entry = readdir(folder));) {
         struct stat about;
         char *child;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || ends_with(entry->d_name, ".tmp"))
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || gt_path_ends(entry->d_name, ".tmp"))
             continue;
-        if (asprintf(&child, "%s%s%s", path, ends_with(path, "/") ? "" : "/", entry->d_name) < 0) {
+        if (asprintf(&child, "%s%s%s", path, gt_path_ends(path, "/") ? "" : "/", entry->d_name) < 0) {
             status = gt_error_system(search->error, ENOMEM, "%s", path);
             break;
         }

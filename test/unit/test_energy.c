@@ -15,12 +15,16 @@
 
 static const double MOST_APART = 0.005; /* of what the device drew */
 
+/* One machine and one sampler; what it reads is divided under each policy. Runs take long, so one serves many tests. */
 static struct run {
     struct power_plant plant;
     struct gt_sampler sampler;
-    struct gt_combiner combiner;
-    struct gt_sample sample;
+    struct gt_combiner combiner[GT_IDLE_POLICIES];
+    struct gt_sample sample; /* under GT_IDLE_SHARE, as is the curve */
     struct gt_energy_curve curve;
+    enum plant_layout layout;
+    int packages;
+    bool is_open;
 } run;
 
 static void take_sample(void)
@@ -28,16 +32,24 @@ static void take_sample(void)
     struct gt_error error = {0};
     if (gt_sampler_read(&run.sampler, 0, &error) < 0)
         fail_msg("%s", error.text);
-    assert_int_equal(gt_combine(&run.combiner, &run.sampler, &run.sample), 0);
+    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
+        struct gt_sample sample;
+        assert_int_equal(gt_combine(&run.combiner[policy], &run.sampler, &sample), 0);
+        if (policy == GT_IDLE_SHARE)
+            run.sample = sample;
+    }
     assert_int_equal(gt_energy_curve_add(&run.curve, run.plant.second, &run.sample.energy), 0);
 }
 
-static void begin_run(enum gt_idle policy, enum plant_layout layout, int packages)
+static void begin_run(enum plant_layout layout, int packages)
 {
     static const struct gt_machine machine = {
         .energy_source = {
             [GT_ENERGY_CPU] = {"RAPL", 0.001}, [GT_ENERGY_DRAM] = {"RAPL", 0.001}, [GT_ENERGY_GPU] = {"NVML", 0.1}}};
     struct gt_error error = {0};
+    run.layout = layout;
+    run.packages = packages;
+    run.is_open = true;
     plant_begin_with(&run.plant, layout, packages);
     struct gt_sampler_options options = {.pid = PLANT_FIRST,
                                          .machine_root = run.plant.machine.path,
@@ -47,29 +59,43 @@ static void begin_run(enum gt_idle policy, enum plant_layout layout, int package
                                          .period = 1};
     if (gt_sampler_open(&run.sampler, &options, &error) < 0)
         fail_msg("%s", error.text);
-    gt_combine_init(&run.combiner, &(struct gt_combine_options){.detail = true,
-                                                                .core_count = PLANT_CORES,
-                                                                .period = 1,
-                                                                .idle = policy,
-                                                                .start_ns = run.plant.machine.monotonic_ns});
+    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++)
+        gt_combine_init(&run.combiner[policy],
+                        &(struct gt_combine_options){.detail = true,
+                                                     .core_count = PLANT_CORES,
+                                                     .period = 1,
+                                                     .idle = policy,
+                                                     .start_ns = run.plant.machine.monotonic_ns});
     gt_energy_curve_init(&run.curve, &machine);
     take_sample();
 }
 
-static void end_run(void)
+static int end_run(void **state)
 {
+    (void)state;
+    if (!run.is_open)
+        return 0;
     gt_energy_curve_release(&run.curve);
-    gt_combine_release(&run.combiner);
+    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++)
+        gt_combine_release(&run.combiner[policy]);
     gt_sampler_close(&run.sampler);
     plant_end(&run.plant);
+    run.is_open = false;
+    return 0;
 }
 
-static void go_on_to(int second)
+/* Of all PLANT_SECONDS; the run before is used again where it was the same. */
+static void whole_run(enum plant_layout layout, int packages)
 {
-    while (run.plant.second < second) {
+    if (run.is_open && run.plant.second == PLANT_SECONDS && run.layout == layout && run.packages == packages)
+        return;
+    end_run(NULL);
+    begin_run(layout, packages);
+    while (run.plant.second < PLANT_SECONDS) {
         plant_step(&run.plant);
         take_sample();
     }
+    assert_int_equal(gt_energy_curve_finish(&run.curve), 0);
 }
 
 static void expect(const char *what, double measured, double truth, double total)
@@ -80,7 +106,7 @@ static void expect(const char *what, double measured, double truth, double total
 
 static void expect_device(enum gt_energy_device device, enum gt_idle policy)
 {
-    const struct gt_energy *energy = &run.combiner.attribution.energy[device];
+    const struct gt_energy *energy = &run.combiner[policy].attribution.energy[device];
     struct gt_energy truth = plant_truth(device, policy, run.plant.second);
     double parts = energy->job + energy->other + energy->idle + energy->unattributed;
     assert_true(energy->is_measured);
@@ -97,24 +123,19 @@ static void expect_device(enum gt_energy_device device, enum gt_idle policy)
 static void under_every_policy_the_sums_equal_the_truth(void **state)
 {
     (void)state;
-    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
-        begin_run(policy, PLANT_UNTOLD, 1);
-        go_on_to(PLANT_SECONDS);
+    whole_run(PLANT_UNTOLD, 1);
+    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++)
         for (int device = 0; device < GT_ENERGY_DEVICES; device++)
             expect_device(device, policy);
-        end_run();
-    }
 }
 
 static void counters_wrapped_again_and_again(void **state)
 {
     (void)state;
+    whole_run(PLANT_UNTOLD, 1);
     struct gt_energy truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS);
     assert_true(truth.total * 0.4 / 262 > PLANT_SECONDS / 10.0); /* the slower package: every few seconds */
-    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
-    go_on_to(PLANT_SECONDS);
-    assert_float_equal(run.combiner.attribution.energy[GT_ENERGY_CPU].total, truth.total, 1e-4);
-    end_run();
+    assert_float_equal(run.combiner[GT_IDLE_SHARE].attribution.energy[GT_ENERGY_CPU].total, truth.total, 1e-4);
 }
 
 /* ---- packages ---- */
@@ -124,7 +145,7 @@ static const double MOST_APART_MIGRATING = 0.01;
 
 static void expect_packages(enum gt_idle policy, bool is_migrating)
 {
-    const struct gt_attribution *attribution = &run.combiner.attribution;
+    const struct gt_attribution *attribution = &run.combiner[policy].attribution;
     for (size_t i = 0; i < attribution->package_count; i++) {
         const struct gt_energy *energy = &attribution->package[i].cpu.energy;
         struct gt_energy truth = plant_package_truth((int)i, policy, run.plant.second);
@@ -138,78 +159,71 @@ static void expect_packages(enum gt_idle policy, bool is_migrating)
     }
 }
 
+/* A machine of packages, in the order in which tests share its run. */
+static struct setting {
+    enum plant_layout layout;
+    int packages;
+} apart = {PLANT_APART, 2}, mixed = {PLANT_MIXED, 2}, migrating = {PLANT_MIGRATING, 2}, apart_on_4 = {PLANT_APART, 4},
+  mixed_on_4 = {PLANT_MIXED, 4}, migrating_on_4 = {PLANT_MIGRATING, 4};
+
 static void each_package_is_divided_on_its_own(void **state)
 {
-    (void)state;
-    for (int packages = 2; packages <= 4; packages += 2)
-        for (int layout = PLANT_APART; layout < PLANT_LAYOUTS; layout++)
-            for (int policy = packages == 4; policy < GT_IDLE_POLICIES - (packages == 4); policy++) {
-                begin_run(policy, layout, packages);
-                go_on_to(PLANT_SECONDS);
-                assert_int_equal(run.combiner.attribution.package_count, packages);
-                expect_device(GT_ENERGY_CPU, policy);
-                expect_packages(policy, layout == PLANT_MIGRATING);
-                end_run();
-            }
+    const struct setting *setting = *state;
+    whole_run(setting->layout, setting->packages);
+    for (int policy = 0; policy < GT_IDLE_POLICIES; policy++) {
+        assert_int_equal(run.combiner[policy].attribution.package_count, setting->packages);
+        expect_device(GT_ENERGY_CPU, policy);
+        expect_packages(policy, setting->layout == PLANT_MIGRATING);
+    }
 }
 
 static void a_job_alone_on_its_package_has_all_of_it_and_nothing_else(void **state)
 {
     (void)state;
-    begin_run(GT_IDLE_SHARE, PLANT_APART, 2);
-    go_on_to(PLANT_SECONDS);
-    const struct gt_package_share *package = run.combiner.attribution.package;
+    whole_run(PLANT_APART, 2);
+    const struct gt_package_share *package = run.combiner[GT_IDLE_SHARE].attribution.package;
     double idle = plant_package_truth(0, GT_IDLE_SHARE, PLANT_SECONDS).idle;
     assert_float_equal(package[0].cpu.energy.job, package[0].cpu.energy.total - idle, 1e-3);
     assert_float_equal(package[1].cpu.energy.job, 0, 1e-9);
     assert_float_equal(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR], 0, 1e-9);
-    end_run();
 }
 
 static void the_error_covers_what_is_not_known(void **state)
 {
     (void)state;
-    begin_run(GT_IDLE_SHARE, PLANT_MIGRATING, 2);
-    go_on_to(PLANT_SECONDS);
-    double error = run.combiner.attribution.placement_error;
-    double job = run.combiner.attribution.energy[GT_ENERGY_CPU].job;
+    whole_run(PLANT_MIGRATING, 2);
+    double error = run.combiner[GT_IDLE_SHARE].attribution.placement_error;
+    double job = run.combiner[GT_IDLE_SHARE].attribution.energy[GT_ENERGY_CPU].job;
     double truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS).job;
     assert_true(fabs(job - truth) < error);
     assert_true(error < 0.5 * job);
-    end_run();
 }
 
 static void processes_are_charged_for_where_they_ran(void **state)
 {
-    (void)state;
-    for (int layout = PLANT_APART; layout < PLANT_LAYOUTS; layout++) {
-        double living = 0, truth_of_living = 0;
-        begin_run(GT_IDLE_SHARE, layout, 2);
-        go_on_to(PLANT_SECONDS);
-        for (size_t i = 0; i < run.sample.row_count; i++) {
-            const struct gt_row *row = &run.sample.row[i];
-            if (row->scope != GT_SCOPE_PROCESS)
-                continue;
-            double truth = plant_truth_of(row->pid - PLANT_FIRST, PLANT_SECONDS);
-            double most_apart = layout == PLANT_MIGRATING ? 0.05 : 0.02;
-            assert_float_equal(row->value[GT_CPU_ENERGY], truth, most_apart * truth + 0.5);
-            living += row->value[GT_CPU_ENERGY];
-            truth_of_living += truth;
-        }
-        expect("living processes", living, truth_of_living, run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY]);
-        end_run();
+    const struct setting *setting = *state;
+    double living = 0, truth_of_living = 0;
+    whole_run(setting->layout, setting->packages);
+    for (size_t i = 0; i < run.sample.row_count; i++) {
+        const struct gt_row *row = &run.sample.row[i];
+        if (row->scope != GT_SCOPE_PROCESS)
+            continue;
+        double truth = plant_truth_of(row->pid - PLANT_FIRST, PLANT_SECONDS);
+        double most_apart = setting->layout == PLANT_MIGRATING ? 0.05 : 0.02;
+        assert_float_equal(row->value[GT_CPU_ENERGY], truth, most_apart * truth + 0.5);
+        living += row->value[GT_CPU_ENERGY];
+        truth_of_living += truth;
     }
+    expect("living processes", living, truth_of_living, run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY]);
 }
 
 static void without_a_topology_the_machine_is_one(void **state)
 {
     (void)state;
-    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
-    go_on_to(3);
-    assert_int_equal(run.combiner.attribution.package_count, 0);
+    whole_run(PLANT_UNTOLD, 1);
+    assert_int_equal(run.combiner[GT_IDLE_SHARE].attribution.package_count, 0);
     assert_string_equal(run.sampler.frame.why_no_packages, "the system does not tell on which package each CPU is");
     assert_true(isnan(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR]));
-    end_run();
 }
 
 /* ---- processes ---- */
@@ -218,8 +232,7 @@ static void processes_and_those_that_ended_make_up_the_job(void **state)
 {
     (void)state;
     double living = 0, truth_of_living = 0, truth_of_ended = 0, dram = 0, gpu = 0;
-    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
-    go_on_to(PLANT_SECONDS);
+    whole_run(PLANT_UNTOLD, 1);
     const double *job = run.sample.row[GT_SCOPE_COMBINED].value;
     for (size_t i = 0; i < run.sample.row_count; i++) {
         const struct gt_row *row = &run.sample.row[i];
@@ -239,7 +252,6 @@ static void processes_and_those_that_ended_make_up_the_job(void **state)
     expect("ended processes", job[GT_CPU_ENERGY] - living, truth_of_ended, job[GT_CPU_ENERGY]);
     assert_true(dram > 0.9 * job[GT_DRAM_ENERGY] && dram <= job[GT_DRAM_ENERGY] * 1.000001);
     assert_true(gpu > 0.9 * job[GT_GPU_ENERGY] && gpu <= job[GT_GPU_ENERGY] * 1.000001);
-    end_run();
 }
 
 /* ---- blocks ---- */
@@ -259,9 +271,7 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
 {
     (void)state;
     static const double lengths[] = {0.001, 0.003, 0.01, 0.05, 0.2, 0.999, 1, 2.5, 10};
-    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
-    go_on_to(PLANT_SECONDS);
-    assert_int_equal(gt_energy_curve_finish(&run.curve), 0);
+    whole_run(PLANT_UNTOLD, 1);
     srand(11);
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
         for (int n = 0; n < 20; n++) {
@@ -278,15 +288,12 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
                     assert_float_equal(spent.joules, truth, 0.02 * truth);
             }
         }
-    end_run();
 }
 
 static void blocks_follow_the_cpu_time_of_their_process(void **state)
 {
     (void)state;
-    begin_run(GT_IDLE_SHARE, PLANT_UNTOLD, 1);
-    go_on_to(PLANT_SECONDS);
-    assert_int_equal(gt_energy_curve_finish(&run.curve), 0);
+    whole_run(PLANT_UNTOLD, 1);
     for (int process = 0; process < 10; process++) {
         struct gt_time_stretch stretch = {5.3 + process, 25.7 + process};
         double used = plant_cpu_seconds(process, stretch.stop) - plant_cpu_seconds(process, stretch.start);
@@ -295,7 +302,6 @@ static void blocks_follow_the_cpu_time_of_their_process(void **state)
         assert_float_equal(spent.joules, truth, 0.02 * truth);
         assert_true(fabs(spent.joules - truth) <= spent.error);
     }
-    end_run();
 }
 
 int main(void)
@@ -303,14 +309,21 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(under_every_policy_the_sums_equal_the_truth),
         cmocka_unit_test(counters_wrapped_again_and_again),
-        cmocka_unit_test(each_package_is_divided_on_its_own),
-        cmocka_unit_test(a_job_alone_on_its_package_has_all_of_it_and_nothing_else),
-        cmocka_unit_test(the_error_covers_what_is_not_known),
-        cmocka_unit_test(processes_are_charged_for_where_they_ran),
         cmocka_unit_test(without_a_topology_the_machine_is_one),
         cmocka_unit_test(processes_and_those_that_ended_make_up_the_job),
         cmocka_unit_test(blocks_of_any_length_lie_within_their_error),
         cmocka_unit_test(blocks_follow_the_cpu_time_of_their_process),
+        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &apart),
+        cmocka_unit_test_prestate(processes_are_charged_for_where_they_ran, &apart),
+        cmocka_unit_test(a_job_alone_on_its_package_has_all_of_it_and_nothing_else),
+        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &mixed),
+        cmocka_unit_test_prestate(processes_are_charged_for_where_they_ran, &mixed),
+        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &migrating),
+        cmocka_unit_test_prestate(processes_are_charged_for_where_they_ran, &migrating),
+        cmocka_unit_test(the_error_covers_what_is_not_known),
+        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &apart_on_4),
+        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &mixed_on_4),
+        cmocka_unit_test_prestate(each_package_is_divided_on_its_own, &migrating_on_4),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, end_run);
 }

@@ -33,7 +33,7 @@ static void store_text(const char *directory, const char *name, const char *text
 /* Process `pid` with `threads` threads numbered from `pid` on. */
 static void store_process(struct job *job, pid_t pid, int threads, char process_state)
 {
-    char path[128], text[160];
+    char path[128], text[256];
     snprintf(path, sizeof path, "%s/proc/%d/task", job->path, (int)pid);
     snprintf(text, sizeof text, "mkdir -p %s", path);
     assert_int_equal(system(text), 0);
@@ -42,7 +42,8 @@ static void store_process(struct job *job, pid_t pid, int threads, char process_
         mkdir(path, 0755);
     }
     snprintf(path, sizeof path, "%s/proc/%d", job->path, (int)pid);
-    snprintf(text, sizeof text, "%d (a ) name) %c 1 1 1", (int)pid, process_state);
+    snprintf(text, sizeof text, "%d (a ) name) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1000 0 0", (int)pid,
+             process_state);
     store_text(path, "stat", text);
 }
 

@@ -94,6 +94,8 @@ static void bad_files_are_told_in_one_line(void **state)
     wrong(*state, "time,watts\n0.0,50\n0.1,50\n", "", "line 2"); /* a clock that began at 0 */
     wrong(*state, "time,watts\n1700000000,fifty\n", "", "line 2");
     wrong(*state, "time,watts\n1700000000,nan\n", "", "line 2");
+    wrong(*state, "time,watts\n1700000000,-50\n", "", "line 2");
+    wrong(*state, "time,watts\n1700000000,50x\n", "", "line 2");
 }
 
 static void nothing_is_made_up_where_the_meter_has_nothing(void **state)

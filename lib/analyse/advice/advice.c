@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyse/trace/lists.h"
-#include "analyse/trace/memory_changes.h"
+#include "analyse/trace/memory.h"
 #include "base/grow.h"
 
 static const double LEAST = 5;

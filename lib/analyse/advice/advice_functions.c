@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/trace/functions_sum.h"
+#include "analyse/trace/functions.h"
 
 static const double HOT = 25;
 

@@ -5,7 +5,7 @@
 
 #include "analyse/advice/advice.h"
 #include "analyse/trace/gpu_spans.h"
-#include "analyse/trace/loader.h"
+#include "analyse/trace/dataloader.h"
 #include "analyse/trace/numbers.h"
 #include "analyse/trace/phases.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/trace/memory_changes.h"
+#include "analyse/trace/memory.h"
 #include "analyse/trace/steps.h"
 
 enum { LARGEST = 3, WARM_UP = 2, FEWEST_STEPS = 4 };

@@ -151,7 +151,7 @@ static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls)
 
 static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, size_t number)
 {
-    const char *name = analysis->borders.names.text[number];
+    const char *name = gt_strings_text(&analysis->borders.names, number);
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
     struct gt_node *block = gt_report_section(list, "code_block", name);
@@ -172,22 +172,22 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(**(char ***)a, **(char ***)b);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static int add_blocks(struct gt_node *root, struct gt_block_analysis *analysis)
 {
-    const struct gt_names *names = &analysis->borders.names;
+    const struct gt_strings *names = &analysis->borders.names;
     struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
     gt_node_flags(list, GT_LIST);
-    char ***sorted = calloc(names->count + 1, sizeof *sorted);
+    const char **sorted = calloc(names->count + 1, sizeof *sorted);
     if (!sorted)
         return -ENOMEM;
     for (size_t i = 0; i < names->count; i++)
-        sorted[i] = &names->text[i];
+        sorted[i] = gt_strings_text(names, i);
     qsort(sorted, names->count, sizeof *sorted, compare_names);
     for (size_t i = 0; i < names->count; i++)
-        add_block(list, analysis, (size_t)(sorted[i] - names->text));
+        add_block(list, analysis, (size_t)gt_strings_find(names, sorted[i], strlen(sorted[i])));
     free(sorted);
     return 0;
 }
@@ -223,7 +223,7 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_energy_columns(table, machine, marks);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
-        gt_table_text(table, analysis->borders.names.text[call->name]);
+        gt_table_text(table, gt_strings_text(&analysis->borders.names, call->name));
         gt_table_integer(table, call->process);
         add_number_or_missing(table, call->thread);
         add_number_or_missing(table, call->call);
@@ -252,7 +252,7 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
     gt_table_column(table, "unfinished_time", "unfinished_time", GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < analysis->processes; i++) {
         const struct gt_process_total *process = &analysis->process[i];
-        gt_table_text(table, analysis->borders.names.text[process->name]);
+        gt_table_text(table, gt_strings_text(&analysis->borders.names, process->name));
         gt_table_integer(table, process->process);
         gt_table_integer(table, (int64_t)process->calls);
         gt_table_number(table, process->elapsed);

@@ -66,7 +66,7 @@ static void add_row(struct gt_node *table, struct gt_block_analysis *analysis, s
 {
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
-    gt_table_text(table, analysis->borders.names.text[number]);
+    gt_table_text(table, gt_strings_text(&analysis->borders.names, number));
     gt_table_integer(table, (int64_t)calls->calls);
     gt_table_number(table, gt_distribution_total(&calls->elapsed));
     gt_table_number(table, gt_distribution_total(&calls->self));
@@ -130,7 +130,7 @@ void gt_blocks_course(struct gt_node *root, const struct gt_block_analysis *anal
         double from = (analysis->use_monotonic ? call->clock_start : call->start) - analysis->first;
         double to = (analysis->use_monotonic ? call->clock_stop : call->stop) - analysis->first;
         if (to >= from)
-            band[bands++] = (struct gt_band){analysis->borders.names.text[call->name], from, to};
+            band[bands++] = (struct gt_band){gt_strings_text(&analysis->borders.names, call->name), from, to};
     }
     if (bands)
         qsort(band, bands, sizeof *band, by_length);

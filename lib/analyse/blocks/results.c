@@ -1,12 +1,12 @@
 #include "analyse/blocks/results.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
+#include "base/given_file.h"
 #include "blocks/block_event.h"
 
 enum { LARGEST = 256 << 20 };
@@ -19,30 +19,21 @@ static bool has_suffix(const char *path, const char *suffix)
 
 static int read_file(struct gt_buffer *text, const char *path, struct gt_error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return gt_error_system(error, errno, "%s", path);
-    ssize_t got = 1;
     text->ceiling = LARGEST;
-    while (got > 0 && gt_buffer_reserve(text, 65536) == 0) {
-        got = read(fd, text->data + text->length, 65536);
-        text->length += got > 0 ? (size_t)got : 0;
-    }
-    int status = got < 0 ? -errno : text->failed;
-    close(fd);
-    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+    return gt_given_file_read(path, text, error);
 }
 
-static int parse_json(json_t **ret, const struct gt_buffer *text, const char *path, struct gt_error *error)
+static int parse_json(struct gt_json_value **ret, const struct gt_buffer *text, const char *path,
+                      struct gt_error *error)
 {
-    json_error_t problem;
-    *ret = json_loadb(text->data, text->length, JSON_REJECT_DUPLICATES, &problem);
+    struct gt_json_trouble problem;
+    *ret = gt_json_parse(text->data, text->length, GT_JSON_UNIQUE_NAMES, &problem);
     if (*ret)
         return 0;
     return gt_error_set(error, EBADMSG, "%s, line %d: %s", path, problem.line, problem.text);
 }
 
-static int load_file(json_t **ret, const char *path, struct gt_error *error)
+static int load_file(struct gt_json_value **ret, const char *path, struct gt_error *error)
 {
     struct gt_buffer text = {0};
     int status = read_file(&text, path, error);
@@ -56,8 +47,8 @@ static int load_file(json_t **ret, const char *path, struct gt_error *error)
     return status;
 }
 
-static int analyse_recording(json_t **ret, const char *path, void (*warn)(void *context, const char *sentence),
-                             void *context, struct gt_error *error)
+static int analyse_recording(struct gt_json_value **ret, const char *path,
+                             void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     struct gt_blocks_options options = GT_INIT(struct gt_blocks_options);
     options.tracking_file = path;
@@ -75,30 +66,30 @@ static int analyse_recording(json_t **ret, const char *path, void (*warn)(void *
     return status;
 }
 
-static int check(const json_t *tree, const char *path, struct gt_error *error)
+static int check(const struct gt_json_value *tree, const char *path, struct gt_error *error)
 {
-    if (json_object_get(tree, "max_ram"))
+    if (gt_json_member(tree, "max_ram"))
         return gt_error_set(error, EBADMSG, "%s is a tracking report: name its tracking file instead", path);
-    if (!json_is_object(json_object_get(tree, "overall")) ||
-        !json_is_array(json_object_get(tree, "code_block_results")))
+    if (!gt_json_is_object(gt_json_member(tree, "overall")) ||
+        !gt_json_is_array(gt_json_member(tree, "code_block_results")))
         return gt_error_set(error, EBADMSG, "%s does not hold the results of sub-track analyze", path);
-    json_int_t version = json_integer_value(json_object_get(tree, "results_version"));
+    int64_t version = gt_json_integer_of(gt_json_member(tree, "results_version"));
     if (version > GT_RESULTS_VERSION)
         return gt_error_set(error, EBADMSG,
                             "%s was written by a newer gpu-tracker (version %lld of results, known is %d)", path,
                             (long long)version, GT_RESULTS_VERSION);
     size_t i;
-    const json_t *block;
-    json_array_foreach (json_object_get(tree, "code_block_results"), i, block)
-        if (!json_is_string(json_object_get(block, "name")))
+    const struct gt_json_value *block;
+    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block)
+        if (!gt_json_is_text(gt_json_member(block, "name")))
             return gt_error_set(error, EBADMSG, "%s: code block %zu has no name", path, i);
     return 0;
 }
 
-int gt_results_load(json_t **ret, const char *path, void (*warn)(void *context, const char *sentence), void *context,
-                    struct gt_error *error)
+int gt_results_load(struct gt_json_value **ret, const char *path, void (*warn)(void *context, const char *sentence),
+                    void *context, struct gt_error *error)
 {
-    json_t *tree = NULL;
+    struct gt_json_value *tree = NULL;
     bool is_recording = has_suffix(path, gt_block_csv.suffix) || has_suffix(path, gt_block_sqlite.suffix);
     int status = is_recording ? analyse_recording(&tree, path, warn, context, error) : load_file(&tree, path, error);
     if (status == 0)
@@ -106,17 +97,17 @@ int gt_results_load(json_t **ret, const char *path, void (*warn)(void *context, 
     if (status == 0)
         status = gt_results_upgrade(tree, error);
     if (status < 0)
-        json_decref(tree);
+        gt_json_free(tree);
     else
         *ret = tree;
     return status;
 }
 
-double gt_results_number(const json_t *tree, const char *const keys[])
+double gt_results_number(const struct gt_json_value *tree, const char *const keys[])
 {
     for (; *keys; keys++)
-        tree = json_object_get(tree, *keys);
-    return json_is_number(tree) ? json_number_value(tree) : NAN;
+        tree = gt_json_member(tree, *keys);
+    return gt_json_is_number(tree) ? gt_json_number_of(tree) : NAN;
 }
 
 void gt_results_title(char *title, size_t size, const char *key)

@@ -230,12 +230,12 @@ void gt_results_array_release(struct gt_results_array *array)
         free(array->owned[i]);
 }
 
-static json_t *real(double value)
+static struct gt_json_value *real(double value)
 {
-    return isfinite(value) ? json_real(value) : json_null();
+    return isfinite(value) ? gt_json_new_number(value) : gt_json_new_null();
 }
 
-static json_t *number(const char *bytes, char type, size_t width)
+static struct gt_json_value *number(const char *bytes, char type, size_t width)
 {
     double real_number;
     float small;
@@ -248,13 +248,13 @@ static json_t *number(const char *bytes, char type, size_t width)
         memcpy(&real_number, bytes, width == 8 ? 8 : 0);
         memcpy(&small, bytes, width == 4 ? 4 : 0);
         return real(width == 8 ? real_number : (double)small);
-    case 'b': return json_boolean(bits);
-    case 'u': return bits > INT64_MAX ? json_real((double)bits) : json_integer((json_int_t)bits);
-    default: return json_integer((int64_t)(bits << unused) >> unused);
+    case 'b': return gt_json_new_bool(bits);
+    case 'u': return bits > INT64_MAX ? gt_json_new_number((double)bits) : gt_json_new_integer((int64_t)bits);
+    default: return gt_json_new_integer((int64_t)(bits << unused) >> unused);
     }
 }
 
-json_t *gt_results_array_get(const struct gt_results_array *array, size_t row, size_t column)
+struct gt_json_value *gt_results_array_get(const struct gt_results_array *array, size_t row, size_t column)
 {
     size_t index = array->is_fortran ? column * array->rows + row : row * array->columns + column;
     if (row >= array->rows || column >= array->columns)
@@ -269,9 +269,9 @@ json_t *gt_results_array_get(const struct gt_results_array *array, size_t row, s
 
 /* ---- single values ---- */
 
-json_t *gt_results_text(const char *text, size_t length)
+struct gt_json_value *gt_results_text(const char *text, size_t length)
 {
-    json_t *json = json_stringn(text, length);
+    struct gt_json_value *json = gt_json_new_text(text, length);
     if (json || memchr(text, '\0', length))
         return json;
     char *copy = strndup(text, length);
@@ -280,18 +280,18 @@ json_t *gt_results_text(const char *text, size_t length)
         copy[i] = valid ? copy[i] : '?';
         i += valid ? (size_t)valid : 1;
     }
-    json = copy ? json_string(copy) : NULL;
+    json = copy ? gt_json_new_text(copy, strlen(copy)) : NULL;
     free(copy);
     return json;
 }
 
 /* numpy.float64(1.5) and the like: scalar(type, bytes). */
-static json_t *numpy_scalar(const struct gt_pickle_value *arguments)
+static struct gt_json_value *numpy_scalar(const struct gt_pickle_value *arguments)
 {
     struct gt_results_array array = {0};
     const char *bytes = NULL;
     size_t length = 0;
-    json_t *json = NULL;
+    struct gt_json_value *json = NULL;
     if (read_type(&array, gt_pickle_item(arguments, 0)) == 0 && array.type != 'O' &&
         find_bytes(&array, gt_pickle_item(arguments, 1), &bytes, &length) == 0 && length == array.width)
         json = number(bytes, array.type, array.width);
@@ -299,7 +299,7 @@ static json_t *numpy_scalar(const struct gt_pickle_value *arguments)
     return json;
 }
 
-json_t *gt_results_scalar(const struct gt_pickle_value *value)
+struct gt_json_value *gt_results_scalar(const struct gt_pickle_value *value)
 {
     if (gt_pickle_made_by(value) == GT_NAME_NUMBER)
         return numpy_scalar(value->arguments);
@@ -308,9 +308,9 @@ json_t *gt_results_scalar(const struct gt_pickle_value *value)
     if (!value)
         return NULL;
     switch (value->kind) {
-    case GT_PICKLE_NONE: return json_null();
-    case GT_PICKLE_BOOL: return json_boolean(value->integer);
-    case GT_PICKLE_INTEGER: return json_integer(value->integer);
+    case GT_PICKLE_NONE: return gt_json_new_null();
+    case GT_PICKLE_BOOL: return gt_json_new_bool(value->integer);
+    case GT_PICKLE_INTEGER: return gt_json_new_integer(value->integer);
     case GT_PICKLE_FLOAT: return real(value->number);
     case GT_PICKLE_TEXT: return gt_results_text(value->text, value->length);
     default: return NULL;

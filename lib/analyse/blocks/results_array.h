@@ -22,6 +22,6 @@ struct gt_results_array {
 /* 0, or -EBADMSG. Release it in either case. */
 int gt_results_array_read(struct gt_results_array *ret, const struct gt_pickle_value *value);
 void gt_results_array_release(struct gt_results_array *array);
-json_t *gt_results_array_get(const struct gt_results_array *array, size_t row, size_t column);
+struct gt_json_value *gt_results_array_get(const struct gt_results_array *array, size_t row, size_t column);
 
 #endif

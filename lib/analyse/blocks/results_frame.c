@@ -23,13 +23,14 @@ static int read_labels(struct gt_results_array *ret, const struct gt_pickle_valu
 }
 
 /* Under the label that is a text; takes `value` over. */
-static int set(json_t *object, const struct gt_results_array *labels, size_t index, json_t *value)
+static int set(struct gt_json_value *object, const struct gt_results_array *labels, size_t index,
+               struct gt_json_value *value)
 {
-    json_t *label = gt_results_array_get(labels, 0, index);
-    int status = json_is_string(label) ? json_object_set_new(object, json_string_value(label), value) : -1;
-    if (!json_is_string(label))
-        json_decref(value);
-    json_decref(label);
+    struct gt_json_value *label = gt_results_array_get(labels, 0, index);
+    int status = gt_json_is_text(label) ? gt_json_set(object, gt_json_text_of(label), value) : -1;
+    if (!gt_json_is_text(label))
+        gt_json_free(value);
+    gt_json_free(label);
     return status < 0 ? -EBADMSG : 0;
 }
 
@@ -83,9 +84,9 @@ static int place_listed(struct frame *frame, const struct gt_pickle_value *list,
     struct gt_results_array numbers;
     int status = gt_results_array_read(&numbers, list);
     for (size_t row = 0; row < array->rows && status == 0; row++) {
-        json_t *column = gt_results_array_get(&numbers, 0, row);
-        status = json_is_integer(column) ? place_column(frame, json_integer_value(column), array, row) : -EBADMSG;
-        json_decref(column);
+        struct gt_json_value *column = gt_results_array_get(&numbers, 0, row);
+        status = gt_json_is_integer(column) ? place_column(frame, gt_json_integer_of(column), array, row) : -EBADMSG;
+        gt_json_free(column);
     }
     gt_results_array_release(&numbers);
     return status;
@@ -139,46 +140,46 @@ static void release(struct frame *frame)
     free(frame->place);
 }
 
-static json_t *row_of(const struct frame *frame, size_t row)
+static struct gt_json_value *row_of(const struct frame *frame, size_t row)
 {
-    json_t *object = json_object();
+    struct gt_json_value *object = gt_json_new_object();
     int status = object ? 0 : -ENOMEM;
     for (size_t i = 0; i < frame->columns.columns && status == 0; i++) {
-        json_t *value = gt_results_array_get(frame->place[i].array, frame->place[i].row, row);
+        struct gt_json_value *value = gt_results_array_get(frame->place[i].array, frame->place[i].row, row);
         status = value ? set(object, &frame->columns, i, value) : -EBADMSG;
     }
     if (status == 0)
         return object;
-    json_decref(object);
+    gt_json_free(object);
     return NULL;
 }
 
-json_t *gt_results_frame(const struct gt_pickle_value *value, struct gt_results_budget *budget)
+struct gt_json_value *gt_results_frame(const struct gt_pickle_value *value, struct gt_results_budget *budget)
 {
     struct frame frame = {0};
-    json_t *object = json_object();
+    struct gt_json_value *object = gt_json_new_object();
     int status = gt_pickle_made_by(value) == GT_NAME_FRAME && object ? 0 : -EBADMSG;
     if (status == 0)
         status = read_frame(&frame, gt_pickle_get(value->state, "_mgr"));
     if (status == 0)
         status = spend(budget, (frame.rows.columns + 1) * (frame.columns.columns + 1));
     for (size_t i = 0; i < frame.rows.columns && status == 0; i++) {
-        json_t *row = row_of(&frame, i);
+        struct gt_json_value *row = row_of(&frame, i);
         status = row ? set(object, &frame.rows, i, row) : -EBADMSG;
     }
     release(&frame);
     if (status == 0)
         return object;
-    json_decref(object);
+    gt_json_free(object);
     return NULL;
 }
 
 /* ---- series ---- */
 
-json_t *gt_results_series(const struct gt_pickle_value *value, struct gt_results_budget *budget)
+struct gt_json_value *gt_results_series(const struct gt_pickle_value *value, struct gt_results_budget *budget)
 {
     struct gt_results_array labels = {0}, values = {0};
-    json_t *object = json_object();
+    struct gt_json_value *object = gt_json_new_object();
     const struct gt_pickle_value *manager = gt_pickle_made_by(value) == GT_NAME_SERIES
                                                 ? gt_pickle_get(value->state, "_mgr")
                                                 : NULL;
@@ -190,13 +191,13 @@ json_t *gt_results_series(const struct gt_pickle_value *value, struct gt_results
     if (status == 0)
         status = values.rows == 1 && values.columns == labels.columns ? spend(budget, labels.columns + 1) : -EBADMSG;
     for (size_t i = 0; i < labels.columns && status == 0; i++) {
-        json_t *one = gt_results_array_get(&values, 0, i);
+        struct gt_json_value *one = gt_results_array_get(&values, 0, i);
         status = one ? set(object, &labels, i, one) : -EBADMSG;
     }
     gt_results_array_release(&labels);
     gt_results_array_release(&values);
     if (status == 0)
         return object;
-    json_decref(object);
+    gt_json_free(object);
     return NULL;
 }

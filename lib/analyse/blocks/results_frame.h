@@ -2,8 +2,7 @@
 #ifndef GT_ANALYSE_RESULTS_FRAME_H
 #define GT_ANALYSE_RESULTS_FRAME_H
 
-#include <jansson.h>
-
+#include "base/json_tree.h"
 #include "base/pickle.h"
 
 /* What a name stands for; several have the same meaning. See results_names.def. */
@@ -43,12 +42,12 @@ struct gt_results_budget {
 };
 
 /* A DataFrame as {row: {column: value}}, a Series as {label: value}; NULL when it is none that can be read. */
-json_t *gt_results_frame(const struct gt_pickle_value *frame, struct gt_results_budget *budget);
-json_t *gt_results_series(const struct gt_pickle_value *series, struct gt_results_budget *budget);
+struct gt_json_value *gt_results_frame(const struct gt_pickle_value *frame, struct gt_results_budget *budget);
+struct gt_json_value *gt_results_series(const struct gt_pickle_value *series, struct gt_results_budget *budget);
 
 /* A number, text, bool or nothing, plain or of numpy or sqlalchemy; what is not finite is null. NULL for anything else. */
-json_t *gt_results_scalar(const struct gt_pickle_value *value);
+struct gt_json_value *gt_results_scalar(const struct gt_pickle_value *value);
 /* Text of a pickle; bytes that are no UTF-8 (lone surrogates) become "?". */
-json_t *gt_results_text(const char *text, size_t length);
+struct gt_json_value *gt_results_text(const char *text, size_t length);
 
 #endif

@@ -33,37 +33,37 @@ static int known(const char *module, size_t module_length, const char *name, siz
 
 /* ---- trees as they are ---- */
 
-static json_t *tree_of(const struct gt_pickle_value *value, struct gt_results_budget *budget, int depth);
+static struct gt_json_value *tree_of(const struct gt_pickle_value *value, struct gt_results_budget *budget, int depth);
 
-static json_t *list_of(const struct gt_pickle_value *list, struct gt_results_budget *budget, int depth)
+static struct gt_json_value *list_of(const struct gt_pickle_value *list, struct gt_results_budget *budget, int depth)
 {
-    json_t *json = json_array();
+    struct gt_json_value *json = gt_json_new_array();
     for (uint32_t i = 0; json && i < list->count; i++) {
-        json_t *item = tree_of(list->item[i], budget, depth + 1);
-        if (!item || json_array_append_new(json, item) < 0) {
-            json_decref(json);
+        struct gt_json_value *item = tree_of(list->item[i], budget, depth + 1);
+        if (!item || gt_json_append(json, item) < 0) {
+            gt_json_free(json);
             json = NULL;
         }
     }
     return json;
 }
 
-static json_t *dict_of(const struct gt_pickle_value *dict, struct gt_results_budget *budget, int depth)
+static struct gt_json_value *dict_of(const struct gt_pickle_value *dict, struct gt_results_budget *budget, int depth)
 {
-    json_t *json = json_object();
+    struct gt_json_value *json = gt_json_new_object();
     for (uint32_t i = 0; json && i < dict->count; i += 2) {
-        json_t *key = gt_results_scalar(dict->item[i]);
-        json_t *item = json_is_string(key) ? tree_of(dict->item[i + 1], budget, depth + 1) : NULL;
-        if (!item || json_object_set_new(json, json_string_value(key), item) < 0) {
-            json_decref(json);
+        struct gt_json_value *key = gt_results_scalar(dict->item[i]);
+        struct gt_json_value *item = gt_json_is_text(key) ? tree_of(dict->item[i + 1], budget, depth + 1) : NULL;
+        if (!item || gt_json_set(json, gt_json_text_of(key), item) < 0) {
+            gt_json_free(json);
             json = NULL;
         }
-        json_decref(key);
+        gt_json_free(key);
     }
     return json;
 }
 
-static json_t *tree_of(const struct gt_pickle_value *value, struct gt_results_budget *budget, int depth)
+static struct gt_json_value *tree_of(const struct gt_pickle_value *value, struct gt_results_budget *budget, int depth)
 {
     if (depth >= DEEPEST || !budget->values--) {
         budget->values = 0;
@@ -86,27 +86,27 @@ static const struct gt_pickle_value *report_of(const struct gt_pickle_value *sta
     return report && report->kind == GT_PICKLE_DICT ? report : NULL;
 }
 
-static int put(json_t *object, const char *key, json_t *value)
+static int put(struct gt_json_value *object, const char *key, struct gt_json_value *value)
 {
-    return value && json_object_set_new(object, key, value) == 0 ? 0 : -EBADMSG;
+    return value && gt_json_set(object, key, value) == 0 ? 0 : -EBADMSG;
 }
 
-static json_t *finished(json_t *object, int status)
+static struct gt_json_value *finished(struct gt_json_value *object, int status)
 {
     if (status == 0)
         return object;
-    json_decref(object);
+    gt_json_free(object);
     return NULL;
 }
 
-static json_t *block_of(const struct gt_pickle_value *value, struct gt_results_budget *budget)
+static struct gt_json_value *block_of(const struct gt_pickle_value *value, struct gt_results_budget *budget)
 {
     static const char *const plain[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
     if (gt_pickle_made_by(value) != GT_NAME_BLOCK)
         return NULL;
     if (report_of(value->state))
         return tree_of(report_of(value->state), budget, 0);
-    json_t *block = json_object();
+    struct gt_json_value *block = gt_json_new_object();
     int status = block ? 0 : -ENOMEM;
     for (size_t i = 0; i < sizeof plain / sizeof *plain && status == 0; i++)
         status = put(block, plain[i], gt_results_scalar(gt_pickle_get(value->state, plain[i])));
@@ -117,18 +117,18 @@ static json_t *block_of(const struct gt_pickle_value *value, struct gt_results_b
     return finished(block, status);
 }
 
-static json_t *blocks_of(const struct gt_pickle_value *list, struct gt_results_budget *budget)
+static struct gt_json_value *blocks_of(const struct gt_pickle_value *list, struct gt_results_budget *budget)
 {
-    json_t *blocks = list && list->kind == GT_PICKLE_LIST ? json_array() : NULL;
+    struct gt_json_value *blocks = list && list->kind == GT_PICKLE_LIST ? gt_json_new_array() : NULL;
     int status = blocks ? 0 : -EBADMSG;
     for (uint32_t i = 0; status == 0 && i < list->count; i++) {
-        json_t *block = block_of(list->item[i], budget);
-        status = block && json_array_append_new(blocks, block) == 0 ? 0 : -EBADMSG;
+        struct gt_json_value *block = block_of(list->item[i], budget);
+        status = block && gt_json_append(blocks, block) == 0 ? 0 : -EBADMSG;
     }
     return finished(blocks, status);
 }
 
-static json_t *results_of(const struct gt_pickle_value *value, struct gt_results_budget *budget)
+static struct gt_json_value *results_of(const struct gt_pickle_value *value, struct gt_results_budget *budget)
 {
     if (gt_pickle_made_by(value) == GT_NAME_FROM_TREE && gt_pickle_item(value->arguments, 1))
         return tree_of(gt_pickle_item(value->arguments, 1), budget, 0);
@@ -137,7 +137,7 @@ static json_t *results_of(const struct gt_pickle_value *value, struct gt_results
     const struct gt_pickle_value *state = value->state;
     if (report_of(state))
         return tree_of(report_of(state), budget, 0);
-    json_t *results = json_object();
+    struct gt_json_value *results = gt_json_new_object();
     int status = results ? put(results, "overall", gt_results_frame(gt_pickle_get(state, "overall"), budget)) : -ENOMEM;
     if (status == 0)
         status = put(results, "static_data", gt_results_series(gt_pickle_get(state, "static_data"), budget));
@@ -146,14 +146,15 @@ static json_t *results_of(const struct gt_pickle_value *value, struct gt_results
     return finished(results, status);
 }
 
-int gt_results_unpickle(json_t **ret, const void *bytes, size_t length, const char *name, struct gt_error *error)
+int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
+                        struct gt_error *error)
 {
     struct gt_pickle *pickle;
     struct gt_results_budget budget = {4 * length + 1024}; /* a value is a byte at least, and few are shared */
     int status = gt_pickle_read(&pickle, bytes, length, known, name, error);
     if (status < 0)
         return status;
-    json_t *tree = results_of(gt_pickle_root(pickle), &budget);
+    struct gt_json_value *tree = results_of(gt_pickle_root(pickle), &budget);
     gt_pickle_free(pickle);
     if (!tree)
         return gt_error_set(error, EBADMSG, "%s holds no results of sub-track analyze that can be read", name);

@@ -5,114 +5,115 @@
 
 #include "analyse/blocks/results.h"
 
-static double number_of(const json_t *value)
+static double number_of(const struct gt_json_value *value)
 {
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
 }
 
-static void add_fact(struct gt_node *parent, const char *key, const char *title, const json_t *value)
+static void add_fact(struct gt_node *parent, const char *key, const char *title, const struct gt_json_value *value)
 {
-    if (json_is_string(value))
-        gt_report_text(parent, key, title, json_string_value(value));
-    else if (json_is_integer(value))
-        gt_report_integer(parent, key, title, json_integer_value(value), NULL);
+    if (gt_json_is_text(value))
+        gt_report_text(parent, key, title, gt_json_text_of(value));
+    else if (gt_json_is_integer(value))
+        gt_report_integer(parent, key, title, gt_json_integer_of(value), NULL);
     else
         gt_report_number(parent, key, title, number_of(value), NULL);
 }
 
 /* {"min": 1, "max": 2}: a row of facts. */
-static void add_row(struct gt_node *parent, const char *key, const char *title, json_t *values)
+static void add_row(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *values)
 {
     struct gt_node *row = gt_report_section(parent, key, title);
     const char *name;
-    json_t *value;
+    struct gt_json_value *value;
     gt_node_flags(row, GT_ROW);
-    json_object_foreach (values, name, value) {
+    gt_json_foreach_member (values, name, value) {
         add_fact(row, name, name, value);
     }
 }
 
 /* {"main_ram": {"min": 1, "max": 2}}: a row for each measurement. */
-static void add_frame(struct gt_node *parent, const char *key, const char *title, json_t *rows)
+static void add_frame(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *rows)
 {
     struct gt_node *table = gt_report_table(parent, key, title);
-    json_t *columns = json_object_iter_value(json_object_iter(rows)), *row, *ignored;
+    struct gt_json_value *columns, *row, *ignored;
     const char *measurement, *name;
+    gt_json_next_member(rows, NULL, &columns); /* every row has the same */
     gt_node_flags(table, GT_KEYED);
     gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
-    json_object_foreach (columns, name, ignored) {
+    gt_json_foreach_member (columns, name, ignored) {
         gt_table_column(table, name, name, GT_CELL_NUMBER, NULL);
     }
-    json_object_foreach (rows, measurement, row) {
+    gt_json_foreach_member (rows, measurement, row) {
         gt_table_text(table, measurement);
-        json_object_foreach (columns, name, ignored) {
-            gt_table_number(table, number_of(json_object_get(row, name)));
+        gt_json_foreach_member (columns, name, ignored) {
+            gt_table_number(table, number_of(gt_json_member(row, name)));
         }
     }
 }
 
-static void add_block(struct gt_node *parent, json_t *block)
+static void add_block(struct gt_node *parent, struct gt_json_value *block)
 {
     static const char *const facts[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
     char title[32];
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         gt_results_title(title, sizeof title, facts[i]);
-        add_fact(parent, facts[i], title, json_object_get(block, facts[i]));
+        add_fact(parent, facts[i], title, gt_json_member(block, facts[i]));
     }
-    add_row(parent, "compute_time", "Compute Time", json_object_get(block, "compute_time"));
-    add_frame(parent, "resource_usage", "Resource Usage", json_object_get(block, "resource_usage"));
+    add_row(parent, "compute_time", "Compute Time", gt_json_member(block, "compute_time"));
+    add_frame(parent, "resource_usage", "Resource Usage", gt_json_member(block, "resource_usage"));
 }
 
-static void add_session(struct gt_node *root, json_t *tree)
+static void add_session(struct gt_node *root, struct gt_json_value *tree)
 {
     size_t i;
-    json_t *block;
-    add_frame(root, "overall", "Overall", json_object_get(tree, "overall"));
-    add_row(root, "static_data", "Static Data", json_object_get(tree, "static_data"));
+    struct gt_json_value *block;
+    add_frame(root, "overall", "Overall", gt_json_member(tree, "overall"));
+    add_row(root, "static_data", "Static Data", gt_json_member(tree, "static_data"));
     struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
     gt_node_flags(list, GT_LIST);
-    json_array_foreach (json_object_get(tree, "code_block_results"), i, block) {
+    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block) {
         add_block(gt_report_section(list, "code_block", ""), block);
     }
 }
 
-static void add_rows(struct gt_node *parent, json_t *rows, bool are_measurements)
+static void add_rows(struct gt_node *parent, struct gt_json_value *rows, bool are_measurements)
 {
     const char *name;
-    json_t *values;
-    json_object_foreach (rows, name, values) {
+    struct gt_json_value *values;
+    gt_json_foreach_member (rows, name, values) {
         char title[128];
         gt_results_title(title, sizeof title, name);
         add_row(parent, name, are_measurements ? title : name, values);
     }
 }
 
-static void add_comparison(struct gt_node *root, json_t *tree)
+static void add_comparison(struct gt_node *root, struct gt_json_value *tree)
 {
     const char *measurement;
-    json_t *blocks;
+    struct gt_json_value *blocks;
     add_rows(gt_report_section(root, "overall_resource_usage", "Overall Resource Usage"),
-             json_object_get(tree, "overall_resource_usage"), true);
+             gt_json_member(tree, "overall_resource_usage"), true);
     struct gt_node *usage = gt_report_section(root, "code_block_resource_usage", "Code Block Resource Usage");
-    json_object_foreach (json_object_get(tree, "code_block_resource_usage"), measurement, blocks) {
+    gt_json_foreach_member (gt_json_member(tree, "code_block_resource_usage"), measurement, blocks) {
         char title[128];
         gt_results_title(title, sizeof title, measurement);
         add_rows(gt_report_section(usage, measurement, title), blocks, false);
     }
     add_rows(gt_report_section(root, "code_block_compute_time", "Code Block Compute Time"),
-             json_object_get(tree, "code_block_compute_time"), false);
+             gt_json_member(tree, "code_block_compute_time"), false);
 }
 
 static const struct {
     const char *type;
-    void (*add)(struct gt_node *root, json_t *tree);
+    void (*add)(struct gt_node *root, struct gt_json_value *tree);
 } types[] = {
     {"sub_tracking_results", add_session},
     {"code_block_results", add_block},
     {"comparison_results", add_comparison},
 };
 
-static int build(struct gt_report **ret, const char *type, json_t *tree, struct gt_error *error)
+static int build(struct gt_report **ret, const char *type, struct gt_json_value *tree, struct gt_error *error)
 {
     struct gt_report *report = NULL;
     size_t i = 0;
@@ -135,11 +136,11 @@ static int build(struct gt_report **ret, const char *type, json_t *tree, struct 
 
 int gt_results_report(struct gt_report **ret, const char *type, const char *json, struct gt_error *error)
 {
-    json_error_t problem;
-    json_t *tree = json_loads(json, JSON_REJECT_DUPLICATES, &problem);
+    struct gt_json_trouble problem;
+    struct gt_json_value *tree = gt_json_parse_text(json, GT_JSON_UNIQUE_NAMES, &problem);
     if (!tree)
         return gt_error_set(error, EBADMSG, "the results are not JSON: %s", problem.text);
     int status = build(ret, type, tree, error);
-    json_decref(tree);
+    gt_json_free(tree);
     return status;
 }

@@ -12,56 +12,53 @@ static bool is_in_bytes(const struct gt_columns *columns, const char *name)
     return index >= 0 && gt_metrics[columns->column[index].metric].unit == GT_BYTES;
 }
 
-static int peaks_in_bytes(json_t *tree)
+static int peaks_in_bytes(struct gt_json_value *tree)
 {
-    const char *unit = json_string_value(json_object_get(json_object_get(tree, "static_data"), "ram_unit"));
+    const char *unit = gt_json_text_of(gt_json_member(gt_json_member(tree, "static_data"), "ram_unit"));
     struct gt_columns columns;
     const char *name;
     double bytes;
-    json_t *peak, *peaks = json_object_get(tree, "peaks");
+    struct gt_json_value *peak, *peaks = gt_json_member(tree, "peaks");
     int status = 0;
     if (!unit || gt_unit_memory(unit, &bytes, NULL) < 0)
         return 0;
     gt_store_columns(&columns, NULL);
-    json_object_foreach (peaks, name, peak) {
-        if (json_is_number(peak) && is_in_bytes(&columns, name))
-            status |= json_object_set_new(peaks, name, json_real(nearbyint(json_number_value(peak) * bytes)));
+    gt_json_foreach_member (peaks, name, peak) {
+        if (gt_json_is_number(peak) && is_in_bytes(&columns, name))
+            status |= gt_json_set(peaks, name, gt_json_new_number(nearbyint(gt_json_number_of(peak) * bytes)));
     }
     return status;
 }
 
 /* Columns that have another name now. */
-static int rename_columns(json_t *counters)
+static int rename_columns(struct gt_json_value *counters)
 {
     int status = 0;
-    const char *name;
-    json_t *value;
-    void *next;
-    json_object_foreach_safe(counters, next, name, value)
-    {
+    const char *next;
+    struct gt_json_value *value;
+    for (const char *name = gt_json_next_member(counters, NULL, &value); name; name = next) {
         const char *now = gt_store_name_now(name);
-        if (now == name)
-            continue;
-        status |= json_object_set(counters, now, value);
-        json_object_del(counters, name);
+        next = gt_json_next_member(counters, name, &value);
+        if (now != name)
+            status |= gt_json_rename(counters, name, now);
     }
     return status;
 }
 
-static int rename_all(json_t *tree)
+static int rename_all(struct gt_json_value *tree)
 {
     size_t i;
-    const json_t *block;
-    int status = rename_columns(json_object_get(tree, "overall_counters"));
-    json_array_foreach (json_object_get(tree, "code_block_results"), i, block) {
-        status |= rename_columns(json_object_get(block, "counters"));
+    const struct gt_json_value *block;
+    int status = rename_columns(gt_json_member(tree, "overall_counters"));
+    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block) {
+        status |= rename_columns(gt_json_member(block, "counters"));
     }
     return status;
 }
 
-int gt_results_upgrade(json_t *tree, struct gt_error *error)
+int gt_results_upgrade(struct gt_json_value *tree, struct gt_error *error)
 {
-    json_int_t version = json_integer_value(json_object_get(tree, "results_version"));
+    int64_t version = gt_json_integer_of(gt_json_member(tree, "results_version"));
     int status = version < 2 ? peaks_in_bytes(tree) | rename_all(tree) : 0;
     return status ? gt_error_system(error, ENOMEM, "results") : 0;
 }

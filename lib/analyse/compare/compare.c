@@ -56,7 +56,7 @@ double gt_compare_covered(const struct gt_comparison *comparison, const struct g
     if (!is_of_energy(figure))
         return 100;
     struct gt_figure coverage = coverage_of(figure);
-    const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
+    const struct gt_json_value *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
     double percent = tree ? gt_results_number(tree, coverage.keys) : NAN;
     return isnan(percent) ? 100 : percent;
 }
@@ -73,7 +73,7 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
 
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
-    const json_t *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
+    const struct gt_json_value *tree = figure->slot ? figure->slot->block[run] : comparison->run[run];
     double value = tree ? gt_results_number(tree, figure->keys) : NAN;
     if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
         return NAN;
@@ -145,13 +145,13 @@ static int load_run(struct gt_comparison *comparison, const char *mapping, struc
     size_t length = strcspn(mapping, "=");
     if (!length || !mapping[length] || !mapping[length + 1])
         return gt_error_set(error, EINVAL, "'%s' is not NAME=FILE", mapping);
-    json_t *tree = NULL;
+    struct gt_json_value *tree = NULL;
     int status = gt_results_load(&tree, mapping + length + 1, options->warn, options->context, error);
     if (status < 0)
         return status;
     struct gt_session *session = session_named(comparison, mapping, length);
     if (!session) {
-        json_decref(tree);
+        gt_json_free(tree);
         return gt_error_system(error, ENOMEM, "%s", mapping);
     }
     session->runs++;
@@ -187,10 +187,10 @@ static int check_units(const struct gt_comparison *comparison, struct gt_error *
 {
     static const char *const keys[] = {"ram_unit", "gpu_ram_unit"};
     for (size_t i = 0; i < 2 * comparison->runs; i++) {
-        const char *one = json_string_value(
-            json_object_get(json_object_get(comparison->run[0], "static_data"), keys[i % 2]));
-        const char *other = json_string_value(
-            json_object_get(json_object_get(comparison->run[i / 2], "static_data"), keys[i % 2]));
+        const char *one = gt_json_text_of(
+            gt_json_member(gt_json_member(comparison->run[0], "static_data"), keys[i % 2]));
+        const char *other = gt_json_text_of(
+            gt_json_member(gt_json_member(comparison->run[i / 2], "static_data"), keys[i % 2]));
         if (one && other && strcmp(one, other) != 0)
             return gt_error_set(error, EINVAL, "%s: session \"%s\" is in %s, session \"%s\" in %s", keys[i % 2],
                                 comparison->session[comparison->session_of_run[0]].name, one,
@@ -218,7 +218,7 @@ static void release(struct gt_comparison *comparison)
         free(comparison->slot[i].block);
     }
     for (size_t i = 0; i < comparison->runs; i++)
-        json_decref(comparison->run[i]);
+        gt_json_free(comparison->run[i]);
     for (size_t i = 0; i < comparison->sessions; i++)
         free(comparison->session[i].name);
     free(comparison->slot);

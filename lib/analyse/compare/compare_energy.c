@@ -37,7 +37,7 @@ static bool session_is_estimated(const struct gt_comparison *comparison, size_t 
     bool any = false;
     for (size_t i = 0; i < comparison->runs; i++)
         if (comparison->session_of_run[i] == session)
-            any |= json_is_string(json_object_get(json_object_get(comparison->run[i], "energy"), "estimated"));
+            any |= gt_json_is_text(gt_json_member(gt_json_member(comparison->run[i], "energy"), "estimated"));
     return any;
 }
 

@@ -67,8 +67,8 @@ enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0, PEAK_RAM = 3, MA
 
 static const char *chosen_unit(const struct gt_comparison *comparison, const struct measure *measure, double *ret_bytes)
 {
-    const char *unit = measure->unit_key ? json_string_value(json_object_get(
-                                               json_object_get(comparison->run[0], "static_data"), measure->unit_key))
+    const char *unit = measure->unit_key ? gt_json_text_of(gt_json_member(
+                                               gt_json_member(comparison->run[0], "static_data"), measure->unit_key))
                                          : NULL;
     *ret_bytes = 1;
     return unit && gt_unit_memory(unit, ret_bytes, NULL) >= 0 ? unit : measure->unit;

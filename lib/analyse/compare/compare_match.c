@@ -46,30 +46,31 @@ static int compare_slots(const void *a, const void *b)
     return compare_names(((const struct gt_slot *)a)->name, ((const struct gt_slot *)b)->name);
 }
 
-static const char *name_of(const json_t *block)
+static const char *name_of(const struct gt_json_value *block)
 {
-    return json_string_value(json_object_get(block, "name"));
+    return gt_json_text_of(gt_json_member(block, "name"));
 }
 
 static int compare_blocks(const void *a, const void *b)
 {
-    return compare_names(name_of(*(const json_t *const *)a), name_of(*(const json_t *const *)b));
+    return compare_names(name_of(*(const struct gt_json_value *const *)a),
+                         name_of(*(const struct gt_json_value *const *)b));
 }
 
 struct blocks {
-    const json_t **block; /* sorted */
+    const struct gt_json_value **block; /* sorted */
     size_t count;
 };
 
-static int sort_blocks(struct blocks *ret, const json_t *run)
+static int sort_blocks(struct blocks *ret, const struct gt_json_value *run)
 {
-    const json_t *list = json_object_get(run, "code_block_results");
-    ret->count = json_array_size(list);
+    const struct gt_json_value *list = gt_json_member(run, "code_block_results");
+    ret->count = gt_json_count(list);
     ret->block = calloc(ret->count + 1, sizeof *ret->block);
     if (!ret->block)
         return -ENOMEM;
     for (size_t i = 0; i < ret->count; i++)
-        ret->block[i] = json_array_get(list, i);
+        ret->block[i] = gt_json_item(list, i);
     qsort(ret->block, ret->count, sizeof *ret->block, compare_blocks);
     return 0;
 }
@@ -80,7 +81,7 @@ static const char *session_name(const struct gt_comparison *comparison, size_t r
 }
 
 static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run,
-                const json_t *block)
+                const struct gt_json_value *block)
 {
     slot->block[run] = block;
     if (strcmp(slot->name, name_of(block)) != 0)
@@ -92,7 +93,7 @@ static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t r
             slot->name, session_name(comparison, reference), name_of(block), session_name(comparison, run));
 }
 
-static int add_slot(struct gt_comparison *comparison, size_t run, const json_t *block)
+static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_json_value *block)
 {
     struct gt_slot *list = realloc(comparison->slot, (comparison->slots + 1) * sizeof *list);
     if (!list)

@@ -2,9 +2,8 @@
 #ifndef GT_ANALYSE_COMPARE_PARTS_H
 #define GT_ANALYSE_COMPARE_PARTS_H
 
-#include <jansson.h>
-
 #include "analyse/compare/compare.h"
+#include "base/json_tree.h"
 
 struct gt_session {
     char *name;
@@ -13,9 +12,9 @@ struct gt_session {
 
 /* One block as the runs know it. */
 struct gt_slot {
-    const char *name;     /* in the run that brought it */
-    char *label;          /* all its names: "a.py:9 -> a.py:12" */
-    const json_t **block; /* [runs], NULL where a run has no such block */
+    const char *name;                   /* in the run that brought it */
+    char *label;                        /* all its names: "a.py:9 -> a.py:12" */
+    const struct gt_json_value **block; /* [runs], NULL where a run has no such block */
 };
 
 struct gt_comparison {
@@ -23,8 +22,8 @@ struct gt_comparison {
     const char *statistic;
     struct gt_session *session; /* in the order given; the first is the baseline */
     size_t sessions;
-    json_t **run;           /* all runs, */
-    size_t *session_of_run; /* and whose they are */
+    struct gt_json_value **run; /* all runs, */
+    size_t *session_of_run;     /* and whose they are */
     size_t runs;
     struct gt_slot *slot;
     size_t slots;

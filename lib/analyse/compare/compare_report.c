@@ -59,9 +59,9 @@ static int add_block_values(struct gt_node *parent, const struct gt_comparison *
 /* What the first run says of the units; the sessions are compared in them. */
 static void read_units(struct gt_machine *machine, const struct gt_comparison *comparison)
 {
-    const json_t *data = json_object_get(comparison->run[0], "static_data");
-    const char *ram = json_string_value(json_object_get(data, "ram_unit"));
-    const char *gpu_ram = json_string_value(json_object_get(data, "gpu_ram_unit"));
+    const struct gt_json_value *data = gt_json_member(comparison->run[0], "static_data");
+    const char *ram = gt_json_text_of(gt_json_member(data, "ram_unit"));
+    const char *gpu_ram = gt_json_text_of(gt_json_member(data, "gpu_ram_unit"));
     snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", ram ? ram : "bytes");
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gpu_ram ? gpu_ram : "bytes");
 }
@@ -102,11 +102,11 @@ static int add_columns(struct gt_node *overall, struct gt_node *usage, const str
     struct gt_machine machine = {0};
     struct gt_columns columns;
     const char *name;
-    json_t *ignored;
+    struct gt_json_value *ignored;
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
-    json_object_foreach (json_object_get(comparison->run[0], "overall"), name, ignored) {
+    gt_json_foreach_member (gt_json_member(comparison->run[0], "overall"), name, ignored) {
         bool is_ours = !is_original(&columns, name);
         status |= add_column(overall, usage, comparison, &(struct column){name, name, 1, is_ours ? GT_ONLY_DATA : 0});
         if (!is_ours || comparison->sessions > 1)
@@ -207,7 +207,7 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
     struct gt_machine machine = {0};
     struct gt_columns columns;
     const char *column;
-    json_t *ignored;
+    struct gt_json_value *ignored;
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
@@ -215,11 +215,11 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
         overall[reader] = gt_compare_differences(root, "overall_differences", "Overall Differences", false);
     for (int reader = 0; reader < 2; reader++)
         blocks[reader] = gt_compare_differences(root, "code_block_differences", "Code Block Differences", true);
-    json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
+    gt_json_foreach_member (gt_json_member(comparison->run[0], "overall"), column, ignored) {
         struct gt_figure figure = {.keys = {"overall", column, comparison->statistic}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
-    json_object_foreach (json_object_get(comparison->run[0], "peaks"), column, ignored) {
+    gt_json_foreach_member (gt_json_member(comparison->run[0], "peaks"), column, ignored) {
         struct gt_figure figure = {.keys = {"peaks", column}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
@@ -229,7 +229,7 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
         const struct gt_slot *slot = &comparison->slot[i];
         struct gt_figure time = {.slot = slot, .keys = {"compute_time", comparison->statistic}};
         status |= add_column_difference(blocks, comparison, time, "compute_time", &columns, &machine);
-        json_object_foreach (json_object_get(comparison->run[0], "overall"), column, ignored) {
+        gt_json_foreach_member (gt_json_member(comparison->run[0], "overall"), column, ignored) {
             struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", column, comparison->statistic}};
             status |= add_column_difference(blocks, comparison, figure, column, &columns, &machine);
         }

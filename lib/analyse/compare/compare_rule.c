@@ -77,8 +77,8 @@ static const struct gt_slot *find_block(const struct gt_comparison *comparison, 
     for (size_t i = 0; i < comparison->slots; i++)
         for (size_t run = 0; run <= comparison->runs; run++) {
             const struct gt_slot *slot = &comparison->slot[i];
-            const json_t *block = run < comparison->runs ? slot->block[run] : NULL;
-            const char *name = block                    ? json_string_value(json_object_get(block, "name"))
+            const struct gt_json_value *block = run < comparison->runs ? slot->block[run] : NULL;
+            const char *name = block                    ? gt_json_text_of(gt_json_member(block, "name"))
                                : run < comparison->runs ? NULL
                                                         : slot->label;
             size_t length = name ? strlen(name) : 0;
@@ -164,7 +164,7 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
 static const char *memory_unit(const struct gt_comparison *comparison, enum gt_metric_id metric, double *ret_bytes)
 {
     const char *key = metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit";
-    const char *name = json_string_value(json_object_get(json_object_get(comparison->run[0], "static_data"), key));
+    const char *name = gt_json_text_of(gt_json_member(gt_json_member(comparison->run[0], "static_data"), key));
     return name && gt_unit_memory(name, ret_bytes, NULL) >= 0 ? name : NULL;
 }
 

@@ -1,7 +1,6 @@
 /* power_metrics.json: a JSON value a line, records and marks of the end of a segment. results_exp.json: what the program under
  * measurement wrote down itself. */
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,9 @@
 #include <unistd.h>
 
 #include "analyse/experiment/experiment.h"
-#include "base/text_file.h"
+#include "base/file.h"
+#include "base/given_file.h"
+#include "base/json_tree.h"
 
 enum { LONGEST = 64 << 20 }; /* a line, or a value */
 
@@ -68,39 +69,39 @@ static int keep(const struct record *record, enum gt_experiment_group group, con
                              record->window);
 }
 
-static double number_of(const json_t *value)
+static double number_of(const struct gt_json_value *value)
 {
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
 }
 
 /* {pid: number}: NaN when none is known. */
-static double sum_of(const json_t *object)
+static double sum_of(const struct gt_json_value *object)
 {
     const char *key;
-    json_t *value;
+    struct gt_json_value *value;
     double sum = NAN;
-    json_object_foreach ((json_t *)object, key, value) {
-        if (json_is_number(value))
-            sum = (isnan(sum) ? 0 : sum) + json_number_value(value);
+    gt_json_foreach_member (object, key, value) {
+        if (gt_json_is_number(value))
+            sum = (isnan(sum) ? 0 : sum) + gt_json_number_of(value);
     }
     return sum;
 }
 
 /* Some versions write lists of one number. */
-static double figure_of(const json_t *value)
+static double figure_of(const struct gt_json_value *value)
 {
-    if (json_is_object(value))
+    if (gt_json_is_object(value))
         return sum_of(value);
-    return number_of(json_is_array(value) && json_array_size(value) == 1 ? json_array_get(value, 0) : value);
+    return number_of(gt_json_is_array(value) && gt_json_count(value) == 1 ? gt_json_item(value, 0) : value);
 }
 
 /* psys_power is -1 where there is no such counter. */
-static int take_cpu(const struct record *record, const json_t *metrics)
+static int take_cpu(const struct record *record, const struct gt_json_value *metrics)
 {
     const char *name;
-    json_t *value;
+    struct gt_json_value *value;
     int status = 0;
-    json_object_foreach ((json_t *)metrics, name, value) {
+    gt_json_foreach_member (metrics, name, value) {
         double figure = figure_of(value);
         bool is_missing = !strcmp(name, "psys_power") && figure < 0;
         if (status == 0 && !is_missing)
@@ -110,40 +111,40 @@ static int take_cpu(const struct record *record, const json_t *metrics)
 }
 
 /* {chip: [[label, current, ...], ...]}: a curve for each sensor. */
-static int take_temperatures(const struct record *record, const json_t *chips)
+static int take_temperatures(const struct record *record, const struct gt_json_value *chips)
 {
     const char *chip;
-    json_t *sensors, *sensor;
+    struct gt_json_value *sensors, *sensor;
     size_t number;
     int status = 0;
-    json_object_foreach ((json_t *)chips, chip, sensors) {
-        json_array_foreach (sensors, number, sensor) {
-            const char *label = json_string_value(json_array_get(sensor, 0));
+    gt_json_foreach_member (chips, chip, sensors) {
+        gt_json_foreach_item (sensors, number, sensor) {
+            const char *label = gt_json_text_of(gt_json_item(sensor, 0));
             char device[128];
             if (label && *label)
                 snprintf(device, sizeof device, "%s: %s", chip, label);
             else
                 snprintf(device, sizeof device, "%s: %zu", chip, number + 1);
             if (status == 0)
-                status = keep(record, GT_EXPERIMENT_CPU, "temperature", device, number_of(json_array_get(sensor, 1)));
+                status = keep(record, GT_EXPERIMENT_CPU, "temperature", device, number_of(gt_json_item(sensor, 1)));
         }
     }
     return status;
 }
 
-static int take_gpu(const struct record *record, const json_t *metrics)
+static int take_gpu(const struct record *record, const struct gt_json_value *metrics)
 {
     const char *name, *card;
-    json_t *value, *of_card;
+    struct gt_json_value *value, *of_card;
     int status = 0;
-    json_object_foreach ((json_t *)metrics, name, value) {
+    gt_json_foreach_member (metrics, name, value) {
         if (!strcmp(name, "time")) /* of the reading: no figure */
             continue;
-        if (!json_is_object(value)) {
+        if (!gt_json_is_object(value)) {
             status = status < 0 ? status : keep(record, GT_EXPERIMENT_GPU, name, NULL, figure_of(value));
             continue;
         }
-        json_object_foreach (value, card, of_card) {
+        gt_json_foreach_member (value, card, of_card) {
             if (status == 0)
                 status = keep(record, GT_EXPERIMENT_GPU, name, card, figure_of(of_card));
         }
@@ -151,44 +152,57 @@ static int take_gpu(const struct record *record, const json_t *metrics)
     return status;
 }
 
-static int take_record(struct gt_experiment *experiment, const json_t *value)
+static int take_record(struct gt_experiment *experiment, const struct gt_json_value *value)
 {
-    const json_t *metrics = json_object_get(value, "metrics");
-    struct record record = {experiment, gt_experiment_date(json_string_value(json_object_get(value, "date"))),
-                            number_of(json_object_get(value, "window"))};
-    if (!json_is_object(metrics) || isnan(record.date)) {
+    const struct gt_json_value *metrics = gt_json_member(value, "metrics");
+    struct record record = {experiment, gt_experiment_date(gt_json_text_of(gt_json_member(value, "date"))),
+                            number_of(gt_json_member(value, "window"))};
+    if (!gt_json_is_object(metrics) || isnan(record.date)) {
         experiment->bad_rows++;
         return 0;
     }
-    int status = take_cpu(&record, json_object_get(metrics, "cpu"));
+    int status = take_cpu(&record, gt_json_member(metrics, "cpu"));
     if (status == 0)
-        status = take_temperatures(&record, json_object_get(metrics, "temperature"));
-    return status < 0 ? status : take_gpu(&record, json_object_get(metrics, "gpu"));
+        status = take_temperatures(&record, gt_json_member(metrics, "temperature"));
+    return status < 0 ? status : take_gpu(&record, gt_json_member(metrics, "gpu"));
 }
 
 static int take_line(struct gt_experiment *experiment, const char *line, size_t length)
 {
-    json_t *value = json_loadb(line, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    struct gt_json_value *value = gt_json_parse(line, length, GT_JSON_ANY_VALUE | GT_JSON_NULS, NULL);
     int status = 0;
-    if (json_is_string(value) && !strcmp(json_string_value(value), segment_end))
+    if (gt_json_is_text(value) && !strcmp(gt_json_text_of(value), segment_end))
         experiment->segment++;
-    else if (json_is_object(value))
+    else if (gt_json_is_object(value))
         status = take_record(experiment, value);
     else
         experiment->bad_rows += strspn(line, " \t\r\n") < length;
-    json_decref(value);
+    gt_json_free(value);
     return status;
+}
+
+/* *ret stays NULL where there is none. */
+static int open_optional(FILE **ret, const char *path, struct gt_error *error)
+{
+    int fd = gt_given_file_open_optional(path, error);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    *ret = fdopen(fd, "r");
+    if (*ret)
+        return 0;
+    close(fd);
+    return gt_error_system(error, ENOMEM, "%s", path);
 }
 
 int gt_experiment_read_power(struct gt_experiment *experiment, const char *path, struct gt_error *error)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = NULL;
     struct gt_buffer line = {0};
     size_t lines = 0, records = 0;
-    int status = 0, got = 0;
+    int status = open_optional(&file, path, error), got = 0;
     if (!file)
-        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
-    while (status == 0 && (got = gt_text_line(file, &line, LONGEST)) > 0) {
+        return status;
+    while (status == 0 && (got = gt_file_line(file, &line, LONGEST)) > 0) {
         status = take_line(experiment, line.data, line.length);
         lines++;
     }
@@ -203,39 +217,39 @@ int gt_experiment_read_power(struct gt_experiment *experiment, const char *path,
 
 /* ---- results_exp.json -------------------------------------------------------------------------------------------- */
 
-static int take_result(struct gt_experiment *experiment, const json_t *result, double date)
+static int take_result(struct gt_experiment *experiment, const struct gt_json_value *result, double date)
 {
     struct record record = {experiment, date, NAN};
     const char *name;
-    json_t *value;
+    struct gt_json_value *value;
     int status = 0;
     experiment->bad_rows += isnan(date);
-    json_object_foreach ((json_t *)result, name, value) {
+    gt_json_foreach_member (result, name, value) {
         if (status == 0)
             status = keep(&record, GT_EXPERIMENT_RESULTS, name, NULL, number_of(value));
     }
     return status;
 }
 
-static double date_in(const json_t *object, const char *key)
+static double date_in(const struct gt_json_value *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = gt_json_text_of(gt_json_member(object, key));
     return text ? gt_experiment_date(text) : NAN;
 }
 
 /* [{"end_training_epoch": date, "accuracy": 0.9}, ...], an object of such objects, or lines {"date": date, "metrics": {...}}. */
-static int take_results(struct gt_experiment *experiment, const json_t *value)
+static int take_results(struct gt_experiment *experiment, const struct gt_json_value *value)
 {
     const char *key;
-    json_t *item;
+    struct gt_json_value *item;
     size_t i;
     int status = 0;
-    if (json_object_get(value, "metrics"))
-        return take_result(experiment, json_object_get(value, "metrics"), date_in(value, "date"));
-    json_array_foreach ((json_t *)value, i, item) {
+    if (gt_json_member(value, "metrics"))
+        return take_result(experiment, gt_json_member(value, "metrics"), date_in(value, "date"));
+    gt_json_foreach_item (value, i, item) {
         status = status < 0 ? status : take_result(experiment, item, date_in(item, "end_training_epoch"));
     }
-    json_object_foreach ((json_t *)value, key, item) {
+    gt_json_foreach_member (value, key, item) {
         status = status < 0 ? status : take_result(experiment, item, date_in(item, "end_training_epoch"));
     }
     return status;
@@ -252,20 +266,20 @@ static bool has_more(FILE *file)
 
 int gt_experiment_read_results(struct gt_experiment *experiment, const char *path, struct gt_error *error)
 {
-    FILE *file = fopen(path, "re");
-    json_error_t trouble = {0};
-    int status = 0, values = 0;
+    FILE *file = NULL;
+    struct gt_json_trouble trouble = {0};
+    int status = open_optional(&file, path, error), values = 0;
     if (!file)
-        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
+        return status;
     uint32_t segment = experiment->segment;
     experiment->segment = 0; /* the program knows of no segments */
     while (status == 0 && has_more(file)) {
-        json_t *value = gt_text_json(file, LONGEST, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &trouble);
+        struct gt_json_value *value = gt_json_read(file, LONGEST, GT_JSON_MORE_FOLLOWS | GT_JSON_NULS, &trouble);
         if (!value)
             status = gt_error_set(error, EBADMSG, "%s: value %d is not JSON: %s", path, values + 1, trouble.text);
         else if (take_results(experiment, value) < 0)
             status = gt_error_system(error, ENOMEM, "%s", path);
-        json_decref(value);
+        gt_json_free(value);
         values++;
     }
     experiment->segment = segment;

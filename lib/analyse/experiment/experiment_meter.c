@@ -1,7 +1,6 @@
 /* omegawatt.csv: an external meter. A line of its own first, then the header: #timestamp (seconds), #frame_is_ok, and a column of
  * watts for each of its channels. A last line that was cut off is left out, and so are frames that the meter calls bad. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "analyse/experiment/experiment.h"
 #include "base/csv.h"
+#include "base/given_file.h"
 #include "base/number.h"
 
 enum { MOST_CHANNELS = 256 };
@@ -69,9 +69,9 @@ int gt_experiment_read_meter(struct gt_experiment *experiment, const char *path,
     struct meter meter = {0};
     char **fields;
     size_t count;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = gt_given_file_open_optional(path, error);
     if (fd < 0)
-        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
+        return fd == -ENOENT ? 0 : fd;
     uint32_t segment = experiment->segment;
     experiment->segment = 0; /* it goes on when recordings pause */
     int status = gt_csv_open(&meter.reader, fd, path, error);

@@ -6,7 +6,7 @@
 
 #include "analyse/merge/merge.h"
 #include "analyse/merge/merged_file.h"
-#include "trace/format.h"
+#include "trace/source.h"
 
 /* Processes and threads of the merged file. */
 struct gt_merge_lane {

@@ -79,8 +79,6 @@ uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); 
  * are of "algo-1", timelines of "algo-1-0". Both are places. */
 bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, uint32_t node);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
-/* Is it an X event whose time is known? */
-bool gt_analysis_is_slice(const struct gt_analysis_input *input, size_t event);
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time); /* from the origin */
 
 /* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */

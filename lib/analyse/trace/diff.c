@@ -41,7 +41,7 @@ static int collect(struct side *side)
         uint32_t node = gt_analysis_node(&side->input, i),
                  step = events->step[i] < 0 ? 0 : (uint32_t)events->step[i] + 1;
         uint32_t name = gt_analysis_place(&side->input, events->name[i]);
-        if (!gt_analysis_is_slice(&side->input, i))
+        if (!gt_trace_is_slice(side->input.trace, i))
             continue;
         if (is_step(side->input.trace, events->name[i]))
             name = first_step = first_step == GT_TRACE_NONE ? name : first_step;

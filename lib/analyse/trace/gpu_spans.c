@@ -7,7 +7,7 @@ bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
 {
     enum gt_work work = gt_analysis_work(input, event);
     return (work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET) &&
-           gt_analysis_is_slice(input, event);
+           gt_trace_is_slice(input->trace, event);
 }
 
 enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event)
@@ -153,7 +153,7 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
     }
     for (size_t i = 0; i < events->count; i++)
         if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && events->id[i] != GT_TRACE_NO_ID &&
-            gt_analysis_is_slice(input, i))
+            gt_trace_is_slice(input->trace, i))
             calls[count++] = call_of(input, i);
     qsort(calls, count, sizeof *calls, compare_calls);
     for (size_t i = 0; i < spans->count; i++) {

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyse/trace/loader.h"
+#include "analyse/trace/dataloader.h"
 
 enum { BETWEEN_KERNELS = 30 };
 

@@ -20,7 +20,7 @@ int gt_operator_spans(const struct gt_analysis_input *input, struct gt_spans *sp
     const struct gt_trace_events *events = &input->trace->events;
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_analysis_is_slice(input, i))
+        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_trace_is_slice(input->trace, i))
             status = gt_spans_add(spans, (struct gt_keyed_span){.key = {events->track[i]},
                                                                 .start = events->start[i],
                                                                 .end = events->start[i] + events->duration[i],

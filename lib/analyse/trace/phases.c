@@ -35,7 +35,7 @@ static bool is_block(const struct gt_analysis_input *input, size_t event)
 static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bool whole_steps)
 {
     const struct gt_trace *trace = input->trace;
-    if (!gt_analysis_is_slice(input, event))
+    if (!gt_trace_is_slice(input->trace, event))
         return GT_TRACE_NONE;
     if (whole_steps ? !is_whole_step(input, event) : !is_block(input, event))
         return GT_TRACE_NONE;

@@ -93,7 +93,7 @@ static int collect_events(const struct gt_analysis_input *input, int by, struct 
         qsort(steps.span, steps.count, sizeof *steps.span, by_number);
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         uint32_t node = gt_analysis_node(input, i);
-        if (events->step[i] < 0 || !gt_analysis_is_slice(input, i))
+        if (events->step[i] < 0 || !gt_trace_is_slice(input->trace, i))
             continue;
         uint32_t mode = mode_of(&steps, node, (uint32_t)events->step[i], events->start[i]);
         uint32_t what = by == BY_PROCESS ? gt_trace_process_of(trace, i)->name : events->name[i];

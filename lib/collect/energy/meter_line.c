@@ -218,5 +218,5 @@ int gt_meter_line(const struct gt_meter_columns *columns, char *line, struct gt_
             return -EINVAL;
         ret->watts += value * columns->scale[i];
     }
-    return 1;
+    return ret->watts >= 0 ? 1 : -EINVAL; /* nothing that is measured gives power back */
 }

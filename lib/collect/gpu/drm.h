@@ -74,7 +74,8 @@ struct drm {
     struct gt_pace values, lists;
     struct drm_clients clients, previous;
     struct drm_usage *usage; /* one for each client */
-    int64_t clients_ns;      /* 0: not read yet */
+    size_t usage_capacity;
+    int64_t clients_ns; /* 0: not read yet */
 };
 
 /* drm_card.c: the cards that are not measured by another collector; how many graphics cards there are at all. */

@@ -1,9 +1,10 @@
-#include "base/grow.h"
 #include "collect/gpu/nvml.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
 
 /* Which processes a device has. Three lists, several functions, three sizes of a row. */
 
@@ -17,14 +18,7 @@ static const struct gt_row_layout layouts[] = {
 
 int gt_nvml_buffer(struct nvml *nvml, size_t size)
 {
-    if (size <= nvml->buffer_size)
-        return 0;
-    unsigned char *buffer = realloc(nvml->buffer, size);
-    if (!buffer)
-        return -ENOMEM;
-    nvml->buffer = buffer;
-    nvml->buffer_size = size;
-    return 0;
+    return GT_GROW_TO(nvml->buffer, nvml->buffer_size, size);
 }
 
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/host/package.h"
 
 enum { FIRST_LINE = 256, MOST_TEXT = 1 << 24 };
@@ -44,29 +45,22 @@ static bool has_all_cpus(const char *text)
 
 static bool read_text(struct gt_cpu_stat *stat)
 {
-    ssize_t length = gt_root_reread(stat->fd, stat->text, stat->size);
+    ssize_t length = gt_root_reread_piece(stat->fd, stat->text, stat->size);
     while (length == (ssize_t)stat->size - 1 && !has_all_cpus(stat->text) && stat->size < MOST_TEXT) {
-        char *grown = realloc(stat->text, stat->size * 2);
-        if (!grown)
+        if (GT_GROW_TO(stat->text, stat->size, stat->size * 2) < 0)
             return false;
-        stat->text = grown;
-        stat->size *= 2;
-        length = gt_root_reread(stat->fd, stat->text, stat->size);
+        length = gt_root_reread_piece(stat->fd, stat->text, stat->size);
     }
     return length > 0;
 }
 
 static int make_room(struct gt_cpu_stat *stat, size_t cpu)
 {
-    if (cpu < stat->cpu_capacity)
-        return 0;
-    double *grown = realloc(stat->last, (cpu + 64) * sizeof *grown);
-    if (!grown)
+    size_t before = stat->cpu_capacity;
+    if (GT_GROW_TO(stat->last, stat->cpu_capacity, cpu + 1) < 0)
         return -ENOMEM;
-    for (size_t i = stat->cpu_capacity; i < cpu + 64; i++)
-        grown[i] = NAN;
-    stat->last = grown;
-    stat->cpu_capacity = cpu + 64;
+    for (size_t i = before; i < stat->cpu_capacity; i++)
+        stat->last[i] = NAN;
     return 0;
 }
 
@@ -136,7 +130,7 @@ double gt_cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame)
     if (stat->fd < 0)
         return NAN;
     if (!frame->package_count)
-        return gt_root_reread(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
+        return gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
     if (!read_text(stat))
         return NAN;
     count_cpus(stat, frame);

@@ -38,7 +38,7 @@ static double meminfo_bytes(const char *text, const char *name)
 static void read_memory(struct state *state)
 {
     char text[8192];
-    if (state->meminfo < 0 || gt_root_reread(state->meminfo, text, sizeof text) <= 0)
+    if (state->meminfo < 0 || gt_root_reread_piece(state->meminfo, text, sizeof text) <= 0)
         return;
     double total = meminfo_bytes(text, "MemTotal"), unused = meminfo_bytes(text, "MemFree");
     double reclaimable = meminfo_bytes(text, "SReclaimable");

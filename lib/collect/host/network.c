@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/availability.h"
 
 static const enum gt_metric_id metrics[] = {GT_NETWORK_NAMESPACE_RECEIVED, GT_NETWORK_NAMESPACE_SENT};
@@ -36,15 +37,9 @@ static struct interface *find(struct state *state, const char *name, size_t leng
     for (size_t i = 0; i < state->count; i++)
         if (strlen(state->interface[i].name) == length && !memcmp(state->interface[i].name, name, length))
             return &state->interface[i];
-    if (state->count == state->capacity) {
-        size_t capacity = state->capacity ? 2 * state->capacity : 8;
-        struct interface *interface = realloc(state->interface, capacity * sizeof *interface);
-        if (!interface)
-            return NULL;
-        state->interface = interface;
-        state->capacity = capacity;
-    }
-    struct interface *added = &state->interface[state->count++];
+    struct interface *added = GT_GROW_LIST(state, interface);
+    if (!added)
+        return NULL;
     *added = (struct interface){0};
     memcpy(added->name, name, length);
     return added;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 enum { UNKNOWN = -1, MOST_CPUS = 1 << 16 };
 
 int gt_packages_declare(struct gt_frame *frame, const int *numbers, int count)
@@ -43,17 +45,10 @@ void gt_packages_forget(struct gt_frame *frame, const char *why)
 
 static int make_room(struct gt_frame *frame, size_t cpu)
 {
-    size_t capacity = frame->cpu_capacity ? frame->cpu_capacity : 64;
-    while (capacity <= cpu)
-        capacity *= 2;
-    if (capacity == frame->cpu_capacity)
-        return 0;
-    signed char *grown = realloc(frame->package_of_cpu, capacity);
-    if (!grown)
+    size_t before = frame->cpu_capacity;
+    if (GT_GROW_TO(frame->package_of_cpu, frame->cpu_capacity, cpu + 1) < 0)
         return -ENOMEM;
-    memset(grown + frame->cpu_capacity, UNKNOWN, capacity - frame->cpu_capacity);
-    frame->package_of_cpu = grown;
-    frame->cpu_capacity = capacity;
+    memset(frame->package_of_cpu + before, UNKNOWN, frame->cpu_capacity - before);
     return 0;
 }
 

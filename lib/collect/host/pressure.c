@@ -44,7 +44,7 @@ static int read_totals(const struct state *state, double *values)
     int result = -ENOENT;
     for (int i = 0; i < RESOURCES; i++) {
         char text[256];
-        ssize_t length = state->fd[i] < 0 ? state->fd[i] : gt_root_reread(state->fd[i], text, sizeof text);
+        ssize_t length = state->fd[i] < 0 ? state->fd[i] : gt_root_reread_piece(state->fd[i], text, sizeof text);
         if (length > 0) {
             values[resources[i].some] = total(text, "some ");
             if (resources[i].full != GT_METRIC_COUNT)

@@ -72,4 +72,10 @@ size_t gt_events_capacity(const struct gt_events *events, enum gt_event_source s
 int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_error *error);
 void gt_events_close(struct gt_events *events);
 
+/* Only events that concern marked tasks, or a few others, are told after gt_events_narrow(events, true), where the kernel can sort them
+ * out; at first all are. What a marked task forks is marked by the kernel. Whoever narrows has marked all tasks it follows, and has
+ * then read all that waited, and marked what those had forked: so nothing is missed. False: the kernel cannot, and tells all. */
+void gt_events_mark(struct gt_events *events, pid_t task);
+bool gt_events_narrow(struct gt_events *events, bool is_narrow);
+
 #endif

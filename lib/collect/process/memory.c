@@ -139,6 +139,7 @@ static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process
     process->pss = smaps.pss;
     process->swap = smaps.swap;
     count->new_to_side = count->new_to_job = smaps.pss - smaps.private_bytes;
+    count->faults = smaps.faults;
     return 0;
 }
 
@@ -151,22 +152,17 @@ static int64_t cpu_of_thread(void)
 
 static double faults_of(const struct gt_memory *memory, pid_t pid)
 {
-    char path[64], text[1024];
     struct gt_process_stat stat;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(memory->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
-        return NAN;
-    return stat.minor_faults + stat.major_faults;
+    return gt_process_stat_of(memory->root, pid, &stat) < 0 ? NAN : stat.minor_faults + stat.major_faults;
 }
 
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
-    struct gt_page_count count = {0};
+    struct gt_page_count count = {.faults = NAN};
     int64_t begin = cpu_of_thread();
-    double faults = faults_of(memory, process->pid);
     int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
                                                     : walk_sums(memory, process, &count);
-    process->faults = (faults + faults_of(memory, process->pid)) / 2;
+    process->faults = (count.faults + faults_of(memory, process->pid)) / 2;
     process->duration_ns = cpu_of_thread() - begin;
     process->ok = result >= 0;
     process->is_denied = result == -EACCES || result == -EPERM;
@@ -187,6 +183,8 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
 {
     *ret = (struct gt_memory_totals){0};
     int failed = 0;
+    if (memory->method == GT_MEMORY_UNIQUE)
+        gt_page_walk_begin(&memory->pages);
     for (size_t i = 0; i < count && !failed; i++) {
         struct gt_memory_process *one = &process[i];
         one->ok = one->is_denied = false;

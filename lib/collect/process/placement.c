@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/availability.h"
 #include "collect/host/package.h"
 #include "collect/energy/rapl.h"
@@ -117,16 +118,10 @@ static struct gt_placement_thread *find_thread(struct gt_placement *placement, p
         if (thread->id == id)
             return thread;
     }
-    if (count == placement->thread_capacity) {
-        size_t capacity = count ? count * 2 : 1;
-        struct gt_placement_thread *grown = realloc(placement->thread, capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        placement->thread = grown;
-        placement->thread_capacity = capacity;
-    }
-    placement->thread[count] = (struct gt_placement_thread){.id = id, .package = UNKNOWN, .before = UNKNOWN};
-    return &placement->thread[placement->thread_count++];
+    struct gt_placement_thread *added = GT_GROW(placement, thread);
+    if (added)
+        *added = (struct gt_placement_thread){.id = id, .package = UNKNOWN, .before = UNKNOWN};
+    return added;
 }
 
 static int see(struct gt_placement *placement, const struct gt_frame *frame, const struct gt_root *root, pid_t pid,

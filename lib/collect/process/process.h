@@ -56,5 +56,7 @@ struct gt_process_stat {
     double threads;
 };
 int gt_process_parse_stat(const char *text, struct gt_process_stat *ret); /* -EINVAL */
+/* 0; -ESRCH and the like: it cannot be read. */
+int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_stat *ret);
 
 #endif

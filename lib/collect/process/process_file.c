@@ -1,6 +1,7 @@
 #include "collect/process/process_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,17 +13,16 @@ int gt_process_file_open(const struct gt_root *root, pid_t pid, const char *name
     char path[64];
     snprintf(path, sizeof path, "proc/%d/%s", (int)pid, name);
     int fd = gt_root_open_file(root, path);
-    return fd == -ENOENT && !gt_process_file_is_of(root, pid, 0) ? -ESRCH : fd;
+    return fd == -ENOENT && !gt_process_file_is_of(root, pid, 0, NULL) ? -ESRCH : fd;
 }
 
-bool gt_process_file_is_of(const struct gt_root *root, pid_t pid, uint64_t start)
+bool gt_process_file_is_of(const struct gt_root *root, pid_t pid, uint64_t start, double *faults)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) < 0)
-        return false;
     struct gt_process_stat stat;
-    return !start || (!gt_process_parse_stat(text, &stat) && stat.start == start);
+    int status = gt_process_stat_of(root, pid, &stat);
+    if (faults)
+        *faults = status < 0 ? NAN : stat.minor_faults + stat.major_faults;
+    return start ? status == 0 && stat.start == start : status == 0 || status == -EINVAL;
 }
 
 static int fill(struct gt_line_reader *reader)

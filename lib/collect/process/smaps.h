@@ -8,6 +8,7 @@
 
 struct gt_smaps {
     double rss, pss, private_bytes, shared_bytes, swap; /* bytes; PSS: each page over the number of its mappings */
+    double faults;                                      /* minor and major page faults before the reading */
 };
 
 /* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, has no memory, or `start` (0: any) is not its start time;

@@ -1,6 +1,5 @@
 """Recording an experiment, and reading what was recorded."""
 import datetime
-import json
 import logging
 import math
 import os

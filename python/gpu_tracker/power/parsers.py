@@ -121,7 +121,9 @@ class JsonParser(_Recorded):
 
     def save_model_card(self, model_card: dict[str, Any]) -> None:
         """Keep a model's summary."""
-        self._write(self.model_card_file, _curves.text_of(model_card) + "\n", os.O_TRUNC)
+        beside = f"{self.model_card_file}.{os.getpid()}"
+        self._write(beside, _curves.text_of(model_card) + "\n", os.O_EXCL)
+        os.replace(beside, self.model_card_file)
 
     def get_model_card(self) -> dict[str, Any] | None:
         """A model's summary as it was kept; None without."""
