@@ -6,6 +6,62 @@
 
 #include "core.h"
 
+/* ---- points: {"date": seconds, "value": number or None} ---- */
+
+/* A converter of PyArg_ParseTuple: None is NaN. */
+static int number_or_nan(PyObject *object, void *place)
+{
+    *(double *)place = object == Py_None ? NAN : PyFloat_AsDouble(object);
+    return !PyErr_Occurred();
+}
+
+static int number_in(PyObject *item, const char *key, double *ret)
+{
+    PyObject *value = PyMapping_GetItemString(item, key);
+    int is_read = value && number_or_nan(value, ret);
+    Py_XDECREF(value);
+    return is_read ? 0 : -1;
+}
+
+static Py_ssize_t points_of(PyObject *list, struct gt_experiment_point **ret)
+{
+    Py_ssize_t count = PySequence_Size(list);
+    struct gt_experiment_point *points = count < 0 ? NULL : calloc((size_t)count + 1, sizeof *points);
+    if (!points)
+        return count < 0 ? -1 : (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PySequence_GetItem(list, i);
+        int status = item ? number_in(item, "date", &points[i].date) : -1;
+        if (status == 0)
+            status = number_in(item, "value", &points[i].value);
+        Py_XDECREF(item);
+        if (status < 0) {
+            free(points);
+            return -1;
+        }
+    }
+    *ret = points;
+    return count;
+}
+
+static PyObject *number_or_none(double value)
+{
+    return isnan(value) ? Py_NewRef(Py_None) : PyFloat_FromDouble(value);
+}
+
+static PyObject *point_list(const struct gt_experiment_point *points, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *item = Py_BuildValue("{s:d,s:N}", "date", points[i].date, "value", number_or_none(points[i].value));
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* ---- recordings ---- */
+
 struct recording {
     PyObject_HEAD struct gt_experiment *experiment;
 };
@@ -36,7 +92,7 @@ static int put_segment(struct gt_experiment *experiment, const struct gt_experim
 {
     struct gt_experiment_point *points;
     struct gt_error error = {0};
-    Py_ssize_t count = core_points(list, &points);
+    Py_ssize_t count = points_of(list, &points);
     int status = count < 0 ? -1 : 0;
     for (Py_ssize_t i = 0; i < count && status == 0; i++)
         if ((status = gt_experiment_put(experiment, curve, segment, &points[i], NAN, &error)) < 0)
@@ -129,7 +185,7 @@ static PyObject *segment_of(PyObject *self, size_t curve, size_t segment)
 {
     const struct gt_experiment_point *point = NULL;
     size_t count = gt_experiment_points(experiment_of(self), curve, segment, &point);
-    return core_point_list(point, count);
+    return point_list(point, count);
 }
 
 static PyObject *points(PyObject *self, PyObject *arguments)
@@ -160,7 +216,7 @@ static PyObject *figures(PyObject *self, PyObject *arguments)
     struct gt_experiment_figures figures;
     Py_ssize_t index;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "nO&O&:figures", &index, core_number, &start, core_number, &end) ||
+    if (!PyArg_ParseTuple(arguments, "nO&O&:figures", &index, number_or_nan, &start, number_or_nan, &end) ||
         curve_of(self, index, &curve) < 0)
         return NULL;
     gt_experiment_figures(experiment_of(self), (size_t)index, start, end, &figures);
@@ -171,7 +227,7 @@ static PyObject *span(PyObject *self, PyObject *arguments)
 {
     struct gt_experiment_figures figures;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "O&O&:span", core_number, &start, core_number, &end))
+    if (!PyArg_ParseTuple(arguments, "O&O&:span", number_or_nan, &start, number_or_nan, &end))
         return NULL;
     gt_experiment_span(experiment_of(self), start, end, &figures);
     return tuple_of(&figures);
@@ -218,7 +274,7 @@ static PyObject *summary(PyObject *self, PyObject *arguments)
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "O&O&:summary", core_number, &start, core_number, &end))
+    if (!PyArg_ParseTuple(arguments, "O&O&:summary", number_or_nan, &start, number_or_nan, &end))
         return NULL;
     int status = gt_experiment_summary(experiment_of(self), start, end, &report, &error);
     if (status < 0)
@@ -234,7 +290,7 @@ static PyObject *summary(PyObject *self, PyObject *arguments)
 static PyObject *total_power(PyObject *self, PyObject *arguments)
 {
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "O&O&:total_power", core_number, &start, core_number, &end))
+    if (!PyArg_ParseTuple(arguments, "O&O&:total_power", number_or_nan, &start, number_or_nan, &end))
         return NULL;
     return PyFloat_FromDouble(gt_experiment_total_power(experiment_of(self), start, end));
 }

@@ -92,7 +92,7 @@ void gt_experiment_window_release(struct gt_experiment_window *window);
 
 /* Watts in the window; NaN: not measured. */
 double gt_experiment_watts(const struct gt_experiment_window *window, enum gt_metric_id energy);
-/* Of the CPU time used on the machine in the window, the part of `seconds`; NaN: nothing is known of the machine. */
+/* `seconds` as a part of the CPU time used on the machine in the window; NaN: nothing is known of the machine. */
 double gt_experiment_cpu_ratio(const struct gt_experiment_window *window, double seconds);
 /* Watts of the processors in the window (CPU_ENERGY, CORE_ENERGY) that go to a process for `seconds` of CPU time: by the busy time of
  * the machine, and where it has packages that are told apart, of each package that the process was on. */

@@ -1,4 +1,4 @@
-/* Arithmetic of curves from elsewhere, sensors, and samples of counters. */
+/* Curves from elsewhere, sensors, and samples of counters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,34 +22,6 @@ static void remove_tree(const char *folder)
     char command[200];
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     assert_int_equal(system(command), 0);
-}
-
-static void a_line_is_integrated_and_read_between_points(void **state)
-{
-    (void)state;
-    const struct gt_experiment_point points[] = {{0, 10}, {2, 30}, {3, (double)NAN}, {4, 5}, {6, 5}};
-    const double times[] = {-1, 0, 0.5, 2, 5, 9};
-    double sums[5], values[6];
-    assert_int_equal(gt_points_integrate(points, 5, -INFINITY, INFINITY, sums), 5);
-    assert_true(sums[0] == 0 && sums[1] == 40 && isnan(sums[2]) && isnan(sums[3]) && sums[4] == 50);
-    assert_int_equal(gt_points_integrate(points, 5, 1, 2.5, sums), 1);
-    assert_true(sums[0] == 0);
-    gt_points_interpolate(points, 5, times, 6, values);
-    assert_true(values[0] == 10 && values[1] == 10 && values[2] == 15 && values[3] == 30 && values[4] == 5);
-    assert_true(values[5] == 5);
-    gt_points_interpolate(points, 0, times, 1, values);
-    assert_true(isnan(values[0]));
-}
-
-static void bytes_are_told_in_powers_of_1024(void **state)
-{
-    (void)state;
-    char text[16];
-    assert_int_equal(gt_bytes_text(1023, "B", text, sizeof text), 0);
-    assert_string_equal(text, "1023.0B");
-    assert_int_equal(gt_bytes_text(-1536, "B", text, sizeof text), 0);
-    assert_string_equal(text, "-1.5KiB");
-    assert_int_equal(gt_bytes_text(1, "B", text, 4), -ENAMETOOLONG);
 }
 
 static void curves_are_put_together(void **state)
@@ -160,8 +132,6 @@ static void samples_have_differences(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_is_integrated_and_read_between_points),
-        cmocka_unit_test(bytes_are_told_in_powers_of_1024),
         cmocka_unit_test(curves_are_put_together),
         cmocka_unit_test(sensors_are_read_in_order),
         cmocka_unit_test(samples_have_differences),

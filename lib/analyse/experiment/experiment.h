@@ -1,4 +1,4 @@
-/* A recording of power as curves: what AIPowerMeter's folders and our tracking files hold, under AIPowerMeter's names. */
+/* A recording of power as curves under AIPowerMeter's names, read from its folders and from our tracking files. */
 #ifndef GT_ANALYSE_EXPERIMENT_H
 #define GT_ANALYSE_EXPERIMENT_H
 
@@ -16,7 +16,7 @@ enum gt_experiment_group {
     GT_EXPERIMENT_GROUPS
 };
 
-/* What a value says of the time before it. */
+/* The meaning of a value for the time before it. */
 enum gt_experiment_kind {
     GT_EXPERIMENT_RATE,   /* the mean over its window: power, ratios of time */
     GT_EXPERIMENT_STATE,  /* as it was at that moment: memory */

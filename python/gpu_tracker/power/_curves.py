@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
+from . import _points
 
 GROUPS = ("CPU", "GPU", "Experiment", "wattmeter")
 
@@ -89,7 +90,7 @@ def of_driver(driver: Any) -> _core.Experiment:
 
     def take(group: str, name: str, device: str | None, metric: dict[str, Sequence[Any]]) -> None:
         dates = [seconds_of(date) for date in metric["dates"]]
-        curves.append((group, name, device, _core.split(dates, list(metric["values"]), ends)))
+        curves.append((group, name, device, _points.split(dates, list(metric["values"]), ends)))
 
     for group, metrics in zip(GROUPS, driver.load_metrics()):
         for name, metric in (metrics or {}).items():

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
-from . import _curves, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
+from . import _curves, _points, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
 from ._recording import STOP_MESSAGE, Recording, Server
 
 __all__ = ["STOP_MESSAGE", "EXP_DONE", "Experiment", "ExpResults", "integrate", "total", "interpolate", "cumsum",
@@ -33,7 +33,7 @@ def integrate(metric: Points, start: float | None = None, end: float | None = No
     Raises:
         ValueError: No point lies between the bounds.
     """
-    sums = _core.integrate(metric, start, end)
+    sums = _points.integrate(metric, start, end)
     if not sums and metric:
         raise ValueError(f"no point lies between {start} and {end}: "
                          f"they go from {metric[0]['date']} to {metric[-1]['date']}")
@@ -54,27 +54,27 @@ def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
 
     `ExpResults.interpolate` has the values of a recorded curve, or its totals, at any moments.
     """
-    return _core.align(metric1, metric2)
+    return _points.align(metric1, metric2)
 
 
 def cumsum(metric: Points) -> list[float]:
     """Sums of the values up to each point."""
-    return _core.running_sums(metric)
+    return _points.running_sums(metric)
 
 
 def humanize_bytes(num: float, suffix: str = "B") -> str:
     """Bytes for people, "4.6GiB"."""
-    return _core.bytes_text(num, suffix)
+    return _points.bytes_text(num, suffix)
 
 
 def joules_to_wh(n: Any) -> Any:
     """Watt-hours of joules, or of each of several."""
-    return _core.scaled(n, 1, 3600)
+    return _points.scaled(n, 1, 3600)
 
 
 def joules_to_kwh(n: Any) -> Any:
     """Kilowatt-hours of joules, or of each of several."""
-    return _core.scaled(n, 1, 3.6e6)
+    return _points.scaled(n, 1, 3.6e6)
 
 
 def time_to_sec(t: datetime.datetime) -> float:
