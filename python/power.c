@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core.h"
+#include "api/power_source.h"
+#include "analyse/experiment/experiment.h"
 
 /* ---- points: {"date": seconds, "value": number or None} ---- */
 

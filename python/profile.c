@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "table.h"
+#include "api/dataset.h"
+#include "api/profile_data.h"
 
 struct profile_object {
     PyObject_HEAD struct gt_profile *profile;

@@ -12,6 +12,7 @@
 #include "blocks/block_event.h"
 #include "blocks/block_event_folder.h"
 #include "store/store.h"
+#include "api/blocks.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
 {

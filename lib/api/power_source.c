@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/power_source.h"
 #include "base/buffer.h"
 #include "gpu_tracker.h"
 #include "sample/sampler.h"

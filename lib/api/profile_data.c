@@ -8,6 +8,7 @@
 #include "api/own.h"
 #include "api/profile.h"
 #include "api/request.h"
+#include "base/order.h"
 
 /* ---- opening ---- */
 
@@ -101,7 +102,7 @@ static int by_time(const void *a, const void *b, void *context)
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     if (time[x] != time[y])
         return time[x] < time[y] ? -1 : 1;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
 static void put_sample(struct gt_dataset *data, const struct gt_profile *profile, size_t sample)

@@ -8,6 +8,7 @@
 #include "analyse/trace/numbers.h"
 #include "api/dataset.h"
 #include "api/profile.h"
+#include "base/order.h"
 
 static const struct gt_column_kind columns[] = {
     {"previous_start", GT_DATASET_TIME, false}, {"start_time", GT_DATASET_TIME, false},
@@ -22,7 +23,7 @@ static int by_length(const void *a, const void *b)
     int64_t one = x->end - x->start, other = y->end - y->start;
     if (one != other)
         return one > other ? -1 : 1;
-    return x->start != y->start ? (x->start < y->start ? -1 : 1) : (x->key[0] > y->key[0]) - (x->key[0] < y->key[0]);
+    return x->start != y->start ? (x->start < y->start ? -1 : 1) : GT_ORDER(x->key[0], y->key[0]);
 }
 
 /* Keep those of one part that take twice the median of their node. */

@@ -7,6 +7,7 @@
 #include "analyse/trace/functions.h"
 #include "api/dataset.h"
 #include "api/profile.h"
+#include "base/order.h"
 
 /* ---- dumps ---- */
 
@@ -30,7 +31,7 @@ static int by_start(const void *a, const void *b, void *context)
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     int order = strcmp(gt_trace_text(trace, x->node), gt_trace_text(trace, y->node));
-    return order ? order : (x > y) - (x < y);
+    return order ? order : GT_ORDER(x, y);
 }
 
 static void put_text(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string)

@@ -6,6 +6,7 @@
 
 #include "analyse/trace/spans.h"
 #include "api/profile.h"
+#include "base/order.h"
 
 enum { MOST_BANDS = 500 };
 
@@ -68,7 +69,7 @@ static int by_length(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
     int64_t one = x->end - x->start, other = y->end - y->start;
-    return one != other ? (one > other ? -1 : 1) : (x->start > y->start) - (x->start < y->start);
+    return one != other ? (one > other ? -1 : 1) : GT_ORDER(x->start, y->start);
 }
 
 /* What touches becomes one band; of many bands the longest are drawn. */
@@ -131,7 +132,7 @@ static int by_series_and_time(const void *a, const void *b, void *context)
         return samples->series[x] < samples->series[y] ? -1 : 1;
     if (samples->time[x] != samples->time[y])
         return samples->time[x] < samples->time[y] ? -1 : 1;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
 static void draw(struct window *window, struct pictures *pictures, uint32_t *order, const struct gt_row_filter *filter)

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "collect/gpu/device.h"
 #include "collect/process/own_peak.h"
 
@@ -14,9 +15,7 @@ static const int64_t LONGEST_PATIENCE_NS = 50000000;
 
 static double cpu_seconds(clockid_t clock)
 {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)gt_clock_ns(clock) / 1e9;
 }
 
 static void warn(const struct gt_recorder *recorder, const char *sentence)

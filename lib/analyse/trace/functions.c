@@ -10,6 +10,7 @@
 
 #include "analyse/trace/functions.h"
 #include "analyse/trace/lists.h"
+#include "base/order.h"
 
 const char *const gt_function_figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
 const char *const gt_dump_groups[] = {"function", "dump", "step", "mode", "training_phase", "job_phase", NULL};
@@ -116,7 +117,7 @@ static int by_function(const void *a, const void *b)
 {
     const struct gt_function_sum *x = a, *y = b;
     int order = compare_keys(x, y);
-    return order ? order : (x->profile > y->profile) - (x->profile < y->profile);
+    return order ? order : GT_ORDER(x->profile, y->profile);
 }
 
 /* Sorted ones of equal key become one; how many there are then. */
@@ -145,7 +146,7 @@ static int earlier(const void *a, const void *b)
     const struct gt_trace_profile *y = *(const struct gt_trace_profile *const *)b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
 int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, struct gt_function_sums *ret)

@@ -1,17 +1,11 @@
-/* Rules of advice. Each looks at one matter and says something only where it is wrong. */
-#ifndef GT_ANALYSE_ADVICE_H
-#define GT_ANALYSE_ADVICE_H
+/* Advice: sentences with what could be won, and the rules that give them. A rule looks at one matter and says something only where
+ * it is wrong. */
+#ifndef GT_ANALYSE_ADVISER_H
+#define GT_ANALYSE_ADVISER_H
 
 #include <math.h>
 
 #include "analyse/trace/analysis.h"
-
-struct gt_adviser {
-    const struct gt_analysis_input *input;
-    struct gt_advice *advice;
-    size_t count, capacity;
-    int status; /* negative errno of what failed; rules do nothing then */
-};
 
 /* What could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
 struct gt_gain {
@@ -19,6 +13,19 @@ struct gt_gain {
 };
 #define GT_NO_GAIN ((struct gt_gain){NAN, NAN})
 struct gt_gain gt_gain_of(double part, double whole); /* of ns */
+
+struct gt_advice {
+    struct gt_gain gain;
+    const char *see;
+    char *sentence;
+};
+
+struct gt_adviser {
+    const struct gt_analysis_input *input;
+    struct gt_advice *advice;
+    size_t count, capacity;
+    int status; /* negative errno of what failed; rules do nothing then */
+};
 
 /* Gains below 5 % are not said. `see` names the analysis that shows the numbers. */
 __attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
