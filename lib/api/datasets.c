@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "blocks/interval.h"
-#include "api/dataset.h"
+#include "base/dataset.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "store/field.h"

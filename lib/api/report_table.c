@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "api/dataset.h"
+#include "base/dataset.h"
 #include "report/report.h"
 
 static const enum gt_dataset_kind kinds[] = {

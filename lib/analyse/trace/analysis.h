@@ -67,6 +67,16 @@ const struct gt_analysis *gt_analysis_find(const char *name, struct gt_error *er
 int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *trace, const struct gt_trace *other,
                     const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error);
 
+/* Read files and folders as one trace and analyse it. An analysis of two traces takes two paths. -EINVAL names the analyses
+ * there are, or the option that is wrong. */
+int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
+                         const struct gt_trace_options *reading, const struct gt_profile_options *options,
+                         struct gt_report **ret, struct gt_error *error);
+
+/* The same of a trace that was read. */
+int gt_analysis_of_trace(const struct gt_trace *trace, const char *name, const struct gt_profile_options *options,
+                         struct gt_report **ret, struct gt_error *error);
+
 int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *trace,
                      const struct gt_profile_options *options);
 void gt_analysis_close(struct gt_analysis_input *input);

@@ -16,5 +16,9 @@ enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t
 int gt_loader_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 /* When the training waits for data: initialization and fetching, united, with the node as key 0. */
 int gt_loader_waits(const struct gt_analysis_input *input, struct gt_spans *spans);
+/* Spans of one part, by its name, that take at least twice the median, the longest first: previous_start (batches: when the one
+ * before was fetched), start_time, end_time, duration_us, worker_id, framework_metric, nodeID. The trace keeps
+ * GT_TABLE_ARGUMENTS. -EINVAL: there is no such part. */
+int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt_dataset **ret, struct gt_error *error);
 
 #endif

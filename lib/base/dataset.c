@@ -1,4 +1,4 @@
-#include "api/dataset.h"
+#include "base/dataset.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Building data sets. */
-#ifndef GT_API_DATASET_H
-#define GT_API_DATASET_H
+#ifndef GT_BASE_DATASET_H
+#define GT_BASE_DATASET_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-/* Profiles, for those who see only the public header. */
+/* Files and folders read as one trace, kept to what was asked for, and analysed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,28 +7,16 @@
 #include <string.h>
 
 #include "analyse/trace/analysis.h"
-#include "api/own.h"
-#include "api/request.h"
-#include "trace/steps.h"
-
-int gt_analysis_info(size_t index, const char **name, const char **help)
-{
-    if (index >= gt_analysis_count)
-        return -ENOENT;
-    *name = gt_analyses[index]->name;
-    *help = gt_analyses[index]->help;
-    return 0;
-}
 
 /* The bounds in time, from the begin of all files where they count from there. */
-struct window {
+struct bounds_in_time {
     const struct gt_trace_options *bounds;
     int64_t start, end;
 };
 
-static struct window window_of(const struct gt_trace *trace, const struct gt_trace_options *bounds)
+static struct bounds_in_time window_of(const struct gt_trace *trace, const struct gt_trace_options *bounds)
 {
-    struct window window = {bounds, bounds->start, bounds->end};
+    struct bounds_in_time window = {bounds, bounds->start, bounds->end};
     int64_t origin = INT64_MAX;
     for (size_t i = 0; i < trace->file_count; i++)
         if (trace->file[i].clock != GT_CLOCK_UNKNOWN && trace->file[i].first < origin)
@@ -41,7 +29,7 @@ static struct window window_of(const struct gt_trace *trace, const struct gt_tra
 }
 
 /* Does a dump overlap the bounds? One that contains them does; one whose step is not known lies in no steps. */
-static bool has_profile(const struct window *window, const struct gt_trace_profile *profile)
+static bool has_profile(const struct bounds_in_time *window, const struct gt_trace_profile *profile)
 {
     if (window->bounds->by_step)
         return profile->start_step <= window->bounds->end_step && profile->end_step >= window->bounds->start_step;
@@ -60,7 +48,8 @@ static bool is_node(const struct gt_trace *trace, uint32_t node, const char *wan
     return false;
 }
 
-static bool has_step(const struct gt_trace *trace, const struct window *window, const struct gt_trace_step *step)
+static bool has_step(const struct gt_trace *trace, const struct bounds_in_time *window,
+                     const struct gt_trace_step *step)
 {
     const struct gt_trace_options *bounds = window->bounds;
     if (bounds->node && !is_node(trace, step->node, bounds->node))
@@ -73,7 +62,7 @@ static bool has_step(const struct gt_trace *trace, const struct window *window, 
 /* Readers keep the bounds for events and samples; Python profiles and steps are kept to them here. */
 static void keep_bounds(struct gt_trace *trace, const struct gt_trace_options *bounds)
 {
-    struct window window = window_of(trace, bounds);
+    struct bounds_in_time window = window_of(trace, bounds);
     size_t profiles = 0, steps = 0;
     trace->is_bounded = !bounds->by_step;
     trace->bound_first = window.start;
@@ -111,20 +100,16 @@ static int select_functions(struct gt_trace *trace, const char *select, struct g
 }
 
 static int load(struct gt_trace **ret, const char *const *paths, size_t count, const struct gt_analysis *analysis,
-                const struct gt_trace_request *request, struct gt_error *error)
+                const struct gt_trace_options *options, struct gt_error *error)
 {
-    struct gt_trace_options wanted;
-    int status = gt_trace_request_read(request, &wanted, error);
+    struct gt_trace_options reading = *options;
+    reading.arguments = analysis->arguments;
+    reading.by_step = options->by_step && !analysis->of_profiles; /* their steps need no events */
+    int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
         return status;
-    wanted.arguments = analysis->arguments;
-    struct gt_trace_options reading = wanted;
-    reading.by_step = wanted.by_step && !analysis->of_profiles; /* their steps need no events */
-    status = gt_trace_load(ret, paths, count, &reading, error);
-    if (status < 0)
-        return status;
-    keep_bounds(*ret, &wanted);
-    return select_functions(*ret, wanted.select, error);
+    keep_bounds(*ret, options);
+    return select_functions(*ret, options->select, error);
 }
 
 /* An option that an analysis does not take is a mistake, not to be passed over. */
@@ -210,10 +195,10 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
     return gt_report_failed(report) ? -ENOMEM : failed;
 }
 
-int gt_profile_report(const char *name, const char *const *paths, size_t count, const struct gt_trace_request *request,
-                      const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error)
+int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
+                         const struct gt_trace_options *reading, const struct gt_profile_options *options,
+                         struct gt_report **ret, struct gt_error *error)
 {
-    GT_OWN(struct gt_profile_options, own, options);
     const struct gt_analysis *analysis = gt_analysis_find(name, error);
     struct gt_trace *trace = NULL, *other = NULL;
     struct gt_report *report = NULL;
@@ -222,13 +207,13 @@ int gt_profile_report(const char *name, const char *const *paths, size_t count, 
     if (!count || (analysis->inputs > 1 && count != (size_t)analysis->inputs))
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
-    int status = check_options(analysis, &own, error);
+    int status = check_options(analysis, options, error);
     if (status >= 0)
-        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, request, error);
+        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, error);
     if (status >= 0 && analysis->inputs > 1)
-        status = load(&other, paths + 1, 1, analysis, request, error);
+        status = load(&other, paths + 1, 1, analysis, reading, error);
     if (status >= 0)
-        status = gt_analysis_run(analysis, trace, other, &own, &report, error);
+        status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0)
         status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged");
     if (status >= 0 && other)
@@ -240,4 +225,15 @@ int gt_profile_report(const char *name, const char *const *paths, size_t count, 
     gt_trace_close(trace);
     gt_trace_close(other);
     return status;
+}
+
+int gt_analysis_of_trace(const struct gt_trace *trace, const char *name, const struct gt_profile_options *options,
+                         struct gt_report **ret, struct gt_error *error)
+{
+    const struct gt_analysis *analysis = gt_analysis_find(name, error);
+    if (!analysis)
+        return -EINVAL;
+    if (analysis->inputs > 1)
+        return gt_error_set(error, EINVAL, "profile %s takes two paths, not a trace", name);
+    return gt_analysis_run(analysis, trace, NULL, options, ret, error);
 }

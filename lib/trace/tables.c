@@ -1,0 +1,569 @@
+/* Tables of samples and events with SMDebug's columns, made of a trace, and a trace made of such tables. */
+#include "trace/tables.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dataset.h"
+#include "base/grow.h"
+#include "trace/keys.h"
+#include "trace/steps.h"
+
+/* SMDebug counts from the full minute in the name of its first file of system metrics, in seconds. */
+int64_t gt_trace_origin(const struct gt_trace *trace)
+{
+    int64_t origin = INT64_MAX;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        const char *name = strrchr(trace->file[i].path, '/');
+        name = name ? name + 1 : trace->file[i].path;
+        if (strcmp(trace->file[i].format, "smdebug-system") != 0 || strspn(name, "0123456789") != 10)
+            continue;
+        int64_t seconds = strtoll(name, NULL, 10);
+        origin = seconds < origin ? seconds : origin;
+    }
+    return origin == INT64_MAX ? 0 : origin * 1000000000;
+}
+
+/* ---- cells ---- */
+
+static void put_string(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string)
+{
+    gt_dataset_choice(data, string, gt_trace_text(trace, string));
+}
+
+static void put_us(struct gt_dataset *data, int64_t time)
+{
+    gt_dataset_number(data, (double)time / 1e3);
+}
+
+/* ---- samples ---- */
+
+static const struct gt_column_kind sample_columns[] = {
+    {"timestamp", GT_DATASET_TIME, false},   {"timestamp_us", GT_DATASET_NUMBER, true},
+    {"value", GT_DATASET_NUMBER, false},     {"system_metric", GT_DATASET_CHOICE, false},
+    {"dimension", GT_DATASET_CHOICE, false}, {"nodeID", GT_DATASET_CHOICE, false},
+    {"type", GT_DATASET_CHOICE, false},
+};
+enum { SAMPLE_COLUMNS = sizeof sample_columns / sizeof *sample_columns };
+
+static int by_time(const void *a, const void *b, void *context)
+{
+    const int64_t *time = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (time[x] != time[y])
+        return time[x] < time[y] ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void put_sample(struct gt_dataset *data, const struct gt_trace *trace, int64_t origin, size_t sample)
+{
+    const struct gt_trace_series *series = &trace->series[trace->samples.series[sample]];
+    gt_dataset_time(data, trace->samples.time[sample]);
+    put_us(data, trace->samples.time[sample] - origin);
+    gt_dataset_number(data, trace->samples.value[sample]);
+    put_string(data, trace, series->name);
+    put_string(data, trace, series->dimension);
+    put_string(data, trace, series->node);
+    put_string(data, trace, series->type);
+}
+
+int gt_trace_samples_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
+                           struct gt_dataset **ret, struct gt_error *error)
+{
+    const struct gt_trace_samples *samples = &trace->samples;
+    int64_t origin = gt_trace_origin(trace);
+    struct gt_row_filter filter;
+    int status = gt_row_filter_open(&filter, trace, rows, count, error);
+    if (status < 0)
+        return status;
+    struct gt_dataset *data = gt_dataset_new();
+    uint32_t *order = malloc((samples->count + 1) * sizeof *order);
+    size_t kept = 0;
+    for (size_t i = 0; order && i < samples->count; i++)
+        if (gt_row_filter_sample(&filter, i))
+            order[kept++] = (uint32_t)i;
+    gt_dataset_add_columns(data, sample_columns, SAMPLE_COLUMNS);
+    if (kept)
+        qsort_r(order, kept, sizeof *order, by_time, samples->time);
+    for (size_t i = 0; i < kept; i++)
+        put_sample(data, trace, origin, order[i]);
+    bool has_memory = order;
+    free(order);
+    gt_row_filter_release(&filter);
+    if (has_memory)
+        return gt_dataset_finish_columns(ret, data, sample_columns, SAMPLE_COLUMNS, "profile", error);
+    gt_dataset_free(data);
+    return gt_error_system(error, ENOMEM, "profile");
+}
+
+/* ---- events ---- */
+
+static const struct gt_column_kind event_columns[] = {
+    {"start_time", GT_DATASET_TIME, false},
+    {"end_time", GT_DATASET_TIME, false},
+    {"start_time_us", GT_DATASET_NUMBER, true},
+    {"end_time_us", GT_DATASET_NUMBER, true},
+    {"tid", GT_DATASET_CHOICE, false},
+    {"pid", GT_DATASET_CHOICE, false},
+    {"framework_metric", GT_DATASET_CHOICE, false},
+    {"step", GT_DATASET_INTEGER, false},
+    {"bytes", GT_DATASET_INTEGER, false},
+    {"process", GT_DATASET_CHOICE, false},
+    {"nodeID", GT_DATASET_CHOICE, false},
+};
+static const struct gt_column_kind loader_columns[] = {
+    {"start_time", GT_DATASET_TIME, false},         {"end_time", GT_DATASET_TIME, false},
+    {"start_time_us", GT_DATASET_NUMBER, true},     {"end_time_us", GT_DATASET_NUMBER, true},
+    {"duration_us", GT_DATASET_NUMBER, true},       {"pid", GT_DATASET_CHOICE, false},
+    {"framework_metric", GT_DATASET_CHOICE, false}, {"step", GT_DATASET_INTEGER, false},
+    {"worker_id", GT_DATASET_INTEGER, false},       {"num_workers", GT_DATASET_INTEGER, false},
+    {"pin_memory", GT_DATASET_CHOICE, false},       {"process", GT_DATASET_CHOICE, false},
+    {"node_id", GT_DATASET_CHOICE, false},
+};
+
+/* How the rows of events are written. */
+struct event_table {
+    const struct gt_column_kind *column;
+    size_t columns;
+    bool of_loader, tid_is_number, pid_is_number;
+    int64_t origin;
+};
+
+/* What a file gives no thread for has the number of its track, which does not change from reading to reading. */
+static uint32_t tid_of(const struct gt_trace *trace, size_t event)
+{
+    return trace->track[trace->events.track[event]].tid;
+}
+
+static uint32_t pid_of(const struct gt_trace *trace, size_t event)
+{
+    const struct gt_trace_track *track = &trace->track[trace->events.track[event]];
+    return track->real_process != GT_TRACE_NONE ? track->real_process : trace->process[track->process].pid;
+}
+
+static bool is_number(const struct gt_trace *trace, uint32_t string)
+{
+    const char *text = gt_trace_text(trace, string);
+    size_t length = strlen(text);
+    return length && length < 18 && strspn(text + (*text == '-'), "0123456789") + (*text == '-') == length;
+}
+
+static bool is_thread(const struct gt_trace *trace, uint32_t string)
+{
+    return !*gt_trace_text(trace, string) || is_number(trace, string);
+}
+
+static void put_id(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string, bool as_number,
+                   uint32_t track)
+{
+    const char *text = gt_trace_text(trace, string);
+    if (as_number)
+        gt_dataset_integer(data, *text ? strtoll(text, NULL, 10) : track);
+    else
+        put_string(data, trace, string);
+}
+
+int64_t gt_table_integer_of(const struct gt_trace *trace, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
+    if (!argument)
+        return -1;
+    if (argument->text != GT_TRACE_NONE)
+        return is_number(trace, argument->text) ? strtoll(gt_trace_text(trace, argument->text), NULL, 10) : -1;
+    return fabs(argument->number) < 9e15 ? (int64_t)argument->number : -1;
+}
+
+static void put_loader(struct gt_dataset *data, const struct gt_trace *trace, size_t event)
+{
+    static const char *const texts[] = {"False", "True", "NA"};
+    const struct gt_trace_argument *pinned = gt_trace_argument(trace, event, GT_TABLE_PIN_MEMORY);
+    uint32_t pin = !pinned ? 2 : pinned->text == GT_TRACE_NONE && pinned->number == 1;
+    gt_dataset_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
+    gt_dataset_integer(data, gt_table_integer_of(trace, event, GT_TABLE_NUM_WORKERS));
+    gt_dataset_choice(data, pin, texts[pin]);
+}
+
+static void put_event(struct gt_dataset *data, const struct gt_trace *trace, const struct event_table *table,
+                      size_t event)
+{
+    const struct gt_trace_events *events = &trace->events;
+    int64_t start = events->start[event], end = start + events->duration[event];
+    gt_dataset_time(data, start);
+    gt_dataset_time(data, end);
+    put_us(data, start - table->origin);
+    put_us(data, end - table->origin);
+    if (table->of_loader)
+        put_us(data, end - start);
+    else
+        put_id(data, trace, tid_of(trace, event), table->tid_is_number, events->track[event]);
+    put_id(data, trace, pid_of(trace, event), table->pid_is_number, 0);
+    put_string(data, trace, events->name[event]);
+    gt_dataset_integer(data, gt_trace_row_step(trace, event));
+    if (table->of_loader)
+        put_loader(data, trace, event);
+    else
+        gt_dataset_integer(data, events->bytes[event]);
+    put_string(data, trace, gt_trace_process_of(trace, event)->name);
+    put_string(data, trace, gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file));
+}
+
+static struct gt_dataset *dataset_of(const struct gt_trace *trace, struct event_table *table, const uint32_t *order,
+                                     size_t count)
+{
+    struct gt_dataset *data = gt_dataset_new();
+    table->tid_is_number = table->pid_is_number = true;
+    table->origin = gt_trace_origin(trace);
+    for (size_t i = 0; i < count; i++) {
+        table->tid_is_number = table->tid_is_number && is_thread(trace, tid_of(trace, order[i]));
+        table->pid_is_number = table->pid_is_number && is_number(trace, pid_of(trace, order[i]));
+    }
+    for (size_t i = 0; i < table->columns; i++) {
+        const char *name = table->column[i].name;
+        bool is_id = (strcmp(name, "tid") == 0 && table->tid_is_number) ||
+                     (strcmp(name, "pid") == 0 && table->pid_is_number);
+        gt_dataset_add_column(data, name, is_id ? GT_DATASET_INTEGER : table->column[i].kind);
+    }
+    for (size_t i = 0; i < count; i++)
+        put_event(data, trace, table, order[i]);
+    return data;
+}
+
+static int make_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
+                      struct event_table *table, struct gt_dataset **ret, struct gt_error *error)
+{
+    struct gt_row_filter filter;
+    int status = gt_row_filter_open(&filter, trace, rows, count, error);
+    if (status < 0)
+        return status;
+    uint32_t *order = gt_trace_order(trace);
+    size_t kept = 0;
+    for (size_t i = 0; order && i < trace->events.count; i++)
+        if (gt_row_filter_event(&filter, order[i]))
+            order[kept++] = order[i];
+    gt_row_filter_release(&filter);
+    if (!order)
+        return gt_error_system(error, ENOMEM, "profile");
+    struct gt_dataset *data = dataset_of(trace, table, order, kept);
+    free(order);
+    return gt_dataset_finish_columns(ret, data, table->column, table->columns, "profile", error);
+}
+
+int gt_trace_events_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
+                          struct gt_dataset **ret, struct gt_error *error)
+{
+    struct event_table table = {event_columns, sizeof event_columns / sizeof *event_columns, .of_loader = false};
+    return make_table(trace, rows, count, &table, ret, error);
+}
+
+int gt_trace_loader_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
+                          struct gt_dataset **ret, struct gt_error *error)
+{
+    struct event_table table = {loader_columns, sizeof loader_columns / sizeof *loader_columns, .of_loader = true};
+    return make_table(trace, rows, count, &table, ret, error);
+}
+
+/* ---- a trace made of tables, so that analyses work on rows that a caller has chosen ---- */
+
+/* One column of numbers or of texts, whose strings are known by number. */
+struct source {
+    const struct gt_dataset_column *column;
+    uint32_t *string; /* of each choice */
+};
+
+struct builder {
+    struct gt_trace *trace;
+    struct gt_keys files, processes, series;
+    struct gt_error *error;
+};
+
+static const struct gt_dataset_column *find_column(const struct gt_trace_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->columns; i++)
+        if (strcmp(table->column[i].name, name) == 0)
+            return &table->column[i];
+    return NULL;
+}
+
+static bool holds_numbers(const struct gt_dataset_column *column)
+{
+    return column->kind == GT_DATASET_NUMBER || column->kind == GT_DATASET_INTEGER;
+}
+
+/* A column of no rows may have any kind: who makes tables does not know better. */
+static int open_numbers(const struct gt_trace_table *table, const char *name, struct source *ret,
+                        struct gt_error *error)
+{
+    ret->column = find_column(table, name);
+    if (!ret->column)
+        return gt_error_set(error, EINVAL, "the table has no column \"%s\"", name);
+    return !table->rows || holds_numbers(ret->column)
+               ? 0
+               : gt_error_set(error, EINVAL, "column \"%s\" holds no numbers", name);
+}
+
+static int intern(struct builder *builder, const char *text, int64_t length, uint32_t *ret)
+{
+    int64_t number = gt_strings_add(&builder->trace->strings, length ? text : "", (size_t)length);
+    if (number < 0)
+        return gt_error_system(builder->error, (int)-number, "profile");
+    *ret = (uint32_t)number;
+    return 0;
+}
+
+static int open_texts(struct builder *builder, const struct gt_trace_table *table, const char *name, struct source *ret)
+{
+    const struct gt_dataset_column *column = ret->column = find_column(table, name);
+    if (!column)
+        return gt_error_set(builder->error, EINVAL, "the table has no column \"%s\"", name);
+    if (table->rows && column->kind != GT_DATASET_CHOICE && column->kind != GT_DATASET_TEXT)
+        return gt_error_set(builder->error, EINVAL, "column \"%s\" holds no texts", name);
+    size_t texts = column->kind == GT_DATASET_CHOICE ? column->choices : table->rows;
+    ret->string = calloc(texts + 1, sizeof *ret->string);
+    int status = ret->string ? 0 : gt_error_system(builder->error, ENOMEM, "profile");
+    for (size_t i = 0; i < texts && status >= 0; i++) {
+        int64_t from = i ? column->text_end[i - 1] : 0;
+        status = intern(builder, column->text + from, column->text_end[i] - from, &ret->string[i]);
+    }
+    return status;
+}
+
+static double number_at(const struct source *source, size_t row)
+{
+    const struct gt_dataset_column *column = source->column;
+    return column->kind == GT_DATASET_INTEGER ? (double)column->integer[row] : column->number[row];
+}
+
+static uint32_t string_at(const struct source *source, size_t row)
+{
+    if (source->column->kind == GT_DATASET_TEXT)
+        return source->string[row];
+    int32_t choice = source->column->choice[row];
+    return choice < 0 ? GT_TRACE_NONE : source->string[choice];
+}
+
+/* Microseconds as ns, exact for whole ones. */
+static bool time_at(const struct source *source, size_t row, int64_t *ret)
+{
+    double us = number_at(source, row);
+    if (!(fabs(us) < 9e15))
+        return false;
+    *ret = source->column->kind == GT_DATASET_INTEGER ? source->column->integer[row] * 1000 : llround(us * 1e3);
+    return true;
+}
+
+/* Each node is a file. */
+static int64_t file_of(struct builder *builder, uint32_t node)
+{
+    struct gt_trace *trace = builder->trace;
+    int64_t at = gt_keys_add(&builder->files, (struct gt_key){{node, 0, 0, 0}}, (uint32_t)trace->file_count);
+    if (at != (int64_t)trace->file_count)
+        return at;
+    struct gt_trace_file *file = GT_GROW(trace, file);
+    if (!file)
+        return -ENOMEM;
+    *file = (struct gt_trace_file){.path = strdup(""),
+                                   .format = "tables",
+                                   .node = node,
+                                   .rank = -1,
+                                   .clock = GT_CLOCK_RECORD,
+                                   .first = INT64_MAX,
+                                   .last = INT64_MIN};
+    return file->path ? at : -ENOMEM;
+}
+
+static void widen(struct gt_trace_file *file, int64_t start, int64_t end)
+{
+    file->first = start < file->first ? start : file->first;
+    file->last = end > file->last ? end : file->last;
+}
+
+/* ---- samples ---- */
+
+/* Devices of one kind are taken together; what is no device keeps its name. */
+static uint32_t device_of(const struct gt_trace *trace, uint32_t name, uint32_t type)
+{
+    return strstr(gt_trace_text(trace, name), "Percent") ? name : type;
+}
+
+static int64_t series_of(struct builder *builder, const struct source text[4], size_t row)
+{
+    struct gt_trace *trace = builder->trace;
+    uint32_t dimension = string_at(&text[1], row), node = string_at(&text[2], row), type = string_at(&text[3], row);
+    uint32_t name = device_of(trace, string_at(&text[0], row), type);
+    struct gt_key key = {{name, dimension, node, type}};
+    int64_t file = file_of(builder, node), at = gt_keys_add(&builder->series, key, (uint32_t)trace->series_count);
+    if (file < 0 || at != (int64_t)trace->series_count)
+        return file < 0 ? file : at;
+    struct gt_trace_series *series = GT_GROW(trace, series);
+    if (!series)
+        return -ENOMEM;
+    *series = (struct gt_trace_series){type, name, dimension, node, (uint32_t)file};
+    return at;
+}
+
+static int add_samples(struct builder *builder, const struct source number[2], const struct source text[4], size_t rows)
+{
+    struct gt_trace *trace = builder->trace;
+    struct gt_trace_samples *samples = &trace->samples;
+    samples->time = calloc(rows + 1, sizeof *samples->time);
+    samples->value = calloc(rows + 1, sizeof *samples->value);
+    samples->series = calloc(rows + 1, sizeof *samples->series);
+    if (!samples->time || !samples->value || !samples->series)
+        return -ENOMEM;
+    for (size_t row = 0; row < rows; row++) {
+        int64_t time, series = series_of(builder, text, row);
+        double value = number_at(&number[1], row);
+        if (series < 0)
+            return (int)series;
+        if (isnan(value) || !time_at(&number[0], row, &time))
+            continue;
+        samples->time[samples->count] = time;
+        samples->value[samples->count] = value;
+        samples->series[samples->count++] = (uint32_t)series;
+        struct gt_trace_file *file = &trace->file[file_of(builder, trace->series[series].node)];
+        file->samples++;
+        widen(file, time, time);
+    }
+    return 0;
+}
+
+static int take_samples(struct builder *builder, const struct gt_trace_table *table)
+{
+    static const char *const numbers[] = {"timestamp_us", "value"};
+    static const char *const texts[] = {"system_metric", "dimension", "nodeID", "type"};
+    struct source number[2] = {0}, text[4] = {0};
+    int status = 0;
+    for (size_t i = 0; i < 2 && status >= 0; i++)
+        status = open_numbers(table, numbers[i], &number[i], builder->error);
+    for (size_t i = 0; i < 4 && status >= 0; i++)
+        status = open_texts(builder, table, texts[i], &text[i]);
+    if (status >= 0 && add_samples(builder, number, text, table->rows) < 0)
+        status = gt_error_system(builder->error, ENOMEM, "profile");
+    for (size_t i = 0; i < 4; i++)
+        free(text[i].string);
+    return status;
+}
+
+/* ---- events ---- */
+
+enum { START, END, STEP, NUMBERS };
+enum { METRIC, PROCESS, NODE, TEXTS };
+
+/* A process has one track. */
+static int64_t track_of(struct builder *builder, uint32_t name, uint32_t node)
+{
+    struct gt_trace *trace = builder->trace;
+    int64_t file = file_of(builder, node);
+    struct gt_key key = {{(uint32_t)file, name, 0, 0}};
+    int64_t at = file < 0 ? file : gt_keys_add(&builder->processes, key, (uint32_t)trace->track_count);
+    if (at < 0 || at != (int64_t)trace->track_count)
+        return at;
+    struct gt_trace_process *process = GT_GROW(trace, process);
+    struct gt_trace_track *track = process ? GT_GROW(trace, track) : NULL;
+    if (!track)
+        return -ENOMEM;
+    *process = (struct gt_trace_process){(uint32_t)file, GT_TRACE_NONE, name, GT_TRACE_NONE, INT64_MAX};
+    *track = (struct gt_trace_track){.process = (uint32_t)at,
+                                     .tid = GT_TRACE_NONE,
+                                     .name = GT_TRACE_NONE,
+                                     .real_process = GT_TRACE_NONE,
+                                     .sort = INT64_MAX};
+    return at;
+}
+
+/* The mode of a step: its process, or "ProfilerStep" of "ProfilerStep#12". */
+static int note_step(struct builder *builder, size_t event, uint32_t file)
+{
+    static const char profiler_step[] = "ProfilerStep";
+    struct gt_trace *trace = builder->trace;
+    const struct gt_trace_events *events = &trace->events;
+    uint32_t mode = trace->process[events->track[event]].name;
+    if (strncmp(gt_trace_text(trace, events->name[event]), profiler_step, sizeof profiler_step - 1) == 0 &&
+        intern(builder, profiler_step, sizeof profiler_step - 1, &mode) < 0)
+        return -ENOMEM;
+    struct gt_trace_step *step = GT_GROW(trace, step);
+    if (!step)
+        return -ENOMEM;
+    *step = (struct gt_trace_step){file, mode, events->step[event], events->start[event],
+                                   events->start[event] + events->duration[event]};
+    return 0;
+}
+
+static int allocate_events(struct gt_trace_events *events, size_t rows)
+{
+#define COLUMN(name) !(events->name = calloc(rows + 1, sizeof *events->name))
+    bool failed = COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) ||
+                  COLUMN(name) || COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) ||
+                  COLUMN(phase) || COLUMN(flag);
+#undef COLUMN
+    return failed ? -ENOMEM : 0;
+}
+
+static int add_event(struct builder *builder, const struct source *number, const struct source *text, size_t row)
+{
+    struct gt_trace *trace = builder->trace;
+    struct gt_trace_events *events = &trace->events;
+    size_t at = events->count;
+    int64_t start, end, track = track_of(builder, string_at(&text[PROCESS], row), string_at(&text[NODE], row));
+    double step = number_at(&number[STEP], row);
+    if (track < 0)
+        return (int)track;
+    if (!time_at(&number[START], row, &start) || !time_at(&number[END], row, &end) || end < start)
+        return 0;
+    uint32_t file = trace->process[track].file;
+    events->start[at] = start;
+    events->duration[at] = end - start;
+    events->id[at] = events->external[at] = GT_TRACE_NO_ID;
+    events->bytes[at] = -1;
+    events->name[at] = string_at(&text[METRIC], row);
+    events->category[at] = GT_TRACE_NONE;
+    events->track[at] = (uint32_t)track;
+    events->step[at] = step >= 0 && step < INT32_MAX ? (int32_t)step : GT_TRACE_NO_STEP;
+    events->phase[at] = 'X';
+    events->count++;
+    trace->file[file].read++;
+    trace->file[file].kept++;
+    widen(&trace->file[file], start, end);
+    return events->step[at] >= 0 ? note_step(builder, at, file) : 0;
+}
+
+static int take_events(struct builder *builder, const struct gt_trace_table *table)
+{
+    static const char *const numbers[] = {"start_time_us", "end_time_us", "step"};
+    static const char *const texts[] = {"framework_metric", "process", "nodeID"};
+    struct source number[NUMBERS] = {0}, text[TEXTS] = {0};
+    int status = 0;
+    for (size_t i = 0; i < NUMBERS && status >= 0; i++)
+        status = open_numbers(table, numbers[i], &number[i], builder->error);
+    for (size_t i = 0; i < TEXTS && status >= 0; i++)
+        status = open_texts(builder, table, texts[i], &text[i]);
+    if (status >= 0)
+        status = allocate_events(&builder->trace->events, table->rows);
+    for (size_t row = 0; row < table->rows && status >= 0; row++)
+        status = add_event(builder, number, text, row);
+    for (size_t i = 0; i < TEXTS; i++)
+        free(text[i].string);
+    return status == -ENOMEM ? gt_error_system(builder->error, ENOMEM, "profile") : status;
+}
+
+int gt_trace_of_tables(struct gt_trace **ret, const struct gt_trace_table *samples, const struct gt_trace_table *events,
+                       struct gt_error *error)
+{
+    struct gt_trace *trace = calloc(1, sizeof *trace);
+    struct builder builder = {.trace = trace, .error = error};
+    int status = trace ? take_samples(&builder, samples) : gt_error_system(error, ENOMEM, "profile");
+    if (status >= 0)
+        status = take_events(&builder, events);
+    if (status >= 0 && (gt_steps_combine(trace) < 0 || gt_steps_assign(trace) < 0))
+        status = gt_error_system(error, ENOMEM, "profile");
+    gt_keys_release(&builder.files);
+    gt_keys_release(&builder.processes);
+    gt_keys_release(&builder.series);
+    if (status >= 0)
+        *ret = trace;
+    else
+        gt_trace_close(trace);
+    return status;
+}
