@@ -35,14 +35,6 @@ struct gt_trace_format {
     int (*companion)(char *ret, size_t size, const char *path);
 };
 
-enum gt_trace_format_number {
-#define TRACE(entry) GT_TRACE_FORMAT_##entry,
-#include "trace/trace.def"
-#undef TRACE
-    GT_TRACE_FORMAT_COUNT
-};
-extern const struct gt_trace_format *const gt_trace_formats[GT_TRACE_FORMAT_COUNT];
-
 /* An event with its place, as it is handed on. `item` has what it was made from; for PAIRED ones item->args is the
  * union of both arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own
  * in a trace. */

@@ -13,7 +13,7 @@
 #include "trace/trace.def"
 #undef TRACE
 
-const struct gt_trace_format *const gt_trace_formats[GT_TRACE_FORMAT_COUNT] = {
+static const struct gt_trace_format *const formats[] = {
 #define TRACE(entry) &gt_trace_##entry,
 #include "trace/trace.def"
 #undef TRACE
@@ -44,11 +44,11 @@ static const struct gt_trace_format *best_format(const struct gt_trace_probe *pr
 {
     const struct gt_trace_format *best = NULL;
     int surest = 0;
-    for (size_t i = 0; i < GT_TRACE_FORMAT_COUNT; i++) {
-        int sure = gt_trace_formats[i]->probe(probe);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        int sure = formats[i]->probe(probe);
         if (sure > surest) {
             surest = sure;
-            best = gt_trace_formats[i];
+            best = formats[i];
         }
     }
     return best;
@@ -87,10 +87,10 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
         char **paths = realloc(found->path, capacity * sizeof *paths);
         if (paths)
             found->path = paths;
-        const struct gt_trace_format **formats = realloc(found->format, capacity * sizeof *formats);
-        if (formats)
-            found->format = formats;
-        if (!paths || !formats)
+        const struct gt_trace_format **grown = realloc(found->format, capacity * sizeof *grown);
+        if (grown)
+            found->format = grown;
+        if (!paths || !grown)
             return gt_error_system(search->error, ENOMEM, "%s", path);
         found->capacity = capacity;
     }

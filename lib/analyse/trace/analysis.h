@@ -91,8 +91,6 @@ bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, u
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time); /* from the origin */
 
-/* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */
-const char *gt_analysis_mode(const char *process);
 /* Is `name` (or its mode) in options->phases, or are none given? */
 bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *name);
 

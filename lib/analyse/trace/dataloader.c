@@ -14,7 +14,7 @@
 
 /* ---- spans ---- */
 
-const char *const gt_loader_part_names[GT_LOADER_PARTS + 1] = {"initialization", "worker", "get_next", "batch"};
+static const char *const part_names[GT_LOADER_PARTS] = {"initialization", "worker", "get_next", "batch"};
 
 /* By the event's name or its process's (the phase, in SMDebug's files). */
 static const struct {
@@ -106,7 +106,8 @@ static int add_batches(struct gt_spans *spans)
     return status;
 }
 
-int gt_loader_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+/* Everything a data loader did, sorted. Keys: node, part, process, and of batches the event that ends it. */
+static int find_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
     int status = collect(input, spans);
     if (status >= 0)
@@ -181,7 +182,7 @@ static void add_outliers(const struct gt_analysis_input *input, struct gt_node *
         if (!is_outlier(span, least))
             continue;
         gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_loader_part_names[span->key[1]]);
+        gt_table_text(table, part_names[span->key[1]]);
         gt_table_number(table, gt_analysis_us(input, span->start));
         gt_table_number(table, gt_analysis_us(input, span->end));
         gt_table_number(table, (double)(span->end - span->start) / 1e3);
@@ -208,7 +209,7 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
         size_t before = gt_table_rows(outliers);
         add_outliers(input, outliers, spans, from, to, least);
         gt_table_text(table, gt_analysis_text(input, spans->span[from].key[0]));
-        gt_table_text(table, gt_loader_part_names[spans->span[from].key[1]]);
+        gt_table_text(table, part_names[spans->span[from].key[1]]);
         gt_table_integer(table, (int64_t)(to - from));
         gt_table_number(table, total);
         gt_table_integer(table, (int64_t)(gt_table_rows(outliers) - before));
@@ -245,7 +246,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     (void)error;
     struct gt_spans spans = {0};
-    int status = gt_loader_spans(input, &spans);
+    int status = find_spans(input, &spans);
     for (size_t i = 0; i < spans.count; i++)
         spans.span[i].key[2] = spans.span[i].key[3] = 0;
     gt_spans_sort(&spans);
@@ -318,7 +319,7 @@ static void put_row(struct gt_dataset *data, const struct gt_trace *trace, const
 static int part_number(const char *part, struct gt_error *error)
 {
     for (int i = 0; i < GT_LOADER_PARTS; i++)
-        if (strcmp(gt_loader_part_names[i], part) == 0)
+        if (strcmp(part_names[i], part) == 0)
             return i;
     return gt_error_set(error, EINVAL, "a data loader has no part '%s': initialization, worker, get_next, batch", part);
 }
@@ -334,7 +335,7 @@ int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt
         return number;
     int status = gt_analysis_open(&input, trace, &defaults);
     if (status >= 0)
-        status = gt_loader_spans(&input, &spans);
+        status = find_spans(&input, &spans);
     gt_analysis_close(&input);
     if (status >= 0)
         status = keep_outliers(&spans, (uint32_t)number);

@@ -13,8 +13,8 @@
 #include "base/dataset.h"
 #include "base/grow.h"
 
-const char *const gt_function_figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
-const char *const gt_dump_groups[] = {"function", "dump", "step", "mode", "training_phase", "job_phase", NULL};
+static const char *const figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
+static const char *const dump_groups[] = {"function", "dump", "step", "mode", "training_phase", "job_phase", NULL};
 
 /* ---- which dumps ---- */
 
@@ -238,7 +238,7 @@ struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *inpu
     return caller;
 }
 
-const char *gt_function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text)
+static const char *function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text)
 {
     size_t length = strlen(function);
     bool bracketed = length > 1 && function[0] == '<' && function[length - 1] == '>';
@@ -256,7 +256,7 @@ const char *gt_function_title(const struct gt_analysis_input *input, const struc
                               struct gt_buffer *text)
 {
     const char *file = gt_analysis_text(input, sum->key[2]), *function = gt_analysis_text(input, sum->key[3]);
-    return gt_function_name(file ? file : "", sum->key[4], function ? function : "", text);
+    return function_name(file ? file : "", sum->key[4], function ? function : "", text);
 }
 
 void gt_functions_release(struct gt_function_sums *sums)
@@ -393,13 +393,12 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     struct gt_function_sums sums = {0};
-    int key = 0, by = gt_analysis_by(input, gt_dump_groups, error);
+    int key = 0, by = gt_analysis_by(input, dump_groups, error);
     if (by < 0)
         return by;
-    while (input->options->key && gt_function_figures[key] &&
-           strcmp(gt_function_figures[key], input->options->key) != 0)
+    while (input->options->key && figures[key] && strcmp(figures[key], input->options->key) != 0)
         key++;
-    if (!gt_function_figures[key])
+    if (!figures[key])
         return gt_error_set(error, EINVAL, "key '%s' is not one of tottime, cumtime, pcalls, ncalls",
                             input->options->key);
     int status = gt_functions_sum(input, (enum gt_dump_group)by, NULL, &sums);
@@ -612,7 +611,7 @@ static void put_function(struct gt_dataset *data, const struct gt_trace *trace, 
 {
     struct gt_buffer text = {0};
     const char *file = gt_trace_text(trace, row->key[0]), *function = gt_trace_text(trace, row->key[1]);
-    const char *name = gt_function_name(file, row->key[2], function, &text);
+    const char *name = function_name(file, row->key[2], function, &text);
     put_text(data, trace, row->key[0]);
     gt_dataset_integer(data, (int32_t)row->key[2]);
     put_text(data, trace, row->key[1]);

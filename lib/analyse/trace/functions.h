@@ -6,7 +6,6 @@
 
 /* The keys by which pstats sorts, too. */
 enum { GT_TOTAL_TIME, GT_CUMULATIVE_TIME, GT_PRIMITIVE_CALLS, GT_TOTAL_CALLS, GT_FUNCTION_FIGURES };
-extern const char *const gt_function_figures[GT_FUNCTION_FIGURES + 1]; /* NULL-terminated */
 
 /* What dumps are put together by. */
 enum gt_dump_group {
@@ -17,7 +16,6 @@ enum gt_dump_group {
     GT_DUMPS_TRAINING_PHASE,
     GT_DUMPS_JOB_PHASE
 };
-extern const char *const gt_dump_groups[]; /* their names, NULL-terminated */
 
 enum { GT_FUNCTION_KEYS = 5 };
 
@@ -46,7 +44,6 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
 struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *input, const struct gt_function_sums *sums,
                                             const struct gt_function_sum *callee, size_t *count);
 /* pstats' way: "file:line(function)"; for what is built in, file "~", the bare name, with braces for its angle brackets. */
-const char *gt_function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text);
 const char *gt_function_title(const struct gt_analysis_input *input, const struct gt_function_sum *sum,
                               struct gt_buffer *text);
 void gt_functions_release(struct gt_function_sums *sums);

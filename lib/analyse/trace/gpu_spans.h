@@ -10,7 +10,6 @@ enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 
 /* Kernels, copies and fills of memory, in the order of events. */
 int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
-enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
 /* "GPU 0" as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
