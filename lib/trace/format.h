@@ -1,4 +1,4 @@
-/* What a trace format is, and what its reader calls. One file for each format and one line in trace.def. */
+/* The contract of a trace format, and the functions that its reader calls. Each format is one file and one line in trace.def. */
 #ifndef GT_TRACE_FORMAT_H
 #define GT_TRACE_FORMAT_H
 
@@ -9,7 +9,7 @@
 struct gt_reading;
 enum { GT_TRACK_CACHES = 64 };
 
-/* What is known of a file before it is read. */
+/* The facts about a file before it is read. */
 struct gt_trace_probe {
     const char *path, *name; /* name: the last part of the path */
     const char *head;        /* the first bytes, inflated, followed by a NUL */

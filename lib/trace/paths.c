@@ -101,13 +101,13 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
     return 0;
 }
 
-/* What SMDebug merged, or MergedTimeline, lies beside what it was merged of: it would count everything twice. */
+/* A file that SMDebug or MergedTimeline merged lies beside its sources: it would count everything twice. */
 static bool is_merged(const char *path)
 {
     return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
-/* Of a folder: what no format knows is only counted, so is what may not be read. */
+/* Files of a folder that no format knows, or that may not be read, are only counted. */
 static int add_found(struct search *search, const char *path)
 {
     int status;

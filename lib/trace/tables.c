@@ -131,7 +131,7 @@ struct event_table {
     int64_t origin;
 };
 
-/* What a file gives no thread for has the number of its track, which does not change from reading to reading. */
+/* An event without a thread gets the number of its track, which does not change from reading to reading. */
 static uint32_t tid_of(const struct gt_trace *trace, size_t event)
 {
     return trace->track[trace->events.track[event]].tid;

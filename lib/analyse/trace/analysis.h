@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "trace/trace.h"
 
-/* What an event of a GPU trace is, by its category. */
+/* The kind of work of an event, by its category. */
 enum gt_work {
     GT_WORK_OTHER,
     GT_WORK_KERNEL,
@@ -21,7 +21,7 @@ enum gt_work {
     GT_WORK_ANNOTATION,
 };
 
-/* What keeps a GPU busy: breakdown's classes. */
+/* The classes of GPU time that breakdown tells. */
 enum gt_use { GT_USE_COMPUTE, GT_USE_COMMUNICATION, GT_USE_MEMORY, GT_USES };
 extern const char *const gt_use_names[GT_USES];
 

@@ -9,14 +9,14 @@
 #include "analyse/trace/analysis.h"
 
 /* The bounds in time, from the begin of all files where they count from there. */
-struct bounds_in_time {
+struct window {
     const struct gt_trace_options *bounds;
     int64_t start, end;
 };
 
-static struct bounds_in_time window_of(const struct gt_trace *trace, const struct gt_trace_options *bounds)
+static struct window window_of(const struct gt_trace *trace, const struct gt_trace_options *bounds)
 {
-    struct bounds_in_time window = {bounds, bounds->start, bounds->end};
+    struct window window = {bounds, bounds->start, bounds->end};
     int64_t origin = INT64_MAX;
     for (size_t i = 0; i < trace->file_count; i++)
         if (trace->file[i].clock != GT_CLOCK_UNKNOWN && trace->file[i].first < origin)
@@ -29,7 +29,7 @@ static struct bounds_in_time window_of(const struct gt_trace *trace, const struc
 }
 
 /* Does a dump overlap the bounds? One that contains them does; one whose step is not known lies in no steps. */
-static bool has_profile(const struct bounds_in_time *window, const struct gt_trace_profile *profile)
+static bool has_profile(const struct window *window, const struct gt_trace_profile *profile)
 {
     if (window->bounds->by_step)
         return profile->start_step <= window->bounds->end_step && profile->end_step >= window->bounds->start_step;
@@ -48,8 +48,7 @@ static bool is_node(const struct gt_trace *trace, uint32_t node, const char *wan
     return false;
 }
 
-static bool has_step(const struct gt_trace *trace, const struct bounds_in_time *window,
-                     const struct gt_trace_step *step)
+static bool has_step(const struct gt_trace *trace, const struct window *window, const struct gt_trace_step *step)
 {
     const struct gt_trace_options *bounds = window->bounds;
     if (bounds->node && !is_node(trace, step->node, bounds->node))
@@ -62,7 +61,7 @@ static bool has_step(const struct gt_trace *trace, const struct bounds_in_time *
 /* Readers keep the bounds for events and samples; Python profiles and steps are kept to them here. */
 static void keep_bounds(struct gt_trace *trace, const struct gt_trace_options *bounds)
 {
-    struct bounds_in_time window = window_of(trace, bounds);
+    struct window window = window_of(trace, bounds);
     size_t profiles = 0, steps = 0;
     trace->is_bounded = !bounds->by_step;
     trace->bound_first = window.start;
@@ -174,7 +173,7 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
         gt_buffer_printf(out, " (%s)", damage->first);
 }
 
-/* What the answer rests on beyond what was asked for, and what it lacks. */
+/* The report names files that were read beside those asked for, and data that were lost. */
 static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
                         const char *beside_key, const char *damaged_key)
 {

@@ -7,7 +7,7 @@
 /* The keys by which pstats sorts, too. */
 enum { GT_TOTAL_TIME, GT_CUMULATIVE_TIME, GT_PRIMITIVE_CALLS, GT_TOTAL_CALLS, GT_FUNCTION_FIGURES };
 
-/* What dumps are put together by. */
+/* Dumps are put together by one of these. */
 enum gt_dump_group {
     GT_DUMPS_ALL,
     GT_DUMPS_EACH,
@@ -35,7 +35,7 @@ struct gt_function_sums {
     size_t each_count, count;
 };
 
-/* Of the dumps of these files (NULL: of all) that options->phases allows: names of modes ("train"), of training phases ("stepstart", or
+/* Add up the dumps of these files (NULL: of all) that options->phases allows: names of modes ("train"), of training phases ("stepstart", or
  * "stepstart-forwardpassend" from one to the other) and of parts of the job ("initialization", "training_loop", "finalization").
  * 0 or -ENOMEM. */
 int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, const char *const *paths,

@@ -20,7 +20,7 @@ struct gt_gpu_time {
     int64_t first, last;
     int64_t part[1 << GT_USES];
 };
-/* Of spans from..to. 0 or -ENOMEM. */
+/* Add up spans from..to. 0 or -ENOMEM. */
 int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to);
 /* Time in which `use` runs, whatever else does. */
 int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage);

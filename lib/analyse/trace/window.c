@@ -74,7 +74,7 @@ static int by_length(const void *a, const void *b)
     return one != other ? (one > other ? -1 : 1) : (x->start > y->start) - (x->start < y->start);
 }
 
-/* What touches becomes one band; of many bands the longest are drawn. */
+/* Events that touch become one band; where there are many bands the longest are drawn. */
 static int make_bands(struct window *window)
 {
     int status = 0;
