@@ -10,7 +10,7 @@ CPPFLAGS += -D_GNU_SOURCE -DGT_VERSION='"$(VERSION)"' -Iinclude -Ilib -Icli
 override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -MMD -MP -pthread
 LDLIBS  := -lsqlite3 -ljansson -lz -lm -ldl -pthread
 TEST_CPPFLAGS := -Itest -DTEST_SOURCE_DIR='"$(CURDIR)/test"' -DTEST_BUILD_DIR='"$(abspath $(BUILD))/test"'
-SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SANITIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 600
 Q       := $(if $(V),,@)
 SAY     := $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
@@ -104,27 +104,35 @@ run: build-dependencies
 	@$(MAKE) -s all
 	@tools/run-example
 
-# The Python package, into .venv.
+# The Python package, into .venv, of the objects that are there already.
 PYTHON_SOURCES := $(wildcard lib/*/*.[chd]* lib/*/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: test-dependencies
+	@$(MAKE) -s objects
 	@$(MAKE) -s .venv/installed
 
 .venv/installed: $(PYTHON_SOURCES) setup.py pyproject.toml VERSION
 	@$(SAY) "PIP gpu-tracker"
-	$(Q)$(PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
+	$(Q)GPU_TRACKER_OBJECTS=$(BUILD) $(PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
 	@touch $@
 
 docs/python-api.md: python
 	@$(PYTHON) tools/write-python-api >$@.new && mv $@.new $@
 
-# The whole of the tests; the last line is "N passed, N failed".
+# All tests; the last line is "N passed, N failed, N skipped". The sanitized programs are built while others wait.
 test: python
 	@$(MAKE) -s all test-programs
+	@+$(PYTHON) tools/run-tests all
+
+# The same with every repetition of the slow ones.
+test-long: python
+	@$(MAKE) -s all test-programs
+	@+$(PYTHON) tools/run-tests all --long
+
+sanitized:
 	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects unit
 	@$(MAKE) -s build/sanitize/python/built
 	@$(MAKE) -s fuzz-build
-	@$(PYTHON) tools/run-tests all
 
 # The extension module and the program that the package starts, under the sanitizers.
 python-sanitize: python
@@ -227,5 +235,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
+.PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
         run python test soak python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

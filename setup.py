@@ -29,14 +29,15 @@ def sources(pattern):
 def compile_all(compiler, files, folder):
     """Objects of C files, compiled beside each other; those that are newer than the file and all headers stay.
 
-    GPU_TRACKER_OBJECTS is a folder in which make has compiled all of them, for its sanitized build.
+    GPU_TRACKER_OBJECTS is a folder in which make has compiled them.
     """
-    if made := os.environ.get("GPU_TRACKER_OBJECTS"):
-        return [os.path.join(made, os.path.splitext(file)[0] + ".o") for file in files]
+    ready = os.environ.get("GPU_TRACKER_OBJECTS", "")
     headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "cli/*.def", "setup.py", "VERSION")
                   for path in sources(pattern))
 
     def compile_one(file):
+        if ready and os.path.exists(path := os.path.join(ready, os.path.splitext(file)[0] + ".o")):
+            return [path]
         [made] = compiler.object_filenames([file], output_dir=folder)
         if os.path.exists(made) and os.path.getmtime(made) > max(headers, os.path.getmtime(file)):
             return [made]

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "api/tracker.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/own_name.h"

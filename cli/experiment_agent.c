@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "api/experiment_record.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "signals.h"

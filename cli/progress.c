@@ -8,20 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 enum { LINE_SIZE = 200, REFRESH_NS = 500000000 };
 
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 void progress_open(struct progress *progress, bool wanted)
 {
-    *progress = (struct progress){.start = now()};
+    *progress = (struct progress){.start = gt_clock_ns(CLOCK_MONOTONIC)};
     if (wanted && isatty(STDERR_FILENO))
         progress->next_ns = progress->start + REFRESH_NS;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/root.h"
 #include "launch.h"
 #include "launcher.h"
 #include "message.h"
@@ -48,6 +49,21 @@ static int prepare(struct track *track, const struct options *options, int repor
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
+/* The name as ps shows it; false for a process that has ended. */
+static bool read_name(pid_t pid, char *name, size_t size)
+{
+    char path[40];
+    struct gt_root root;
+    snprintf(path, sizeof path, "proc/%d/comm", (int)pid);
+    if (gt_root_open(&root, NULL, NULL) < 0)
+        return false;
+    ssize_t length = gt_root_read(&root, path, name, size);
+    gt_root_close(&root);
+    if (length > 0 && name[length - 1] == '\n') /* the name may hold others */
+        name[length - 1] = '\0';
+    return length > 0;
+}
+
 static void name_survivors(const struct watch *watch)
 {
     pid_t pids[SURVIVORS_NAMED];
@@ -58,7 +74,7 @@ static void name_survivors(const struct watch *watch)
     for (size_t i = 0; i < count && i < SURVIVORS_NAMED; i++) {
         char name[64];
         size_t length = strlen(text);
-        if (gt_process_name(pids[i], name, sizeof name) >= 0)
+        if (read_name(pids[i], name, sizeof name))
             snprintf(text + length, sizeof text - length, "%s%d (%s)", length ? ", " : "", (int)pids[i], name);
     }
     if (*text)

@@ -53,8 +53,7 @@ struct gt_metric_info {
     const char *help;
 };
 
-/* How many metrics there are; one of them (0 or -ENOENT); the number of a name (-ENOENT). */
-size_t gt_metric_count(void);
+/* Metric number `metric`, from 0; 0 or -ENOENT, also past the last. The number of a name, or -ENOENT. */
 int gt_metric_info(size_t metric, struct gt_metric_info *ret);
 int gt_metric_find(const char *name);
 
@@ -66,7 +65,6 @@ const char *gt_time_unit(size_t index);
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
 struct gt_tracker;
 struct gt_report;
-struct gt_dataset;
 struct gt_group;
 
 struct gt_tracker_options {
@@ -185,9 +183,6 @@ int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *opti
 int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error);
 int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error);
 
-/* The largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is exact from now on. */
-void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
-
 /* The latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
 double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric);
 
@@ -205,8 +200,6 @@ size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_
 
 /* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
 int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
-/* The name of a process, as ps shows it; 0 or negative errno. */
-int gt_process_name(pid_t pid, char *ret, size_t size);
 
 /* End the measurement: the final figures, and the recording closed with them. Afterwards only values, report, close. */
 int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
@@ -215,19 +208,15 @@ int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct
 void gt_tracker_close(struct gt_tracker *tracker);
 
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
-/* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the
- * file's. */
-int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
-                        struct gt_report **ret, struct gt_error *error);
-/* The same, with what energy comes to. */
 struct gt_recording_options {
     size_t size;
     const char *ram_unit, *gpu_ram_unit, *time_unit;    /* NULL: the file's */
     const char *carbon_intensity, *carbon_file, *price; /* as of a tracker; NULL: as recorded */
     const char *power_meter; /* as of a tracker: the meter ran beside the recording; NULL: as recorded */
 };
-int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
-                             struct gt_error *error);
+/* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. `options` may be NULL. */
+int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
+                        struct gt_error *error);
 /* A recording in CSV may be several files, "run.csv", "run.gpus.csv" and so on: the path of number `index` of the others, whether it is
  * there or not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
@@ -238,6 +227,12 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
  * followed by their error. -EINVAL names the row that has no time. */
 int gt_recording_points(const char *path, const char *points, const char *columns, struct gt_report **ret,
                         struct gt_error *error);
+/* Values of a column at moments of your choosing, in the unit of the column: accuracy of each epoch against joules
+ * ("combined_energy"). Linear between the samples around a moment, NaN before the first and after the last. `column` may be
+ * several, added up: "combined_cpu_energy+combined_gpu_energy". `times` are seconds since the epoch, in any order; `values`
+ * has as many. -ENOENT names a column that the recording has not. */
+int gt_recording_interpolate(const char *path, const char *column, const double *times, size_t count, double *values,
+                             struct gt_error *error);
 /* Every metric, where it comes from here, and what would enable the rest. */
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
 /* The commands by which an administrator would let this user read what is denied, each with what it opens and its risk; only
@@ -265,14 +260,9 @@ void gt_report_width(struct gt_report *report, size_t columns);
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
 void gt_report_free(struct gt_report *report);
-/* Table number `index` of those at the top of a report, as a data set; 0 or -ENOENT. The key is borrowed. */
-int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_dataset **ret,
-                         struct gt_error *error);
 
 /* ---- The rest, by subject ------------------------------------------------------------------------------------- */
 #include "gpu_tracker/block.h"
-#include "gpu_tracker/dataset.h"
-#include "gpu_tracker/experiment.h"
 #include "gpu_tracker/service.h"
 #include "gpu_tracker/trace.h"
 

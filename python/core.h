@@ -7,6 +7,7 @@
 #include <Python.h>
 
 #include "gpu_tracker.h"
+#include "analyse/experiment/experiment.h"
 
 /* Raise what a failed call of the library means: ValueError for wrong arguments and damaged files, else OSError or its subclass for the
  * errno (FileExistsError, ProcessLookupError, ...). Returns NULL. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core.h"
+#include "analyse/experiment/experiment.h"
 
 int core_number(PyObject *object, void *place)
 {

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "core.h"
+#include "api/experiment_record.h"
+#include "analyse/experiment/experiment.h"
+#include "store/experiment_record.h"
 
 struct recording {
     PyObject_HEAD struct gt_experiment *experiment;

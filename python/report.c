@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "table.h"
+#include "api/datasets.h"
+#include "api/blocks.h"
 
 /* ---- warnings ---- */
 

@@ -1,5 +1,6 @@
 /* Table: columns of numbers, integers or texts, made from a dataset of the library or from Python values. */
 #include "table.h"
+#include "base/dataset.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core.h"
+#include "base/dataset.h"
 
 struct table_column {
     char *name;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "table.h"
+#include "base/dataset.h"
 
 int table_prepare(struct table_column *column, const char *name, enum gt_dataset_kind kind, size_t rows)
 {

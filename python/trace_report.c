@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "table.h"
+#include "api/datasets.h"
 
 struct report_object {
     PyObject_HEAD struct gt_report *report;

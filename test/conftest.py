@@ -48,6 +48,21 @@ def track(gpu_tracker, tmp_path):
     return run
 
 
+# Files whose tests take longest, together or the longest of them: they begin first, so that no processor waits for the last.
+LONG = ["test_truth.py", "test_readme.py", "test_stubs.py", "test_package.py", "test_notebook.py", "test_pytest_plugin.py",
+        "test_sub_tracker_shared.py", "test_original_command.py", "test_hostile.py", "test_shortage.py", "test_serve.py",
+        "test_energy_partial.py", "test_tracker.py"]
+
+
+def pytest_collection_modifyitems(config, items):
+    """Repetitions marked `long` run with TEST_LONG in the environment only: make test-long."""
+    if not os.environ.get("TEST_LONG"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
 def pytest_configure(config):
+    config.addinivalue_line("markers", "long: one more repetition (make test-long)")
     config.addinivalue_line("markers", "sanitize: also run with the sanitizers (make python-sanitize)")
     config.addinivalue_line("markers", "plain_heap: not with them, which are slow, and keep freed memory")

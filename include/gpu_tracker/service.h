@@ -22,8 +22,8 @@ int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root,
 int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, size_t length, const char **ret,
                            size_t *ret_length);
 void gt_energy_relay_close(struct gt_energy_relay *relay);
-/* Where trackers look for a relay. */
-const char *gt_energy_relay_socket(void);
+/* The path at which trackers look for a relay. */
+#define GT_ENERGY_RELAY_SOCKET "/run/gpu-tracker/energy.sock"
 
 /* ---- For Prometheus ------------------------------------------------------------------------------------------ */
 /* The forms of the text: OpenMetrics 1.0, and the older text format 0.0.4. */

@@ -28,7 +28,7 @@ struct gt_merge_request {
     int overwrite;
 };
 
-/* What files and folders hold. */
+/* A report of what files and folders hold. */
 int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
                      struct gt_report **ret, struct gt_error *error);
 /* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report says what went into it. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "aggregate/attribute.h"
+#include "base/grow.h"
 
 struct gt_gpu_use {
     int64_t read_ns; /* of the latest reading, */
@@ -29,22 +30,14 @@ static void begin(struct gt_gpu_use *gpu, const struct gt_attribution *attributi
 
 static int make_room(struct gt_attribution *attribution, const struct gt_frame *frame)
 {
-    if (attribution->gpu_count < frame->device_count) {
-        struct gt_gpu_use *gpu = realloc(attribution->gpu, frame->device_count * sizeof *gpu);
+    while (attribution->gpu_count < frame->device_count) {
+        struct gt_gpu_use *gpu = GT_GROW_BY_ONE(attribution->gpu, attribution->gpu_count);
         if (!gpu)
             return -ENOMEM;
-        attribution->gpu = gpu;
-        for (; attribution->gpu_count < frame->device_count; attribution->gpu_count++)
-            begin(&gpu[attribution->gpu_count], attribution);
+        begin(gpu, attribution);
+        attribution->gpu_count++;
     }
-    if (attribution->share_capacity < frame->share_count) {
-        double *joules = realloc(attribution->share_joules, frame->share_count * sizeof *joules);
-        if (!joules)
-            return -ENOMEM;
-        attribution->share_joules = joules;
-        attribution->share_capacity = frame->share_count;
-    }
-    return 0;
+    return GT_GROW_TO(attribution->share_joules, attribution->share_capacity, frame->share_count);
 }
 
 /* A slice has no energy counter of its own: its users are users of the board. */

@@ -388,14 +388,7 @@ static void combine_counts(const struct gt_sampler *sampler, struct gt_row *row)
 
 static int make_rows(struct gt_combiner *combine, size_t count)
 {
-    if (count <= combine->row_capacity)
-        return 0;
-    struct gt_row *row = realloc(combine->row, (count + count / 2) * sizeof *row);
-    if (!row)
-        return -ENOMEM;
-    combine->row = row;
-    combine->row_capacity = count + count / 2;
-    return 0;
+    return GT_GROW_TO(combine->row, combine->row_capacity, count);
 }
 
 static void clear_row(struct gt_row *row, enum gt_scope scope)

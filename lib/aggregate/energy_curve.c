@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aggregate/attribute.h"
+#include "base/order.h"
 
 bool gt_energy_is_estimated(const struct gt_energy_source *source)
 {
@@ -56,7 +57,7 @@ void gt_spent_add(struct gt_spent *sum, struct gt_spent part)
 static int by_start(const void *a, const void *b)
 {
     const struct gt_time_stretch *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
+    return GT_ORDER(x->start, y->start);
 }
 
 size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)

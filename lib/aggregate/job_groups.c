@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/order.h"
 #include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };
@@ -216,28 +218,24 @@ static struct gt_job_groups_member *find_member(const struct gt_job_groups *grou
 static int younger_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
-    return p->start < q->start ? 1 : p->start > q->start ? -1 : (p->pid < q->pid) - (p->pid > q->pid);
+    return p->start < q->start ? 1 : p->start > q->start ? -1 : GT_ORDER(q->pid, p->pid);
 }
 
 static int busiest_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
     double x = p->value[GT_CPU_TIME], y = q->value[GT_CPU_TIME];
-    return x < y ? 1 : x > y ? -1 : (p->pid > q->pid) - (p->pid < q->pid);
+    return x < y ? 1 : x > y ? -1 : GT_ORDER(p->pid, q->pid);
 }
 
 /* The members of this reading: those of the last one whose process is still in the tree, and new ones. */
 static int renew_members(struct gt_job_groups *groups, struct gt_process *const *process, size_t count,
                          uint64_t start_tick)
 {
+    if (GT_GROW_TO(groups->previous, groups->previous_capacity, count) < 0)
+        return -ENOMEM;
     struct gt_job_groups_member *spare = groups->previous;
     size_t spare_capacity = groups->previous_capacity;
-    if (spare_capacity < count) {
-        spare = realloc(spare, 2 * count * sizeof *spare);
-        if (!spare)
-            return -ENOMEM;
-        spare_capacity = 2 * count;
-    }
     for (size_t i = 0; i < count; i++) {
         const struct gt_job_groups_member *known = find_member(groups, process[i]->pid);
         if (known && known->start == process[i]->start) {

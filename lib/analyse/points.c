@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/given_file.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "collect/energy/meter_line.h"
 #include "gpu_tracker.h"
@@ -23,7 +24,7 @@ struct points {
     char **name;
     size_t columns;
     char **cell;
-    size_t cells, capacity;
+    size_t cells, cell_capacity, line_capacity;
     uint64_t *line; /* of each row */
     double *time;   /* seconds since the epoch */
     size_t rows;
@@ -62,16 +63,9 @@ static int take_header(struct points *points, char **fields, size_t count)
 
 static int take_row(struct points *points, char **fields, uint64_t line)
 {
-    if (points->rows == points->capacity) {
-        size_t capacity = points->capacity ? 2 * points->capacity : 64;
-        char **cell = reallocarray(points->cell, capacity * points->columns, sizeof *cell);
-        points->cell = cell ? cell : points->cell;
-        uint64_t *lines = cell ? reallocarray(points->line, capacity, sizeof *lines) : NULL;
-        points->line = lines ? lines : points->line;
-        if (!lines)
-            return -ENOMEM;
-        points->capacity = capacity;
-    }
+    if (GT_GROW_TO(points->cell, points->cell_capacity, points->cells + points->columns) < 0 ||
+        GT_GROW_TO(points->line, points->line_capacity, points->rows + 1) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < points->columns; i++)
         if (!(points->cell[points->cells] = strdup(fields[i])))
             return -ENOMEM;

@@ -6,6 +6,7 @@
 #include "analyse/compare/compare.h"
 #include "api/own.h"
 #include "blocks/block_event.h"
+#include "api/blocks.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
 {

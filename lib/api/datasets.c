@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "blocks/interval.h"
 #include "base/dataset.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "store/field.h"
 #include "store/store.h"
+#include "api/datasets.h"
 
 enum { ORIGINAL_FACTS = 9 };
 
@@ -24,7 +26,7 @@ struct spans {
 static int by_start(const void *a, const void *b)
 {
     double one = ((const struct gt_time_span *)a)->start, other = ((const struct gt_time_span *)b)->start;
-    return (one > other) - (one < other);
+    return GT_ORDER(one, other);
 }
 
 static int prepare_spans(struct spans *ret, const struct gt_time_span *spans, size_t count)
@@ -145,7 +147,7 @@ enum { THREAD_COLUMN = 2, CALL_COLUMN = 3 };
 static int by_time(const void *a, const void *b)
 {
     const struct gt_interval *one = a, *other = b;
-    return (one->start > other->start) - (one->start < other->start);
+    return GT_ORDER(one->start, other->start);
 }
 
 static struct gt_dataset *dataset_of_calls(const struct gt_intervals *intervals, const struct gt_strings *names)
@@ -244,8 +246,8 @@ static void keep_block(struct gt_block_event_list *list, const char *name)
 static int by_process(const void *a, const void *b)
 {
     const struct gt_interval *one = a, *other = b;
-    int order = (one->source > other->source) - (one->source < other->source);
-    order = order ? order : (one->process > other->process) - (one->process < other->process);
+    int order = GT_ORDER(one->source, other->source);
+    order = order ? order : GT_ORDER(one->process, other->process);
     return order ? order : by_time(a, b);
 }
 

@@ -60,12 +60,12 @@ static bool is_powercap_denied(struct machine *machine)
 
 static bool is_relay_denied(struct machine *machine)
 {
-    return is_denied(machine, &GT_RELAY_SOCKET[1], W_OK);
+    return is_denied(machine, &GT_ENERGY_RELAY_SOCKET[1], W_OK);
 }
 
 static bool is_relay_wanted(struct machine *machine)
 {
-    return !exists(machine, &GT_RELAY_SOCKET[1]) && (is_perf_denied(machine) || is_powercap_denied(machine));
+    return !exists(machine, &GT_ENERGY_RELAY_SOCKET[1]) && (is_perf_denied(machine) || is_powercap_denied(machine));
 }
 
 static bool are_records_denied(struct machine *machine)
@@ -166,7 +166,7 @@ static const struct fix {
      "least of the three ways to CPU energy: too coarse for the attacks that are known on single operations",
      NO_CAPABILITY},
     {is_relay_denied, "CPU energy from the relay that runs",
-     "sudo usermod -aG \"$(stat -c %%G " GT_RELAY_SOCKET ")\" \"$USER\"",
+     "sudo usermod -aG \"$(stat -c %%G " GT_ENERGY_RELAY_SOCKET ")\" \"$USER\"",
      "joules of the whole machine, ten times a second, in steps of 0.1 J, to this user", "as above", NO_CAPABILITY},
     {is_perf_denied, "CPU energy by perf events", NULL,
      "joules of the whole machine, exactly and as often as wanted, to whoever executes gpu-tracker", SIDE_CHANNEL,

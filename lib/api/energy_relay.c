@@ -35,11 +35,6 @@ struct gt_energy_relay {
     size_t length;
 };
 
-const char *gt_energy_relay_socket(void)
-{
-    return GT_RELAY_SOCKET;
-}
-
 static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
 {
     struct gt_collect_options options = {.root = &relay->root, .clock = &relay->clock, .period = PERIOD_S};

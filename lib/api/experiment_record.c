@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/experiment_record.h"
 #include "gpu_tracker.h"
 #include "api/own.h"
 #include "store/experiment_record.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/own.h"
+#include "base/clock.h"
 #include "collect/host/capacity.h"
 
 enum { DEFAULT_MOST = 100, GREATEST_MOST = 10000 };
@@ -298,9 +299,7 @@ static void write_gpu_names(const struct gt_exporter *exporter, struct gt_buffer
 
 static void write_self(const struct gt_exporter *exporter, struct gt_buffer *out, enum gt_exposition form)
 {
-    struct timespec cpu;
     struct gt_buffer labels = {0};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
     const struct {
         const char *name, *type, *unit, *help;
         double value;
@@ -309,7 +308,7 @@ static void write_self(const struct gt_exporter *exporter, struct gt_buffer *out
         {"gpu_tracker_exporter_sample_seconds", "gauge", "seconds", "Time that the latest sample took",
          exporter->sample_seconds},
         {"gpu_tracker_exporter_cpu_time_seconds", "counter", "seconds", "CPU time the exporter has used",
-         (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9},
+         (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9},
     };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         gt_exposition_family(out, form, own[i].name, own[i].type, own[i].unit, own[i].help);

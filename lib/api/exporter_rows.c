@@ -5,21 +5,14 @@
 #include <string.h>
 
 #include "api/exporter.h"
+#include "base/grow.h"
 
 static int add_row(struct gt_exporter *exporter, enum gt_scope scope, const double *value)
 {
-    if (exporter->row_count == exporter->row_capacity) {
-        size_t capacity = exporter->row_capacity ? 2 * exporter->row_capacity : 32;
-        struct gt_exposition_row *row = realloc(exporter->row, capacity * sizeof *row);
-        if (!row)
-            return -ENOMEM;
-        exporter->row = row;
-        size_t *labels = realloc(exporter->row_labels, capacity * sizeof *labels);
-        if (!labels)
-            return -ENOMEM;
-        exporter->row_labels = labels;
-        exporter->row_capacity = capacity;
-    }
+    size_t capacity = exporter->row_capacity; /* of both arrays */
+    if (GT_GROW_TO(exporter->row, capacity, exporter->row_count + 1) < 0 ||
+        GT_GROW_TO(exporter->row_labels, exporter->row_capacity, exporter->row_count + 1) < 0)
+        return -ENOMEM;
     exporter->row[exporter->row_count] = (struct gt_exposition_row){.scope = scope, .value = value};
     exporter->row_labels[exporter->row_count++] = exporter->labels.length;
     return 0;

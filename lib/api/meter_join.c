@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 int gt_meter_join_open(struct gt_meter_join *ret, const char *name, const struct gt_machine *machine,
                        struct gt_error *error)
 {
@@ -24,13 +26,8 @@ const struct gt_sample *gt_meter_join_sample(struct gt_meter_join *join, const s
 {
     if (!join->meter || !sample->row_count)
         return sample;
-    if (sample->row_count > join->capacity) {
-        struct gt_row *row = realloc(join->row, sample->row_count * sizeof *row);
-        if (!row)
-            return NULL;
-        join->row = row;
-        join->capacity = sample->row_count;
-    }
+    if (GT_GROW_TO(join->row, join->capacity, sample->row_count) < 0)
+        return NULL;
     if (join->begin_ns <= 0 || join->begin_ns > sample->real_ns)
         join->begin_ns = sample->real_ns; /* the recording does not tell when it began */
     memcpy(join->row, sample->row, sample->row_count * sizeof *join->row);

@@ -4,6 +4,7 @@
 
 #include "base/dataset.h"
 #include "report/report.h"
+#include "api/datasets.h"
 
 static const enum gt_dataset_kind kinds[] = {
     [GT_CELL_NUMBER] = GT_DATASET_NUMBER,

@@ -57,8 +57,8 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
     return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
 }
 
-int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
-                             struct gt_error *error)
+int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
+                        struct gt_error *error)
 {
     GT_OWN(struct gt_recording_options, own, options);
     struct gt_recording *recording = NULL;
@@ -95,14 +95,4 @@ int gt_recording_report_with(const char *path, const struct gt_recording_options
     gt_summary_release(summary);
     free(summary);
     return status;
-}
-
-int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
-                        struct gt_report **ret, struct gt_error *error)
-{
-    struct gt_recording_options options = GT_INIT(struct gt_recording_options);
-    options.ram_unit = ram_unit;
-    options.gpu_ram_unit = gpu_ram_unit;
-    options.time_unit = time_unit;
-    return gt_recording_report_with(path, &options, ret, error);
 }

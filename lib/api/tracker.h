@@ -43,6 +43,9 @@ int gt_call_end(struct gt_call *call);
 /* Give up the lock and hand the waiting sentences to the caller. -ECANCELED: the caller has closed the tracker, which is gone. */
 int gt_tracker_unlock(struct gt_tracker *tracker);
 
+/* For the sampler of Python: the largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is exact from now on. */
+void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
+
 /* For the loop (run.c). */
 /* CLOCK_MONOTONIC time, ns, at which gt_tracker_tick is due next. */
 int64_t gt_tracker_due(const struct gt_tracker *tracker);

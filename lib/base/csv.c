@@ -254,6 +254,39 @@ uint64_t gt_csv_line(const struct gt_csv_reader *reader)
     return reader->record_line;
 }
 
+/* What a field reads from `at` goes to `put`, which is never ahead. Returns where the field ends. */
+static const char *copy_field(const char *at, char separator, char **put)
+{
+    const char *first = at + strspn(at, " ");
+    bool was_quoted = *first == '"', quoted = was_quoted;
+    for (at = was_quoted ? first + 1 : at; *at && (quoted || *at != separator); at++) {
+        bool is_quote = was_quoted && *at == '"';
+        if (is_quote && quoted && at[1] == '"')
+            at++; /* a doubled one */
+        else if (is_quote) {
+            quoted = !quoted;
+            continue;
+        }
+        *(*put)++ = *at;
+    }
+    return at;
+}
+
+size_t gt_csv_split(char *line, char separator, char **field, size_t most)
+{
+    size_t count = 0;
+    char *put = line;
+    for (const char *at = line; count < most; at++) {
+        field[count++] = put;
+        at = copy_field(at, separator, &put);
+        bool is_last = !*at;
+        *put++ = '\0';
+        if (is_last)
+            break;
+    }
+    return count;
+}
+
 static void put_field(struct gt_buffer *out, const char *text)
 {
     if (!text[strcspn(text, ",\"\r\n")]) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 struct column {
     char *name;
@@ -47,33 +48,25 @@ void gt_dataset_free(struct gt_dataset *dataset)
     free(dataset);
 }
 
-/* Room for `more` in an array that grows by doubling; NULL without memory. */
+/* Room for `more`; NULL without memory. */
 static void *grow(void *array, size_t count, size_t more, size_t *capacity, size_t size)
 {
-    if (count + more <= *capacity)
-        return array;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    while (wanted < count + more)
-        wanted *= 2;
-    void *grown = realloc(array, wanted * size);
-    if (grown)
-        *capacity = wanted;
-    return grown;
+    return gt_grow_to(&array, capacity, count + more, size) < 0 ? NULL : array;
 }
 
 void gt_dataset_add_column(struct gt_dataset *dataset, const char *name, enum gt_dataset_kind kind)
 {
     if (!dataset || dataset->failed)
         return;
-    struct column *columns = realloc(dataset->column, (dataset->count + 1) * sizeof *columns);
+    struct column *column = GT_GROW_BY_ONE(dataset->column, dataset->count);
     char *copy = strdup(name);
-    dataset->failed = !columns || !copy;
-    if (columns)
-        dataset->column = columns;
-    if (dataset->failed)
+    dataset->failed = !column || !copy;
+    if (dataset->failed) {
         free(copy);
-    else
-        columns[dataset->count++] = (struct column){.name = copy, .kind = kind};
+        return;
+    }
+    *column = (struct column){.name = copy, .kind = kind};
+    dataset->count++;
 }
 
 void gt_dataset_add_columns(struct gt_dataset *dataset, const struct gt_column_kind *columns, size_t count)

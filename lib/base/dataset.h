@@ -1,4 +1,4 @@
-/* Building data sets. */
+/* Data sets: tables of columns, for whoever computes with the data themselves. For Python. */
 #ifndef GT_BASE_DATASET_H
 #define GT_BASE_DATASET_H
 
@@ -6,6 +6,35 @@
 
 #include "gpu_tracker.h"
 
+struct gt_dataset;
+
+enum gt_dataset_kind {
+    GT_DATASET_NUMBER,
+    GT_DATASET_INTEGER,
+    GT_DATASET_TEXT,
+    GT_DATASET_CHOICE, /* texts that repeat, each kept once */
+    GT_DATASET_TIME,   /* nanoseconds since the epoch, UTC */
+};
+
+/* The member of its kind is set; text i is the bytes from text_end[i - 1] (0 for the first) to text_end[i]. */
+struct gt_dataset_column {
+    const char *name;
+    enum gt_dataset_kind kind;
+    const double *number;   /* NaN: missing */
+    const int64_t *integer; /* integers and times */
+    const int32_t *choice;  /* which of the texts a row has; -1: missing */
+    size_t choices;         /* how many texts there are */
+    const char *text;
+    const int64_t *text_end;
+};
+
+size_t gt_dataset_rows(const struct gt_dataset *dataset);
+size_t gt_dataset_columns(const struct gt_dataset *dataset);
+/* Borrowed from the data set; 0 or -ENOENT. */
+int gt_dataset_column(const struct gt_dataset *dataset, size_t column, struct gt_dataset_column *ret);
+void gt_dataset_free(struct gt_dataset *dataset);
+
+/* ---- Building them ----------------------------------------------------------------------------------------------- */
 struct gt_column_kind {
     const char *name;
     enum gt_dataset_kind kind;

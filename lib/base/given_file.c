@@ -71,18 +71,6 @@ static int wait_for(int pipe, int seconds)
     return ETIMEDOUT;
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
-{
-    while (length) {
-        ssize_t put = write(fd, bytes, length);
-        if (put < 0 && errno != EINTR)
-            return errno;
-        bytes += put > 0 ? put : 0;
-        length -= put > 0 ? (size_t)put : 0;
-    }
-    return 0;
-}
-
 static int copy_all(int pipe, int copy, int seconds)
 {
     char block[65536];
@@ -95,7 +83,7 @@ static int copy_all(int pipe, int copy, int seconds)
         if (code || got <= 0)
             return got < 0 ? errno : code;
         total += (size_t)got;
-        code = total > MOST ? EFBIG : write_all(copy, block, (size_t)got);
+        code = total > MOST ? EFBIG : -gt_file_write_all(copy, block, (size_t)got);
         if (code)
             return code;
     }

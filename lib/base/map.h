@@ -24,7 +24,7 @@ struct gt_map {
 
 #define GT_MAP_ABSENT UINT32_MAX
 
-/* The value of `key`, or GT_MAP_ABSENT. */
+/* Returns the value of `key`, or GT_MAP_ABSENT. */
 uint32_t gt_map_get(const struct gt_map *map, uint32_t key);
 /* Add or replace; `value` is below GT_MAP_ABSENT. Returns 0 or -ENOMEM. */
 int gt_map_put(struct gt_map *map, uint32_t key, uint32_t value);
@@ -42,7 +42,7 @@ static inline size_t gt_map_home(const struct gt_map *map, uint32_t key)
     return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (map->size - 1);
 }
 
-/* The value among those of `key` for which `is_wanted` answers true, or GT_MAP_ABSENT. */
+/* Returns the value among those of `key` for which `is_wanted` answers true, or GT_MAP_ABSENT. */
 static inline uint32_t gt_map_find(const struct gt_map *map, uint32_t key,
                                    bool (*is_wanted)(const void *context, uint32_t value), const void *context)
 {
@@ -56,7 +56,7 @@ static inline uint32_t gt_map_find(const struct gt_map *map, uint32_t key,
     return GT_MAP_ABSENT;
 }
 
-/* A hash of bytes, all 64 bits of which are good: folded multiplication, eight bytes at a time. */
+/* Hash bytes by folded multiplication, eight at a time. Each half of the result is a good hash. */
 uint64_t gt_hash(const void *bytes, size_t length);
 
 #endif

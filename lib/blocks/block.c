@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/new_file.h"
 #include "base/utf8.h"
 #include "blocks/block.h"
@@ -80,13 +81,6 @@ static void begin_library(void)
         pthread_atfork(NULL, NULL, forget);
 }
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 /* The newest of all files that this process or one that it was forked from has opened. Survives fork. */
 static _Atomic(struct gt_block_file *) known;
 
@@ -107,7 +101,7 @@ static struct process *begin_process(void)
     if (!atomic_load(&process->identity)) {
         process->pid = getpid();
         disown_all();
-        atomic_store(&process->identity, (uint64_t)clock_ns(CLOCK_MONOTONIC) ^ ((uint64_t)process->pid << 40));
+        atomic_store(&process->identity, (uint64_t)gt_clock_ns(CLOCK_MONOTONIC) ^ ((uint64_t)process->pid << 40));
     }
     pthread_mutex_unlock(&process->mutex);
     return process;
@@ -527,9 +521,9 @@ static int write_row(struct gt_block_file *file, struct gt_block_event_row *row)
 
 static void read_clocks(struct gt_block_event_row *row)
 {
-    row->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    row->monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-    row->real_ns = clock_ns(CLOCK_REALTIME);
+    row->cpu_ns = gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    row->monotonic_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    row->real_ns = gt_clock_ns(CLOCK_REALTIME);
 }
 
 static struct gt_block begin_in(struct thread *thread, struct gt_block_file *file, const char *name)
@@ -610,10 +604,10 @@ const char *gt_block_trouble(void)
 /* Wait a moment for threads that are inside a mark; true when none is. */
 static bool is_quiet(void)
 {
-    int64_t patience = clock_ns(CLOCK_MONOTONIC) + 20000000;
+    int64_t patience = gt_clock_ns(CLOCK_MONOTONIC) + 20000000;
     for (struct thread *thread = process->threads; thread; thread = thread->next)
         while (atomic_load(&thread->busy)) {
-            if (clock_ns(CLOCK_MONOTONIC) > patience)
+            if (gt_clock_ns(CLOCK_MONOTONIC) > patience)
                 return false;
             sched_yield();
         }

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "blocks/marking.h"
 
 /* The columns of sub-tracking files: the first four are gpu_tracker's. */
 enum gt_block_event_column {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/root.h"
 #include "collect/process/process.h"
 
@@ -23,10 +24,8 @@ static atomic_int declared_parent;
 
 __attribute__((constructor)) static void remember_loading(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     loaded_in = getpid();
-    loaded_at_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    loaded_at_ns = gt_clock_ns(CLOCK_MONOTONIC);
 }
 
 void gt_family_declare_parent(pid_t pid)

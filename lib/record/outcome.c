@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "record/provenance.h"
 
 void gt_outcome_release(struct gt_outcome *outcome)
@@ -97,11 +98,7 @@ static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *ou
 /* What tracking has cost this process. */
 static double own_cpu(const struct gt_recorder *recorder)
 {
-    struct timespec used;
-    if (!recorder->is_dedicated)
-        return recorder->own_cpu_spent;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+    return recorder->is_dedicated ? (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 : recorder->own_cpu_spent;
 }
 
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error)

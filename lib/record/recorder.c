@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "collect/gpu/device.h"
 #include "collect/process/own_peak.h"
 
@@ -14,9 +15,7 @@ static const int64_t LONGEST_PATIENCE_NS = 50000000;
 
 static double cpu_seconds(clockid_t clock)
 {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)gt_clock_ns(clock) / 1e9;
 }
 
 static void warn(const struct gt_recorder *recorder, const char *sentence)
@@ -208,7 +207,8 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
         return gt_error_system(error, -status, "sample");
     warn_of_gaps(recorder, false);
     gt_summary_add(&recorder->summary, sample);
-    status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9, &sample->energy);
+    status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9,
+                                 &sample->energy);
     return status < 0 ? gt_error_system(error, -status, "sample") : store_sample(recorder, error);
 }
 

@@ -29,8 +29,8 @@ struct gt_recorder {
     struct gt_machine machine;
     struct gt_store *store;
     struct gt_energy_curve energy; /* since gt_recorder_drawn was called */
-    struct gt_sample sample;        /* the latest; its rows belong to the combiner */
-    struct gt_outcome outcome;      /* once finished */
+    struct gt_sample sample;       /* the latest; its rows belong to the combiner */
+    struct gt_outcome outcome;     /* once finished */
     bool is_finished;
     struct gt_error store_failure; /* why there is no store */
     char store_trouble[700];       /* the trouble that was told last */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 struct gt_report {
     char *type;
     enum gt_layout layout;
@@ -104,13 +106,7 @@ int gt_node_fail(struct gt_node *node)
 
 void *gt_node_grow(void *array, size_t count, size_t *capacity, size_t size)
 {
-    if (count < *capacity)
-        return array;
-    size_t more = *capacity ? *capacity * 2 : 16;
-    void *grown = reallocarray(array, more, size);
-    if (grown)
-        *capacity = more;
-    return grown;
+    return gt_grow_to(&array, capacity, count + 1, size) < 0 ? NULL : array;
 }
 
 struct gt_node *gt_node_add(struct gt_node *parent, enum gt_node_kind kind, const char *key, const char *title,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "report/node.h"
 
 struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
@@ -32,11 +33,10 @@ int gt_series_line(struct gt_node *node, const char *key, const char *title)
     if (!node)
         return -ENOMEM;
     struct gt_series *series = &node->series;
-    struct gt_series_line *line = reallocarray(series->line, series->lines + 1, sizeof *line);
+    struct gt_series_line *line = GT_GROW_BY_ONE(series->line, series->lines);
     if (!line)
         return gt_node_fail(node);
-    series->line = line;
-    line += series->lines++;
+    series->lines++;
     *line = (struct gt_series_line){.key = strdup(key), .title = strdup(title)};
     return line->key && line->title ? (int)series->lines - 1 : gt_node_fail(node);
 }

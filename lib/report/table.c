@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "report/node.h"
 
 struct gt_node *gt_report_table(struct gt_node *parent, const char *key, const char *title)
@@ -32,11 +33,10 @@ int gt_table_column(struct gt_node *node, const char *key, const char *title, en
     struct gt_table *table = &node->table;
     if (table->cells)
         return -EINVAL;
-    struct gt_table_column *column = reallocarray(table->column, table->columns + 1, sizeof *column);
+    struct gt_table_column *column = GT_GROW_BY_ONE(table->column, table->columns);
     if (!column)
         return gt_node_fail(node);
-    table->column = column;
-    column += table->columns++;
+    table->columns++;
     *column = (struct gt_table_column){strdup(key), strdup(title), strdup(unit ? unit : ""), kind};
     return column->key && column->title && column->unit ? 0 : gt_node_fail(node);
 }
@@ -46,17 +46,10 @@ static int add_cell(struct gt_node *node, enum gt_cell_kind kind, union gt_cell 
     struct gt_table *table = &node->table;
     if (!table->columns || table->column[table->cells % table->columns].kind != kind)
         return -EINVAL;
-    if (table->cells == table->capacity) {
-        size_t capacity = table->capacity ? table->capacity * 2 : 64;
-        union gt_cell *cells = reallocarray(table->cell, capacity, sizeof *cells);
-        if (cells)
-            table->cell = cells;
-        uint8_t *marks = cells ? reallocarray(table->mark, capacity, sizeof *marks) : NULL;
-        if (!marks)
-            return gt_node_fail(node);
-        table->mark = marks;
-        table->capacity = capacity;
-    }
+    size_t capacity = table->capacity; /* of both arrays */
+    if (GT_GROW_TO(table->cell, capacity, table->cells + 1) < 0 ||
+        GT_GROW_TO(table->mark, table->capacity, table->cells + 1) < 0)
+        return gt_node_fail(node);
     table->mark[table->cells] = (uint8_t)mark;
     table->cell[table->cells++] = cell;
     return 0;

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+#include "collect/process/process.h"
+
 static const int64_t LOST_PAUSE_NS = 2 * GT_SECOND;
 
 enum { THOROUGH_PERIOD_MS = 950, LAST_EVENTS_MS = 10 };
@@ -50,14 +53,7 @@ int gt_job_finder_slurm(struct gt_job_finder *finder, const struct gt_root *root
 
 static int make_room(struct gt_job_finder *finder, size_t count)
 {
-    if (count <= finder->capacity)
-        return 0;
-    pid_t *pid = realloc(finder->pid, count * 2 * sizeof *pid);
-    if (!pid)
-        return -ENOMEM;
-    finder->pid = pid;
-    finder->capacity = count * 2;
-    return 0;
+    return GT_GROW_TO(finder->pid, finder->capacity, count);
 }
 
 static void note_main_peak(const struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_account *account)
@@ -69,12 +65,16 @@ static void note_main_peak(const struct gt_job_finder *finder, const struct gt_t
 
 static int seed(struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_error *error)
 {
-    int status = make_room(finder, tree->count);
-    if (status < 0)
-        return gt_error_system(error, -status, "cannot follow the processes");
-    for (size_t i = 0; i < tree->count; i++)
-        finder->pid[i] = tree->process[i]->pid;
-    status = gt_membership_seed(finder->membership, finder->pid, tree->count, error);
+    struct gt_seed *seeds = malloc((tree->count + 1) * sizeof *seeds);
+    if (!seeds)
+        return gt_error_system(error, ENOMEM, "cannot follow the processes");
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct gt_process *process = tree->process[i];
+        bool is_single = !process->is_zombie && process->value[GT_THREADS] == 1 && gt_process_has_rested(process);
+        seeds[i] = (struct gt_seed){process->pid, is_single};
+    }
+    int status = gt_membership_seed(finder->membership, seeds, tree->count, error);
+    free(seeds);
     finder->may_narrow = status >= 0;
     return status;
 }
@@ -119,6 +119,10 @@ static void note_left_out(const struct gt_job_finder *finder, struct gt_account 
 static int look_at_events(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_account *account,
                           struct gt_error *error)
 {
+    if (!gt_events_may_wait(finder->events) && !finder->may_narrow) {
+        gt_membership_settle(finder->membership);
+        return 0;
+    }
     int status = take_events(finder, error);
     if (status < 0)
         return status;

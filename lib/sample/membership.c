@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/map.h"
 #include "collect/process/process.h"
 #include "sample/roster.h"
@@ -37,12 +37,13 @@ struct gt_membership {
     struct gt_job_peak *peak;
     pid_t main; /* 0: not seeded yet */
     bool awaits_records;
-    struct gt_roster *roster;    /* NULL: nobody listens */
-    struct gt_events *marks;     /* whose filter knows the members; NULL: none does */
-    struct gt_map processes; /* process number -> index into `entry` */
-    struct gt_map threads;   /* thread number -> index into `entry` */
+    struct gt_roster *roster; /* NULL: nobody listens */
+    struct gt_events *marks;  /* whose filter knows the members; NULL: none does */
+    struct gt_map processes;  /* process number -> index into `entry` */
+    struct gt_map threads;    /* thread number -> index into `entry` */
     struct entry *entry;
-    uint32_t entries, capacity, free;
+    size_t capacity;
+    uint32_t entries, free;
     uint32_t ended_kept; /* entries that ended and are not forgotten */
     struct gt_membership_counts counts;
     struct gt_exit_record ended;
@@ -84,14 +85,8 @@ static int take_entry(struct gt_membership *membership, uint32_t *ret)
         membership->free = membership->entry[*ret].next_free;
         return 0;
     }
-    if (membership->entries == membership->capacity) {
-        uint32_t capacity = membership->capacity ? membership->capacity * 2 : 32;
-        struct entry *entry = realloc(membership->entry, capacity * sizeof *entry);
-        if (!entry)
-            return -ENOMEM;
-        membership->entry = entry;
-        membership->capacity = capacity;
-    }
+    if (GT_GROW_TO(membership->entry, membership->capacity, (size_t)membership->entries + 1) < 0)
+        return -ENOMEM;
     *ret = membership->entries++;
     return 0;
 }
@@ -485,13 +480,6 @@ static bool is_running(const struct gt_root *root, pid_t pid)
     return gt_process_stat_of(root, pid, &stat) == 0 && !strchr("ZX", stat.state);
 }
 
-/* The links of task are its threads and two more. */
-static bool has_one_thread(const struct gt_membership *membership, int directory)
-{
-    struct stat task;
-    return membership->root->is_machine && fstat(directory, &task) == 0 && task.st_nlink == 3;
-}
-
 static int seed_threads(struct gt_membership *membership, struct entry *entry, DIR *directory)
 {
     struct dirent *item;
@@ -506,37 +494,34 @@ static int seed_threads(struct gt_membership *membership, struct entry *entry, D
     return 0;
 }
 
-/* Takes over the descriptor. */
-static int seed_entry(struct gt_membership *membership, struct entry *entry, int fd)
-{
-    entry->is_seeded = true;
-    bool is_single = !entry->leader_ended && has_one_thread(membership, fd);
-    DIR *directory = is_single ? NULL : fdopendir(fd);
-    int result = is_single   ? begin_thread(membership, entry, entry->member.pid)
-                 : directory ? seed_threads(membership, entry, directory)
-                             : 0;
-    if (directory)
-        closedir(directory);
-    else
-        close(fd);
-    entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
-    return result;
-}
-
-static int seed_process(struct gt_membership *membership, pid_t pid)
+/* NULL: it has gone, or is a zombie. */
+static DIR *open_task(const struct gt_root *root, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
-    int fd = pid > 0 && is_running(membership->root, pid) ? gt_root_open_directory(membership->root, path) : -1;
-    if (fd < 0)
+    int fd = pid > 0 && is_running(root, pid) ? gt_root_open_directory(root, path) : -1;
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (!directory && fd >= 0)
+        close(fd);
+    return directory;
+}
+
+static int seed_process(struct gt_membership *membership, struct gt_seed seed)
+{
+    DIR *directory = seed.is_single ? NULL : open_task(membership->root, seed.pid);
+    if (!directory && !seed.is_single)
         return 0;
-    struct entry *entry = find(membership, pid);
+    struct entry *entry = find(membership, seed.pid);
     int result = 0;
     if (!entry || entry->member.has_ended)
-        result = begin_process(membership, pid, 0, &entry);
-    if (result == 0)
-        return seed_entry(membership, entry, fd);
-    close(fd);
+        result = begin_process(membership, seed.pid, 0, &entry);
+    if (result == 0) {
+        entry->is_seeded = true;
+        result = directory ? seed_threads(membership, entry, directory) : begin_thread(membership, entry, seed.pid);
+        entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
+    }
+    if (directory)
+        closedir(directory);
     return result;
 }
 
@@ -551,11 +536,12 @@ static void begin_seed(struct gt_membership *membership)
     }
 }
 
-int gt_membership_seed(struct gt_membership *membership, const pid_t *pids, size_t count, struct gt_error *error)
+int gt_membership_seed(struct gt_membership *membership, const struct gt_seed *seed, size_t count,
+                       struct gt_error *error)
 {
     begin_seed(membership);
     for (size_t i = 0; i < count; i++) {
-        int result = seed_process(membership, pids[i]);
+        int result = seed_process(membership, seed[i]);
         if (result < 0)
             return gt_error_system(error, -result, "members of the job");
     }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "base/map.h"
 #include "collect/process/process.h"
@@ -42,13 +43,6 @@ struct gt_roster {
     struct gt_lives changes;
 };
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return time.tv_sec * GT_SECOND + time.tv_nsec;
-}
-
 int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, bool launched, struct gt_error *error)
 {
     struct gt_roster *roster = calloc(1, sizeof *roster);
@@ -56,8 +50,8 @@ int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, bool launc
         return gt_error_system(error, ENOMEM, "names of the processes");
     roster->root = root;
     roster->launched = launched;
-    roster->boot_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
-    roster->origin_ns = clock_ns(CLOCK_MONOTONIC);
+    roster->boot_ns = gt_clock_ns(CLOCK_BOOTTIME) - gt_clock_ns(CLOCK_MONOTONIC);
+    roster->origin_ns = gt_clock_ns(CLOCK_MONOTONIC);
     *ret = roster;
     return 0;
 }

@@ -74,8 +74,6 @@ struct gt_machine {
     char currency[16];             /* "EUR"; "" not told */
 };
 
-/* How a figure came about. */
-enum gt_exactness { GT_MISSING, GT_SAMPLED, GT_EXACT, GT_DERIVED, GT_ESTIMATED };
 const char *gt_exactness_name(enum gt_exactness exactness);
 
 struct gt_provenance {

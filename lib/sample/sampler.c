@@ -205,7 +205,7 @@ static void admit_new(struct gt_sampler *sampler)
         process->is_admitted = true;
         process->met_ns = gt_clock_monotonic(&sampler->clock);
         if (gt_process_read(process, &sampler->root) == 0)
-            gt_process_read_slowly(process, &sampler->root);
+            gt_process_read_first(process, &sampler->root);
         struct gt_process *origin = process->is_main || !process->is_forked
                                         ? NULL
                                         : gt_job_finder_origin(&sampler->finder, &sampler->tree, process);
@@ -263,15 +263,18 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     frame->real_ns = gt_clock_real(&sampler->clock);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
-        struct gt_error trouble = {0};
+        struct gt_error trouble;
+        if (!source->state)
+            continue;
         int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
-        int status = source->state ? source->type->collect(source->state, frame, &trouble) : 0;
+        trouble.code = 0;
+        trouble.text[0] = '\0';
+        int status = source->type->collect(source->state, frame, &trouble);
         if (status == -ENOMEM)
             return gt_error_set(error, ENOMEM, "%s", trouble.text[0] ? trouble.text : "no memory");
         if (status < 0 && !sampler->trouble.code)
             sampler->trouble = trouble;
-        if (source->state)
-            note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
+        note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
     frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
     return 0;

@@ -39,6 +39,7 @@ struct gt_shared_memory_record {
         family; /* the record of the process it inherited from; when that has ended, of the first that did; GT_SHARED_MEMORY_NONE */
     double rss, file_bytes;                     /* now */
     double faults;                              /* minor and major, as last read; NaN unknown */
+    double cpu_time;                            /* its CPU clock before that; NaN: it has none */
     double asked_rss, asked_file, asked_faults; /* when its walk was asked for */
     double seen, seen_file, seen_faults;        /* at its walk */
     double walked_private, walked_shared;

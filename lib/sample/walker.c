@@ -8,6 +8,9 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/grow.h"
+
 enum {
     PAUSE = 100,       /* of a process, in times of its walk */
     QUIET_SHARE = 100, /* all walks: one part in so many of a core */
@@ -49,21 +52,14 @@ struct gt_walker {
     uint64_t walks;
 };
 
-static int64_t own_cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * GT_SECOND + t.tv_nsec;
-}
-
 static void walk(struct gt_walker *walker)
 {
     struct task *task = &walker->task;
-    int64_t cpu = own_cpu(), begin = gt_clock_monotonic(walker->clock);
+    int64_t cpu = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID), begin = gt_clock_monotonic(walker->clock);
     task->result = gt_memory_walk(walker->memory, task->process, task->count, &task->totals);
     task->end_ns = gt_clock_monotonic(walker->clock);
     task->duration_ns = task->end_ns - begin;
-    task->cpu_ns = own_cpu() - cpu;
+    task->cpu_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 }
 
 static void *run(void *argument)
@@ -242,14 +238,7 @@ static enum due what_is_due(struct gt_walker *walker, int64_t now)
 
 static int reserve(struct task *task, size_t count)
 {
-    if (count <= task->capacity)
-        return 0;
-    struct gt_memory_process *process = realloc(task->process, (count + count / 2 + 16) * sizeof *process);
-    if (!process)
-        return -ENOMEM;
-    task->process = process;
-    task->capacity = count + count / 2 + 16;
-    return 0;
+    return GT_GROW_TO(task->process, task->capacity, count);
 }
 
 static int ask(struct gt_walker *walker, enum due due, int64_t now)

@@ -28,4 +28,9 @@ int gt_experiment_folder_write(struct gt_experiment_folder *folder, const struct
 /* End the segment, unless it has no record. */
 int gt_experiment_folder_close(struct gt_experiment_folder *folder, struct gt_error *error);
 
+/* Append to a folder laid out as AIPowerMeter's, which is made where it is not there, as whole lines: "power": the "metrics" of a record
+ * of now; "results": figures of the program's own, as of now; "end": the end of a segment, `json` being NULL. "model": the summary of
+ * a model, in place of the last. -EINVAL: it is no JSON. */
+int gt_experiment_save(const char *folder, const char *kind, const char *json, struct gt_error *error);
+
 #endif

@@ -1,4 +1,4 @@
-/* One file format of recordings. */
+/* A store type is one file format of recordings. */
 #ifndef GT_STORE_TYPE_H
 #define GT_STORE_TYPE_H
 
@@ -34,7 +34,7 @@ struct gt_store_type {
     void (*close)(void *state); /* may be NULL */
 };
 
-/* By the suffix of the path; NULL and an error that names the suffixes there are. */
+/* Find the type by the suffix of a path. NULL comes with an error that names the suffixes there are. */
 const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error);
 /* The suffixes of files beside a recording of a type that has several, code blocks last; NULL past the end. */
 const char *gt_store_part(size_t index);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 bool gt_filter_needs_survey(const struct gt_trace_options *options)
 {
     return options->by_step || options->from_first;
@@ -33,7 +35,7 @@ static int by_node(const void *a, const void *b)
     const struct gt_window *x = a, *y = b;
     if (x->node != y->node)
         return x->node < y->node ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return GT_ORDER(x->start, y->start);
 }
 
 /* Sorted and without overlaps, so that ends are sorted as well. */

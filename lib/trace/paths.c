@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
 #include "trace/source.h"
 
 #define TRACE(entry) extern const struct gt_trace_format gt_trace_##entry;
@@ -82,18 +83,10 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
     struct gt_trace_paths *found = search->found;
     if (found->count >= MOST_FILES)
         return gt_error_set(search->error, E2BIG, "%s: more than %d files", path, MOST_FILES);
-    if (found->count == found->capacity) {
-        size_t capacity = found->capacity ? found->capacity * 2 : 64;
-        char **paths = realloc(found->path, capacity * sizeof *paths);
-        if (paths)
-            found->path = paths;
-        const struct gt_trace_format **grown = realloc(found->format, capacity * sizeof *grown);
-        if (grown)
-            found->format = grown;
-        if (!paths || !grown)
-            return gt_error_system(search->error, ENOMEM, "%s", path);
-        found->capacity = capacity;
-    }
+    size_t capacity = found->capacity; /* of both arrays */
+    if (GT_GROW_TO(found->path, capacity, found->count + 1) < 0 ||
+        GT_GROW_TO(found->format, found->capacity, found->count + 1) < 0)
+        return gt_error_system(search->error, ENOMEM, "%s", path);
     found->path[found->count] = strdup(path);
     if (!found->path[found->count])
         return gt_error_system(search->error, ENOMEM, "%s", path);

@@ -2,6 +2,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 #include "trace/raw_event.h"
 
 /* ---- one event ---- */
@@ -207,18 +209,10 @@ struct stream {
 /* Room for one more. NULL without memory. */
 static struct gt_raw_event *next_item(struct job *job)
 {
-    if (job->count < job->capacity)
-        return &job->item[job->count];
-    size_t capacity = job->capacity ? job->capacity * 2 : 1024;
-    struct gt_raw_event *items = realloc(job->item, capacity * sizeof *items);
-    if (items)
-        job->item = items;
-    uint32_t *of = realloc(job->of, capacity * sizeof *of);
-    if (of)
-        job->of = of;
-    if (!items || !of)
+    size_t capacity = job->capacity; /* of both arrays */
+    if (job->count == capacity &&
+        (GT_GROW_TO(job->item, capacity, job->count + 1) < 0 || GT_GROW_TO(job->of, job->capacity, job->count + 1) < 0))
         return NULL;
-    job->capacity = capacity;
     return &job->item[job->count];
 }
 

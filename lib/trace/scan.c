@@ -44,6 +44,8 @@ size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "base/grow.h"
+
 struct masks {
     uint64_t quote, backslash, open, close;
     uint64_t string; /* an odd number of quotes stands up to here */
@@ -228,28 +230,15 @@ void gt_batch_release(struct gt_batch *batch)
 
 static int add_entry(struct gt_batch *batch, struct gt_scan_entry entry)
 {
-    if (batch->count == batch->entries) {
-        size_t entries = batch->entries ? batch->entries * 2 : 1024;
-        struct gt_scan_entry *grown = realloc(batch->entry, entries * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        batch->entry = grown;
-        batch->entries = entries;
-    }
+    if (batch->count == batch->entries && GT_GROW_TO(batch->entry, batch->entries, batch->count + 1) < 0)
+        return -ENOMEM;
     batch->entry[batch->count++] = entry;
     return 0;
 }
 
 static int reserve(char **text, size_t *capacity, size_t wanted)
 {
-    if (wanted + GT_SCAN_PAD <= *capacity)
-        return 0;
-    char *grown = realloc(*text, wanted + GT_SCAN_PAD);
-    if (!grown)
-        return -ENOMEM;
-    *text = grown;
-    *capacity = wanted + GT_SCAN_PAD;
-    return 0;
+    return GT_GROW_TO(*text, *capacity, wanted + GT_SCAN_PAD);
 }
 
 /* Bring the batch's text to `wanted` bytes, or to the end of the input. */

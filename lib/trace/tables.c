@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dataset.h"
+#include "base/order.h"
 #include "base/grow.h"
 #include "trace/keys.h"
 #include "trace/steps.h"
@@ -54,7 +54,7 @@ static int by_time(const void *a, const void *b, void *context)
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     if (time[x] != time[y])
         return time[x] < time[y] ? -1 : 1;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
 static void put_sample(struct gt_dataset *data, const struct gt_trace *trace, int64_t origin, size_t sample)

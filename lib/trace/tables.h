@@ -2,7 +2,7 @@
 #ifndef GT_TRACE_TABLES_H
 #define GT_TRACE_TABLES_H
 
-#include "gpu_tracker.h"
+#include "base/dataset.h"
 #include "trace/rows.h"
 
 /* The tables below show these arguments: the reader keeps them, first and in this order. */

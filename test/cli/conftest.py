@@ -19,7 +19,7 @@ def cli(gpu_tracker, tmp_path):
     """cli("run", "--", "true"): the completed process, run in tmp_path."""
 
     def run(*words, **keywords):
-        keywords = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 30, **keywords}
+        keywords = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 120, **keywords}
         return subprocess.run([gpu_tracker, *map(str, words)], check=False, **keywords)
 
     return run

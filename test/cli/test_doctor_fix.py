@@ -35,7 +35,7 @@ def machine(gpu_tracker):
             drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
             before = sorted(folder.rglob("*"))
             done = subprocess.run([*drop, program, "doctor", "--fix", "--root", folder / "root", *options], cwd="/",
-                                  capture_output=True, text=True, check=False, timeout=30)
+                                  capture_output=True, text=True, check=False, timeout=120)
             assert sorted(folder.rglob("*")) == before
             assert done.returncode == 0 and done.stderr == "", done
             assert subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=False).returncode == 0

@@ -64,7 +64,7 @@ def track(gpu_tracker, tmp_path, counter, fail, *options, job=("sleep", str(SECO
     else:
         counter.fail = fail
     tracked.wait()
-    said = running.communicate(timeout=30)[1]
+    said = running.communicate(timeout=120)[1]
     return recording, json.loads((tmp_path / "report.json").read_text())["energy"], said
 
 

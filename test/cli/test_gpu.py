@@ -61,7 +61,7 @@ def test_memory_of_the_job(gpu_tracker, nvidia, tmp_path):
     words = ["attach", "-f", "json", "-o", str(report), option, "--st", "0.1", str(job.pid)]
     tracker = subprocess.Popen([gpu_tracker, *words])
     job.wait()
-    assert tracker.wait(timeout=30) == 0
+    assert tracker.wait(timeout=120) == 0
     stranger.kill()
     stranger.wait()
     document = json.loads(report.read_text())

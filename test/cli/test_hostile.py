@@ -14,13 +14,14 @@ MEMORY = 384 << 20  # of address space, libraries and stacks of threads included
 
 @pytest.fixture
 def info(gpu_tracker):
-    """info(path): the completed process of timeline info, which may take little memory and 20 s."""
+    """info(path): the completed process of timeline info, which may take little memory and 20 s of CPU time."""
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 
     def run(*paths, command="timeline", what="info"):
         return subprocess.run([gpu_tracker, command, what, "--format", "json", "--threads", "2", *map(str, paths)],
-                              capture_output=True, text=True, timeout=20, check=False, preexec_fn=limit)
+                              capture_output=True, text=True, timeout=120, check=False, preexec_fn=limit)
     return run
 
 

@@ -39,11 +39,11 @@ def test_a_command_adds_no_line(cli):
 
 def test_bytes_that_are_no_text(gpu_tracker, tmp_path):
     done = subprocess.run([gpu_tracker, "run", QUIET, "-o", "-", "--", "true", b"\xff\xc3\xa9\xe2\x82"], cwd=tmp_path,
-                          capture_output=True, check=True, timeout=30)
+                          capture_output=True, check=True, timeout=120)
     assert "Command: true \\xffé\\xe2\\x82\n" in done.stdout.decode()
     for name in "json", "csv", "html", "markdown":
         done = subprocess.run([gpu_tracker, "run", QUIET, "-o", "-", "-f", name, "--", "true", b"\xff\xc3\xa9"], cwd=tmp_path,
-                              capture_output=True, check=True, timeout=30)
+                              capture_output=True, check=True, timeout=120)
         assert ("\ufffdé" if name in ("json", "csv") else "xffé") in done.stdout.decode()
 
 
@@ -67,7 +67,7 @@ def test_reports_for_programs(cli, recording):
 def test_recordings_are_valid_text(gpu_tracker, tmp_path):
     for name in "a.csv", "a.sqlite":
         subprocess.run([gpu_tracker, "run", QUIET, "--tf", name, "--", "true", b"\xff" + EVIL.encode()], cwd=tmp_path,
-                       capture_output=True, check=True, timeout=30)
+                       capture_output=True, check=True, timeout=120)
     with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
         assert next(csv.DictReader(file))["command"] == "true \ufffd" + EVIL
     with sqlite3.connect(tmp_path / "a.sqlite") as database:
@@ -112,7 +112,7 @@ def test_blocks_in_analyses_and_comparisons(cli, gpu_tracker, tmp_path):
 def test_a_pickle_can_be_read(cli, gpu_tracker, tmp_path):
     pytest.importorskip("gpu_tracker")
     subprocess.run([gpu_tracker, "run", QUIET, "--blocks", "--st=0.05", "--tf=a.sqlite", "--", gpu_tracker, "block",
-                    b"bad \xff", "--", "sleep", "0.2"], cwd=tmp_path, capture_output=True, check=True, timeout=30)
+                    b"bad \xff", "--", "sleep", "0.2"], cwd=tmp_path, capture_output=True, check=True, timeout=120)
     assert cli("sub-track", "analyze", "--tf=a.sqlite", "-o", "a.pkl").returncode == 0
     results = pickle.loads((tmp_path / "a.pkl").read_bytes())
     assert results.code_block_results[0].name == "bad \ufffd"
@@ -127,9 +127,9 @@ def test_blocks_are_valid_text_wherever_they_lie(cli, gpu_tracker, tmp_path, suf
     expected = "=bad \ufffd\x1b[2J"
     (tmp_path / "own").mkdir()
     block = [gpu_tracker, "block", BAD, "--", "sleep", "0.2"]
-    subprocess.run(block, cwd=tmp_path, check=True, timeout=30, env={**os.environ, "GPU_TRACKER_BLOCKS": str(tmp_path / "own")})
+    subprocess.run(block, cwd=tmp_path, check=True, timeout=120, env={**os.environ, "GPU_TRACKER_BLOCKS": str(tmp_path / "own")})
     run = [gpu_tracker, "run", QUIET, "-o", "out", "--blocks", "--st=0.05", f"--tf=run.{suffix}", "--"]
-    subprocess.run([*run, *block], cwd=tmp_path, check=True, timeout=30)
+    subprocess.run([*run, *block], cwd=tmp_path, check=True, timeout=120)
     own = next((tmp_path / "own").iterdir())
     assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", own).returncode == 0
     tables = {own: None}
@@ -184,5 +184,5 @@ def test_sentences_of_python_do_nothing_to_a_terminal(cli, tmp_path):
     pytest.importorskip("gpu_tracker")
     assert cli("run", QUIET, "--tf=a.csv", "--", "true").returncode == 0
     (tmp_path / "b.csv").write_text("process_id,code_block_name,position,timestamp\n1,a,0,la\x1b[2Jte\n")
-    done = subprocess.run([sys.executable, "-c", PYTHON], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", PYTHON], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     assert r'la\x1b[2Jte' in done.stdout and not ACTS.search(done.stdout)

@@ -13,7 +13,7 @@ def inside(tmp_path):
     """inside(words, own_proc=True): run in a new PID namespace, with or without a /proc of its own."""
     def run(words, own_proc=False, prefix=None):
         line = [*(prefix or INSIDE), *(["--mount-proc"] if own_proc else []), *map(str, words)]
-        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
 
     for own_proc in (False, True):
         if run(["true"], own_proc).returncode:
@@ -49,7 +49,7 @@ def test_with_its_own_proc_it_works(inside, gpu_tracker, tmp_path):
 def test_a_proc_without_the_machine_is_refused(gpu_tracker, tmp_path, words):
     mount = 'mount -t proc -o subset=pid proc /proc || exit 77; test ! -e /proc/stat || exit 77; exec "$@"'
     done = subprocess.run(["unshare", "--mount", "sh", "-c", mount, "sh", gpu_tracker, *words], cwd=tmp_path, capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=120, check=False)
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("this user may not mount, or this kernel has no such /proc")
     assert done.returncode == 125 and done.stdout == "" and not list(tmp_path.iterdir())

@@ -229,7 +229,7 @@ def test_a_recording_in_the_place_of_a_folder(refused, tmp_path):
 def test_a_recording_on_a_file_system_that_may_only_be_read(gpu_tracker, tmp_path):
     script = 'mkdir fs && mount -t tmpfs none fs && mount -o remount,ro fs && exec "$0" run --tf fs/t.csv -- touch started'
     done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, gpu_tracker], cwd=tmp_path,
-                          capture_output=True, text=True, check=False, timeout=30)
+                          capture_output=True, text=True, check=False, timeout=120)
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("this user may not mount")
     [line] = done.stderr.splitlines()

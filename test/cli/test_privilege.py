@@ -4,11 +4,12 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from patience import takes_signal, wait_until
 
 NOBODY = 65534
 POWERFUL = "cap_dac_read_search,cap_perfmon,cap_net_admin,cap_sys_ptrace,cap_sys_admin,cap_setpcap+ep"
@@ -21,7 +22,7 @@ __attribute__((constructor)) static void ran(void) { close(open("%s", O_CREAT | 
 
 def as_nobody(*words, **keywords):
     drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    return subprocess.run([*drop, *map(str, words)], capture_output=True, text=True, check=False, timeout=30, cwd="/", **keywords)
+    return subprocess.run([*drop, *map(str, words)], capture_output=True, text=True, check=False, timeout=120, cwd="/", **keywords)
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_nothing_is_left_of_the_privileges(program, command):
         target[-1] = str(sleeper.pid)
     process = subprocess.Popen([*drop, program, *target], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", text=True)
     try:
-        time.sleep(1)
+        wait_until(lambda: takes_signal(process.pid, signal.SIGTERM))  # it has given them up before
         status = statuses(pathlib.Path(f"/proc/{process.pid}/status").read_text())
         assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
         assert status["NoNewPrivs"] == "1"
@@ -184,7 +185,7 @@ sys.exit(subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-g
 
 def beside_a_counter(*words):
     done = subprocess.run(["unshare", "-m", sys.executable, "-c", COUNTER, *map(str, words)], capture_output=True, text=True,
-                          check=False, timeout=30, cwd="/")
+                          check=False, timeout=120, cwd="/")
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("nothing can be mounted here")
     return done
@@ -198,8 +199,10 @@ def test_the_counters_were_opened_before(program, gpu_tracker, folder):
     assert json.loads(beside_a_counter(plain, *words).stdout)["energy"]["cpu"]["total"] is None
     assert "energy by powercap" in beside_a_counter(plain, "doctor", "--fix").stdout
     done = beside_a_counter(program, *words)
-    assert 65 < json.loads(done.stdout)["energy"]["cpu"]["total"] < 120, done
+    report = json.loads(done.stdout)
+    elapsed = report["compute_time"]["time"] * 3600
+    assert 50 * (elapsed - 0.4) < report["energy"]["cpu"]["total"] < 50 * (elapsed + 0.4), done
     fix = beside_a_counter(program, "doctor", "--fix").stdout
     assert "energy by powercap" not in fix and "energy-relay" not in fix
-    assert "rapl: powercap" in (survey := beside_a_counter(program, "doctor").stdout)
-    assert re.search(r"rapl: powercap +ready", survey)
+    # A counter that waits for a processor stands still.
+    wait_until(lambda: re.search(r"rapl: powercap +ready", beside_a_counter(program, "doctor").stdout))

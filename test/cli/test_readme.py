@@ -2,9 +2,12 @@
 import os
 import pathlib
 import re
+import signal
 import subprocess
+import time
 
 import pytest
+from patience import takes_signal, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv" / "bin"
@@ -36,10 +39,23 @@ def folder(tmp_path_factory):
 def run(command, folder, gpu_tracker):
     path = f"{pathlib.Path(gpu_tracker).parent}:{PYTHON}:{os.environ['PATH']}"
     command = re.sub(r"examples/train.py$", "examples/train.py --epochs 1", command)
-    if command.startswith(LONG_RUNNING):
-        command = "timeout --signal=INT --preserve-status 1 " + re.sub(r"\bPID\b", "$$", command)
-    return subprocess.run(["bash", "-c", command], cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True,
-                          timeout=60, check=False)
+    is_long = command.startswith(LONG_RUNNING)
+    if is_long:
+        command = "exec " + re.sub(r"\bPID\b", str(os.getpid()), command)
+    line = ["bash", "-c", command]
+    with subprocess.Popen(line, cwd=folder, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
+        if is_long:
+            wait_until(lambda: process.poll() is not None or is_ready(process.pid))
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=300)
+        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def is_ready(pid):
+    with open(f"/proc/{pid}/comm") as name:
+        return name.read() == "gpu-tracker\n" and takes_signal(pid, signal.SIGINT)
 
 
 def test_examples(folder, gpu_tracker):

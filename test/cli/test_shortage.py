@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -72,14 +71,13 @@ def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
 
 @pytest.mark.parametrize("names", [["signalfd4"], list(NUMBERS)])
 def test_signals_reach_the_job_without_a_descriptor_for_them(gpu_tracker, tmp_path, names):
-    script = "trap 'echo told; exit 5' TERM; echo ready; sleep 20 & wait"
+    script = "trap 'echo told; exit 5' TERM; echo ready; sleep 200 & wait"
     tracker = subprocess.Popen([gpu_tracker, "run", QUIET, "-o", "out.json", "--", "sh", "-c", script], cwd=tmp_path,
                                stdout=subprocess.PIPE, text=True, preexec_fn=forbid(names, ENOSYS))
     assert tracker.stdout.readline() == "ready\n"
-    began = time.monotonic()
     tracker.send_signal(signal.SIGTERM)
     assert tracker.stdout.readline() == "told\n"
-    assert tracker.wait(10) == 5 and time.monotonic() - began < 5
+    assert tracker.wait(100) == 5
 
 
 @pytest.mark.parametrize("count", [24, 16, 12])
@@ -154,8 +152,9 @@ def test_a_recording_that_is_cut_off(cli, strict, status):
 @pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
 def test_a_full_disk(cli, tmp_path, strict, status):
     """A limit of the size of files stands for it; SIGXFSZ would end a program that does not take it."""
+    filling = ["sh", "-c", "while [ $(stat -c %s run.csv 2>/dev/null || echo 0) -lt 25000 ]; do sleep 0.1; done; sleep 1.5"]
     signal_free = lambda: (resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)), signal.signal(signal.SIGXFSZ, signal.SIG_IGN))  # noqa: E731
-    done = cli("run", *strict, "--tf=run.csv", "--st=0.01", "-o", "-", "--", "sleep", "1", preexec_fn=signal_free)
+    done = cli("run", *strict, "--tf=run.csv", "--st=0.01", "-o", "-", "--", *filling, preexec_fn=signal_free)
     assert done.returncode == status
     assert "The recording has stopped: run.csv: File too large" in done.stderr
     assert "Max RAM:" in done.stdout

@@ -25,7 +25,7 @@ class Tracked:
 
     def end(self):
         """Exit status and report."""
-        output, self.errors = self.tracker.communicate(timeout=10)
+        output, self.errors = self.tracker.communicate(timeout=120)
         assert output == ""
         return self.tracker.returncode, json.loads((self.folder / "report.json").read_text())
 
@@ -69,7 +69,7 @@ def test_a_command_that_dies_of_it(gpu_tracker, tmp_path, name):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     tracker.stdout.readline()
     tracker.send_signal(number)
-    _, errors = tracker.communicate(timeout=10)
+    _, errors = tracker.communicate(timeout=120)
     assert tracker.returncode == 128 + number
     assert f"status code: -{int(number)}\n" in errors
     assert json.loads((tmp_path / "report.json").read_text())
@@ -80,7 +80,7 @@ def test_a_signal_of_a_short_process_of_the_job_is_not_passed_back(gpu_tracker, 
     """The sender lived between two samples. (One that has ended when the signal is read cannot be told from others.)"""
     script = f"trap 'echo got it' USR1; sleep 0.5; {start} \"kill -USR1 $PPID; sleep 0.2\"; echo end"
     line = [gpu_tracker, "run", "--disable-logs", "--st=60", "-o", "report.json", "--", "sh", "-c", script]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=10, check=False)
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "end\n")
 
 
@@ -96,7 +96,7 @@ def test_a_signal_of_the_job_is_not_passed_back(gpu_tracker, tmp_path):
         print("end", flush=True)
     """
     done = subprocess.run([gpu_tracker, *START, sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True,
-                          timeout=10, check=False)
+                          timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "end\n")
 
 
@@ -105,8 +105,7 @@ def test_stopped_and_continued_by_others(tracked):
     job = tracked()
     os.kill(job.pid, signal.SIGSTOP)
     time.sleep(0.2)
-    with open(f"/proc/{job.tracker.pid}/stat") as stat:
-        assert stat.read().rpartition(")")[2].split()[0] == "S"
+    assert state(job.tracker.pid) != "T"
     os.kill(job.pid, signal.SIGCONT)
     assert job.next()["signal"] == "CONT"
     job.tracker.terminate()
@@ -120,7 +119,7 @@ def state(pid):
 
 
 def wait_state(pid, wanted):
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while state(pid) not in wanted:
         assert time.monotonic() < end, state(pid)
         time.sleep(0.01)
@@ -135,7 +134,7 @@ def test_stop_signal_to_the_tracker_stops_and_continues_both(gpu_tracker, tmp_pa
     wait_state(job.tracker.pid, "T")
     time.sleep(0.2)
     job.tracker.send_signal(signal.SIGCONT)
-    wait_state(job.pid, "SR")
+    wait_state(job.pid, "SRD")
     assert job.end()[0] == 0
 
 
@@ -166,6 +165,6 @@ def test_killed_tracker_leaves_the_command_alone(tracked):
 def test_sigchld_storm(gpu_tracker, tmp_path):
     """Many orphans that end at once are all reaped."""
     script = "i=0; while [ $i -lt 200 ]; do (sleep 0.05 &) ; i=$((i+1)); done; sleep 0.4; ps --ppid $PPID -o stat= | grep -c Z"
-    done = subprocess.run([gpu_tracker, *START, "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=30,
+    done = subprocess.run([gpu_tracker, *START, "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120,
                           check=False)
     assert done.stdout == "0\n"

@@ -125,7 +125,7 @@ def slurm(tmp_path, monkeypatch):
     finally:
         for process in reversed(running):
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=120)
 
 
 def wait_until(condition, seconds):

@@ -13,6 +13,7 @@ import termios
 import time
 
 import pytest
+from patience import takes_signal, wait_until
 
 
 class Terminal:
@@ -47,7 +48,7 @@ class Terminal:
             return False
         return True
 
-    def expect(self, pattern, seconds=8):
+    def expect(self, pattern, seconds=60):
         """Wait for `pattern` in what came since the last match."""
         end = time.monotonic() + seconds
         while not (match := re.search(pattern, self.text[self.seen:])):
@@ -56,12 +57,12 @@ class Terminal:
         self.seen += match.end()
         return match
 
-    def finish(self, seconds=8):
+    def finish(self, seconds=60):
         """Everything up to the end; the exit status."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and (self.read(0.05) or self.process.poll() is None):
             pass
-        return self.process.wait(1)
+        return self.process.wait(10)
 
     def close(self):
         with contextlib.suppress(ProcessLookupError):
@@ -108,7 +109,7 @@ def test_ctrl_c_ends_a_command_that_dies_of_it(terminal, gpu_tracker):
 def test_ctrl_c_ends_attach(terminal, gpu_tracker):
     process = subprocess.Popen(["sleep", "30"])
     screen = terminal(gpu_tracker, "attach", "--disable-logs", "--tf", "t.csv", process.pid)
-    time.sleep(0.3)
+    wait_until(lambda: takes_signal(screen.process.pid, signal.SIGINT))
     screen.send("\x03")
     screen.expect(r"Max RAM:[\s\S]*goes on\.")
     assert screen.finish() == 0
@@ -126,9 +127,9 @@ def test_standard_input_is_the_command_s(terminal, gpu_tracker):
 
 def test_hangup_of_the_terminal_still_gives_a_report(gpu_tracker, tmp_path):
     screen = Terminal([gpu_tracker, "run", "--disable-logs", "-o", "out.txt", "--", "sleep", "30"], tmp_path)
-    time.sleep(0.3)
+    wait_until(lambda: takes_signal(screen.process.pid, signal.SIGHUP))
     os.close(screen.master)
-    assert screen.process.wait(8) == 128 + signal.SIGHUP
+    assert screen.process.wait(120) == 128 + signal.SIGHUP
     assert (tmp_path / "out.txt").read_text().startswith("Max RAM:")
 
 

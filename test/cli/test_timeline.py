@@ -13,7 +13,7 @@ import pytest
 def timeline(gpu_tracker):
     """timeline("info", ...): the completed process."""
     return lambda *words: subprocess.run([gpu_tracker, "timeline", *map(str, words)], capture_output=True, text=True,
-                                         timeout=60, check=False)
+                                         timeout=120, check=False)
 
 
 EVENTS = [{"ph": "X", "name": "step", "pid": 1, "tid": 1, "ts": 1_700_000_000_000_000 + i * 1000, "dur": 500}

@@ -28,7 +28,7 @@ def recording(request, gpu_tracker, tmp_path_factory):
     """A finished recording of a command whose text has quotes, commas and line breaks in it, in a folder of its own."""
     path = tmp_path_factory.mktemp("recording") / f"it's, a file.{request.param}"
     subprocess.run([gpu_tracker, "run", "--sleep-time", "0.02", "--ram-unit", "megabytes", "--tracking-file", str(path),
-                    "--", sys.executable, "-c", WORK], check=True, capture_output=True, timeout=60)
+                    "--", sys.executable, "-c", WORK], check=True, capture_output=True, timeout=120)
     return path
 
 
@@ -141,7 +141,7 @@ def test_gpu_trackers_own_analyser_reads_it(recording, tmp_path):
 def test_a_recording_of_gpu_tracker_is_reported(gpu_tracker, name):
     before = sorted(FIXTURE.iterdir())
     done = subprocess.run([gpu_tracker, "report", "--format", "json", str(FIXTURE / name)], check=True,
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=120)
     report = json.loads(done.stdout)
     _, data = read_tables(FIXTURE / name)
     assert report["max_ram"]["main"]["total_rss"] == pytest.approx(data.main_ram.max())

@@ -2,6 +2,7 @@
  *
  *     frame                     the next frame begins; the first one needs no such line
  *     frame 2.5                 ... and comes by itself 2.5 seconds after the library was opened
+ *     frame when PATH           ... and comes when there is such a file
  *     device 0                  the lines that follow are of this device; "device 0.1" is slice 1 of device 0
  *     KEY VALUE ...             one answer; several lines with the same key are a list
  *     fail FUNCTION RESULT      the function answers with this result
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { FAKE_DEVICES = 64, FAKE_FRAMES = 64 };
 
@@ -32,7 +34,8 @@ static struct {
     size_t count;
     char device[FAKE_DEVICES][16];
     size_t device_count;
-    double start[FAKE_FRAMES]; /* seconds after opening; negative: by hand */
+    double start[FAKE_FRAMES];   /* seconds after opening; negative: by hand */
+    char when[FAKE_FRAMES][256]; /* "": by time */
     int frames;
     int forced; /* -1: by time */
     double opened;
@@ -84,7 +87,9 @@ static inline void fake_read(FILE *file)
         if (sscanf(text, " %31s %n", key, &used) < 1 || *key == '#')
             continue;
         if (!strcmp(key, "frame") && frame + 1 < FAKE_FRAMES) {
-            fake.start[++frame] = text[used] ? strtod(text + used, NULL) : -1;
+            bool has_path = !strncmp(text + used, "when ", 5);
+            fake.start[++frame] = text[used] && !has_path ? strtod(text + used, NULL) : -1;
+            snprintf(fake.when[frame], sizeof fake.when[0], "%s", has_path ? text + used + 5 : "");
         } else if (!strcmp(key, "device")) {
             snprintf(device, sizeof device, "%.15s", text + used);
             fake_add_device(device);
@@ -124,7 +129,8 @@ static inline int fake_current(void)
     if (fake.forced >= 0)
         return fake.forced;
     for (int i = 1; i < fake.frames; i++)
-        if (fake.start[i] >= 0 && fake_now() - fake.opened >= fake.start[i])
+        if ((fake.start[i] >= 0 && fake_now() - fake.opened >= fake.start[i]) ||
+            (*fake.when[i] && access(fake.when[i], F_OK) == 0))
             current = i;
     return current;
 }

@@ -3,7 +3,7 @@
  *     version TEXT, driver TEXT, row_size BYTES (of the v3 lists), understate 1 (list sizes told are too small), init RESULT
  *     uuid, name, pci DOMAIN BUS DEVICE, minor N, mig 1, instance GI CI (of a slice)
  *     memory TOTAL RESERVED USED, utilization GPU MEMORY, encoder N, decoder N, temperature N, clock SM MEMORY (MHz)
- *     reasons BITS, power_usage MW, field FIELD SCOPE MW, energy MJ, capability MAJOR MINOR
+ *     reasons BITS, power_usage MW, field FIELD SCOPE MW, energy MJ [MW, by which it grows], capability MAJOR MINOR
  *     process MODE PID BYTES [GI CI], used PID TIME SM MEMORY ENCODER DECODER, sample WHICH TIME VALUE
  *
  * FAKE_LISTS is the newest form of the process lists that the library has: 1, 2, 3, or 4 for the detail list;
@@ -265,7 +265,12 @@ int nvmlDeviceGetTotalEnergyConsumption(struct nvml_device *device, unsigned lon
 int nvmlDeviceGetTotalEnergyConsumption(struct nvml_device *device, unsigned long long *millijoules)
 {
     ANSWER_FAILURE(id(device));
-    return fake_number(id(device), "energy", 0, millijoules) ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    if (!fake_number(id(device), "energy", 0, millijoules))
+        return NVML_NOT_SUPPORTED;
+    unsigned long long milliwatts;
+    if (fake_number(id(device), "energy", 1, &milliwatts))
+        *millijoules += (unsigned long long)((double)milliwatts * (fake_now() - fake.opened));
+    return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetCudaComputeCapability(struct nvml_device *device, int *major, int *minor);

@@ -20,7 +20,7 @@ def in_empty_folder(monkeypatch, tmp_path):
 def python(tmp_path):
     """python(code): the completed process of a script; it must succeed unless check=False."""
 
-    def run(code, *arguments, check=True, timeout=60, **keywords):
+    def run(code, *arguments, check=True, timeout=120, **keywords):
         script = tmp_path / "script.py"
         script.write_text(textwrap.dedent(code))
         done = subprocess.run([sys.executable, str(script), *arguments], cwd=tmp_path, capture_output=True, text=True,

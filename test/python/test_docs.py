@@ -23,7 +23,8 @@ def test_the_tutorial_runs(python):
     assert any(re.fullmatch(r"megabytes \d+\.\d+", line) for line in lines)
     assert any(line.startswith("RSSValues(total_rss=") for line in lines)
     assert any(line.startswith("ComputeTime(unit='seconds', time=") for line in lines)
-    assert any(re.match(r"train 3 0\.05", line) for line in lines)
+    [mean] = [float(line.split()[2]) for line in lines if re.match(r"train 3 ", line)]
+    assert 0.05 <= mean < 5
     assert "['prepare', 'train'] 3" in lines
     assert any(re.fullmatch(r"\d+ double", line) for line in lines)
 

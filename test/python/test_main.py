@@ -10,7 +10,7 @@ MODULE = [sys.executable, "-m", "gpu_tracker"]
 
 
 def run(program, words, **keywords):
-    done = subprocess.run([*program, *words], capture_output=True, check=False, timeout=60, **keywords)
+    done = subprocess.run([*program, *words], capture_output=True, check=False, timeout=120, **keywords)
     return done.returncode, done.stdout, done.stderr
 
 

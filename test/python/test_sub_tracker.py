@@ -260,26 +260,43 @@ def test_one_object_recursively():
     assert [stop for _, stop in intervals] == sorted((stop for _, stop in intervals), reverse=True)
 
 
+def assert_as_noted(file, name, notes):
+    """Each note has the time before and after a block was entered, and before and after it was left: its own lie between."""
+    intervals = calls(file, name)
+    assert len(intervals) == len(notes)
+    for before, inside, leaving, after in notes:
+        assert any(before - 1e-4 <= start <= inside + 1e-4 and leaving - 1e-4 <= stop <= after + 1e-4 for start, stop in intervals)
+
+
+@contextlib.contextmanager
+def noted(block, notes):
+    before = time.time()
+    with block:
+        inside = time.time()
+        yield
+        leaving = time.time()
+    notes.append((before, inside, leaving, time.time()))
+
+
 def test_one_object_in_tasks_that_overlap():
-    block = SubTracker("t", sub_tracking_file="t.csv")
+    block, notes = SubTracker("t", sub_tracking_file="t.csv"), []
 
     async def work(seconds):
-        with block:
+        with noted(block, notes):
             await asyncio.sleep(seconds)
 
     async def main():
         await asyncio.gather(work(0.3), work(0.1), work(0.2))
 
     asyncio.run(main())
-    lengths = sorted(stop - start for start, stop in calls("t.csv", "t"))
-    assert lengths == pytest.approx([0.1, 0.2, 0.3], abs=0.06)
+    assert_as_noted("t.csv", "t", notes)
 
 
 def test_one_object_in_generators_that_overlap():
-    block = SubTracker("g", sub_tracking_file="g.csv")
+    block, notes = SubTracker("g", sub_tracking_file="g.csv"), []
 
     def steps():
-        with block:
+        with noted(block, notes):
             yield
 
     first, second = steps(), steps()
@@ -287,15 +304,14 @@ def test_one_object_in_generators_that_overlap():
     assert list(first) == []
     time.sleep(0.3)
     assert list(second) == []
-    lengths = sorted(stop - start for start, stop in calls("g.csv", "g"))
-    assert lengths == pytest.approx([0.1, 0.3], abs=0.06)
+    assert_as_noted("g.csv", "g", notes)
 
 
 def test_one_object_in_threads():
-    block = SubTracker("t", sub_tracking_file="t.csv")
+    block, notes = SubTracker("t", sub_tracking_file="t.csv"), []
 
     def work(seconds):
-        with block:
+        with noted(block, notes):
             time.sleep(seconds)
 
     threads = [threading.Thread(target=work, args=(seconds,)) for seconds in (0.3, 0.1, 0.2)]
@@ -303,8 +319,7 @@ def test_one_object_in_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    lengths = sorted(stop - start for start, stop in calls("t.csv", "t"))
-    assert lengths == pytest.approx([0.1, 0.2, 0.3], abs=0.06)
+    assert_as_noted("t.csv", "t", notes)
     assert len({row["thread_id"] for row in rows("t.csv")}) == 3
 
 

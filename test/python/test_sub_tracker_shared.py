@@ -296,7 +296,7 @@ def test_every_reader_after_kill_9(marking):
 def test_a_recording_while_it_is_written(gpu_tracker, tmp_path):
     file = tmp_path / "run.csv"
     process = subprocess.Popen([gpu_tracker, "run", "--tf", file, "--st", "0.002", "--detail", "--disable-logs", "--",
-                                "sleep", "30"], stdout=subprocess.DEVNULL, start_new_session=True)
+                                "sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True)
     beside = tmp_path / "run.processes.csv"
     while not beside.exists():
         time.sleep(0.01)

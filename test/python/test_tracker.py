@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from gpu_tracker import Tracker, _core, _program
 from gpu_tracker.tracker import ResourceUsage
+from patience import least
 from waiting import samplers, wait_until
 
 pytestmark = pytest.mark.sanitize
@@ -41,7 +42,7 @@ def test_figures_are_those_of_the_block():
     del block
     assert before + 95 < tracker.max_ram.main.total_rss < before + 130
     assert tracker.max_ram.descendants.total_rss == 0
-    assert 0.4 <= tracker.compute_time.time < 5
+    assert 0.4 <= tracker.compute_time.time < 60
     assert 40 < tracker.cpu_utilization.main.max_sum_percent <= 100 * os.cpu_count()
     assert 0.3 <= tracker.to_json()["cpu_time"]["main"] < 0.8
     assert tracker.resource_usage.max_ram.unit == "megabytes"
@@ -168,25 +169,31 @@ def test_children_are_descendants():
 
 
 def test_another_process(truth):
-    begin = time.monotonic()
-    with subprocess.Popen(truth("burn", 0.6, 0.5, 100), stdout=subprocess.DEVNULL) as process:
-        with Tracker(sleep_time=0.05, process_id=process.pid, **QUIET) as tracker:
-            process.wait()
-            elapsed = time.monotonic() - begin
-            time.sleep(0.5)
-    assert 0.2 < tracker.to_json()["cpu_time"]["main"] < 0.45
-    assert 0.5 < tracker.compute_time.time < elapsed + 0.25  # of the process, not until stop
+    def added():
+        begin = time.monotonic()
+        with subprocess.Popen(truth("burn", 1, 0.5, 100), stdout=subprocess.DEVNULL) as process:
+            with Tracker(sleep_time=0.05, process_id=process.pid, **QUIET) as tracker:
+                process.wait()
+                elapsed = time.monotonic() - begin
+                time.sleep(0.5)
+        assert tracker.to_json()["cpu_time"]["main"] < 0.6 and tracker.compute_time.time > 0
+        return max(tracker.compute_time.time - elapsed, 0.3 - tracker.to_json()["cpu_time"]["main"])
+
+    assert least(added, 0.25) < 0.25  # of the process, not until stop
 
 
 def test_the_time_ends_with_the_process():
-    with subprocess.Popen(["sleep", "0.5"]) as process:
-        begin = time.monotonic()
-        with Tracker(sleep_time=10, process_id=process.pid, **QUIET) as tracker:
-            process.wait()
-            elapsed = time.monotonic() - begin
-            time.sleep(1.5)
-    assert elapsed - 0.2 < tracker.compute_time.time < elapsed + 0.4  # and not up to the next look or sample
-    assert tracker.to_json()["run"]["complete"] is True
+    def added():
+        with subprocess.Popen(["sleep", "0.5"]) as process:
+            begin = time.monotonic()
+            with Tracker(sleep_time=10, process_id=process.pid, **QUIET) as tracker:
+                process.wait()
+                elapsed = time.monotonic() - begin
+                time.sleep(1.5)
+        assert tracker.to_json()["run"]["complete"] is True
+        return abs(tracker.compute_time.time - elapsed)
+
+    assert least(added, 0.4) < 0.4  # and not up to the next look or sample
 
 
 def test_a_process_that_does_not_exist():
@@ -477,11 +484,11 @@ def test_ctrl_c_reaches_the_job_alone(python):
         try:
             with tracker:
                 os.killpg(os.getpgrp(), signal.SIGINT)
-                time.sleep(5)
+                time.sleep(100)
         except KeyboardInterrupt:
             print(tracker.compute_time.time * 3600)
     """, start_new_session=True)
-    assert 0 < float(done.stdout) < 4
+    assert 0 < float(done.stdout) < 100
 
 
 def test_importing_is_light(python):
@@ -495,14 +502,16 @@ def test_importing_is_light(python):
 
 @pytest.mark.plain_heap
 def test_importing_is_quick(python):
-    """In CPU time, for the machine may be busy; the best of several."""
-    times = [float(python(f"""
-        import time
-        begin = time.process_time()
-        {line}
-        print(time.process_time() - begin)
-    """).stdout) for line in ["import gpu_tracker"] * 3 + ["from gpu_tracker import Tracker"] * 6]
-    assert min(times[:3]) < 0.010 and min(times[3:]) < 0.030
+    """In CPU time, as a multiple of what Python had used to start: 10 ms on a machine at leisure. The best of several."""
+    def times(line):
+        return float(python(f"""
+            import time
+            begin = time.process_time()
+            {line}
+            print((time.process_time() - begin) / begin)
+        """).stdout)
+
+    assert least(lambda: times("import gpu_tracker"), 1) < 1 and least(lambda: times("from gpu_tracker import Tracker"), 3) < 3
 
 
 def test_every_public_name_is_there():
@@ -511,6 +520,16 @@ def test_every_public_name_is_there():
     assert gpu_tracker.tracker.Tracker is Tracker and gpu_tracker.sub_tracker.SubTracker is gpu_tracker.SubTracker
     with pytest.raises(AttributeError, match="nonsense"):
         gpu_tracker.nonsense  # noqa: B018
+
+
+def test_options_are_those_of_the_table():
+    """Every option of the library's table is a keyword, with the table's default or one that stands for it."""
+    parameters = inspect.signature(Tracker.__init__).parameters
+    for name, fallback in gpu_tracker._core.tracker_options().items():
+        default = parameters["libraries" if name == "library" else name].default
+        assert default == fallback or not default, name
+    own = {"self", "disable_logs", "process_id", "resource_usage_file", "n_join_attempts", "join_timeout", "keep_high_water_mark", "libraries"}
+    assert parameters.keys() - own <= gpu_tracker._core.tracker_options().keys()
 
 
 def test_version():
@@ -551,14 +570,14 @@ time.sleep(1)
 os.write(0, message[3:12])
 time.sleep(1)
 os.write(0, message[12:] + message)
-time.sleep(20)
+time.sleep(200)
 """)
     program.chmod(0o755)
     sampler = _core.Sampler(str(program), [])
     turns = 0
     began = time.monotonic()
     message = None
-    while message is None and time.monotonic() < began + 20:
+    while message is None and time.monotonic() < began + 100:
         message = sampler.receive(0.1)
         turns += 1
     assert message == ("warning", "a sentence") and turns > 5

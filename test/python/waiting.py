@@ -1,6 +1,7 @@
 """Waiting for what other processes do."""
 import os
 import pathlib
+import socket
 import time
 
 
@@ -17,7 +18,12 @@ def samplers(folder=None):
     return found
 
 
-def wait_until(condition, seconds=10):
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def wait_until(condition, seconds=120):
     """Fails when the condition does not come true in time."""
     deadline = time.monotonic() + seconds
     while not condition():

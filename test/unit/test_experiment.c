@@ -17,6 +17,7 @@
 #include "support/fake_proc.h"
 #include "support/folder.h"
 #include "support/valgrind.h"
+#include "api/experiment_record.h"
 
 static void zone(const char *folder, const char *entry, const char *name, long microjoules)
 {

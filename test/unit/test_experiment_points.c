@@ -13,6 +13,9 @@
 #include <math.h>
 
 #include "collect/host/temperature.h"
+#include "api/energy_sample.h"
+#include "analyse/experiment/experiment.h"
+#include "store/experiment_record.h"
 #include "gpu_tracker.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"

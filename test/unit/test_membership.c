@@ -57,7 +57,7 @@ static int open_job(void **state)
         return -1;
     store_process(job, 100, 1, 'S');
     *state = job;
-    return gt_membership_seed(job->membership, &(pid_t){100}, 1, NULL);
+    return gt_membership_seed(job->membership, &(struct gt_seed){.pid = 100}, 1, NULL);
 }
 
 static int close_job(void **state)
@@ -235,7 +235,11 @@ static void after_a_loss_a_seed_sets_it_right(void **state)
     store_process(job, 200, 3, 'R');
     store_process(job, 300, 1, 'S');
     store_process(job, 400, 1, 'Z');
-    assert_int_equal(gt_membership_seed(job->membership, (pid_t[]){100, 200, 300, 400, 500}, 5, NULL), 0);
+    assert_int_equal(
+        gt_membership_seed(job->membership,
+                           (struct gt_seed[]){{.pid = 100}, {.pid = 200}, {.pid = 300}, {.pid = 400}, {.pid = 500}}, 5,
+                           NULL),
+        0);
     expect(job, 3, 5);
     assert_false(lives(job, 101));
     assert_true(gt_membership_find(job->membership, 300)->seen_from_fork);

@@ -72,6 +72,7 @@ static void columns_are_found_by_their_names(void **state)
         {"1700000000,50\n1700000001,50\n", "", 50},
         {"time,power\n1700000000,50\n", "", 50},
         {"Time;Temp (C);Power (W)\n1700000000;21,5;50,5\n", "", 50.5},
+        {"\"Time\", \"Power, all phases (W)\"\n\"1700000000\", \"50.5\"\n", "", 50.5},
         {"volts\tdate\tpower [mW]\n230\t2023-11-14T22:13:20Z\t50000\n", "", 50},
         {"date,total kW\n2023-11-14 23:13:20.0+01:00,0.05\n", "", 50},
         {"timestamp,cpu_w,gpu_w\n1700000000000,20,30\n", "", 50},

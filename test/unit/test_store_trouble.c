@@ -99,21 +99,21 @@ static struct handed record_and_kill(const char *path, unsigned us)
     return handed;
 }
 
-/* One round of the sixteen may be late: a busy machine may keep the writer from running. */
-static void a_killed_recorder_loses_a_tenth_of_a_second_at_most(void **state)
+/* One round of the eight may be late: a busy machine may keep the writer from running. */
+static void a_killed_recorder_loses_a_second_at_most(void **state)
 {
     (void)state;
     srand(20);
     int late = 0;
-    for (int round = 0; round < 16; round++) {
+    for (int round = 0; round < 8; round++) {
         const char *path = folder_path(names[round % 2]);
-        struct handed handed = record_and_kill(path, 100000 + (unsigned)rand() % 150000);
+        struct handed handed = record_and_kill(path, 1200000 + (unsigned)rand() % 900000);
         if (!handed.first_ns)
             continue; /* not even begun */
         struct result result = read_all(path);
         assert_false(result.has_outcome);
         int64_t missing = handed.last_ns - (result.samples ? result.last_ns : handed.first_ns);
-        if (missing > 100 * 1000000 && late++)
+        if (missing > 1100 * (int64_t)1000000 && late++)
             fail_msg("%s: %lld ms are missing", path, (long long)missing / 1000000);
     }
 }
@@ -332,7 +332,7 @@ int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_killed_recorder_loses_a_tenth_of_a_second_at_most),
+        IN_FOLDER(a_killed_recorder_loses_a_second_at_most),
         IN_FOLDER(a_killed_recorder_leaves_what_can_be_read_at_any_moment),
         IN_FOLDER(reading_creates_no_file),
         IN_FOLDER(a_live_recording_can_be_read),

@@ -7,6 +7,7 @@
 
 #include "analyse/trace/lists.h"
 #include "analyse/trace/memory.h"
+#include "base/order.h"
 
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
@@ -19,7 +20,7 @@ static int compare_gains(double a, double b)
 {
     if (isnan(a) || isnan(b))
         return isnan(a) - isnan(b);
-    return (a < b) - (a > b);
+    return GT_ORDER(b, a);
 }
 
 static int compare(const void *a, const void *b)

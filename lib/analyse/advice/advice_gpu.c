@@ -9,6 +9,7 @@
 #include "analyse/trace/memory.h"
 #include "analyse/trace/numbers.h"
 #include "analyse/trace/steps.h"
+#include "base/order.h"
 
 /* ---- work ---- */
 
@@ -263,8 +264,7 @@ static void judge_growth(struct device *device, const struct gt_spans *steps)
 static int by_start(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
-                                : (x->key[2] > y->key[2]) - (x->key[2] < y->key[2]);
+    return x->start != y->start ? GT_ORDER(x->start, y->start) : GT_ORDER(x->key[2], y->key[2]);
 }
 
 void gt_advise_memory(struct gt_adviser *adviser)
@@ -355,7 +355,7 @@ static int by_communication(const void *a, const void *b)
     const struct share *x = a, *y = b;
     if (x->communication != y->communication)
         return x->communication < y->communication ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
+    return GT_ORDER(x->node, y->node);
 }
 
 static struct share share_of(const struct gt_spans *spans, size_t from, size_t to)

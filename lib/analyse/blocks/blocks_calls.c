@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "analyse/blocks/blocks_parts.h"
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+#include "base/order.h"
 
 static double begin_of(const struct gt_interval *interval)
 {
@@ -20,11 +19,11 @@ static double end_of(const struct gt_interval *interval)
 static int compare(const void *a, const void *b)
 {
     const struct gt_interval *x = *(const struct gt_interval *const *)a, *y = *(const struct gt_interval *const *)b;
-    int order = ORDER(x->name, y->name);
-    order = order ? order : ORDER(x->source, y->source);
-    order = order ? order : ORDER(x->process, y->process);
-    order = order ? order : ORDER(begin_of(x), begin_of(y));
-    return order ? order : ORDER(x->call, y->call);
+    int order = GT_ORDER(x->name, y->name);
+    order = order ? order : GT_ORDER(x->source, y->source);
+    order = order ? order : GT_ORDER(x->process, y->process);
+    order = order ? order : GT_ORDER(begin_of(x), begin_of(y));
+    return order ? order : GT_ORDER(x->call, y->call);
 }
 
 /* A stretch in which at least one call of a block is open in one process: its CPU time is counted once. */

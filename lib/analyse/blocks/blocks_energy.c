@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "analyse/blocks/blocks_parts.h"
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+#include "base/order.h"
 
 struct call {
     uint32_t name;
@@ -25,10 +24,10 @@ static struct gt_time_stretch stretch_of(const struct gt_block_analysis *analysi
 static int by_process(const void *a, const void *b)
 {
     const struct call *x = a, *y = b;
-    int order = ORDER(x->name, y->name);
-    order = order ? order : ORDER(x->source, y->source);
-    order = order ? order : ORDER(x->process, y->process);
-    return order ? order : ORDER(x->stretch.start, y->stretch.start);
+    int order = GT_ORDER(x->name, y->name);
+    order = order ? order : GT_ORDER(x->source, y->source);
+    order = order ? order : GT_ORDER(x->process, y->process);
+    return order ? order : GT_ORDER(x->stretch.start, y->stretch.start);
 }
 
 /* The calls from `first` on that overlap, of one process, as one; returns the number behind the last. */

@@ -5,6 +5,7 @@
 
 #include "analyse/blocks/blocks_parts.h"
 #include "analyse/usage/course.h"
+#include "base/order.h"
 
 enum { BANDS = 500 }; /* more cannot be told apart in a picture */
 
@@ -91,7 +92,7 @@ struct rank {
 static int by_total(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
-    return x->total == y->total ? (x->number > y->number) - (x->number < y->number) : x->total < y->total ? 1 : -1;
+    return x->total == y->total ? GT_ORDER(x->number, y->number) : x->total < y->total ? 1 : -1;
 }
 
 void gt_blocks_summary(struct gt_node *root, struct gt_block_analysis *analysis, unsigned flags)
@@ -116,7 +117,7 @@ static int by_length(const void *a, const void *b)
 {
     const struct gt_band *x = a, *y = b;
     double first = x->to - x->from, second = y->to - y->from;
-    return first == second ? (x->from > y->from) - (x->from < y->from) : first < second ? 1 : -1;
+    return first == second ? GT_ORDER(x->from, y->from) : first < second ? 1 : -1;
 }
 
 /* The longest calls first, so that short ones are drawn over them. */

@@ -6,6 +6,7 @@
 
 #include "analyse/compare/compare_parts.h"
 #include "analyse/compare/permutation.h"
+#include "base/order.h"
 #include "schema/unit.h"
 
 enum { KEYS = 4 };
@@ -128,7 +129,7 @@ struct rank {
 static int by_time(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
-    return x->time == y->time ? (x->slot > y->slot) - (x->slot < y->slot) : x->time < y->time ? 1 : -1;
+    return x->time == y->time ? GT_ORDER(x->slot, y->slot) : x->time < y->time ? 1 : -1;
 }
 
 static struct rank *rank_slots(const struct gt_comparison *comparison)

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "analyse/compare/compare_parts.h"
+#include "base/grow.h"
+#include "base/order.h"
 
 /* The digits after the last colon, or NULL. */
 static const char *line_of(const char *name)
@@ -26,7 +28,7 @@ static int compare_groups(const char *a, const char *b)
 {
     size_t x = group_length(a), y = group_length(b);
     int order = memcmp(a, b, x < y ? x : y);
-    return order ? order : (x > y) - (x < y);
+    return order ? order : GT_ORDER(x, y);
 }
 
 static int compare_names(const char *a, const char *b)
@@ -38,7 +40,7 @@ static int compare_names(const char *a, const char *b)
     x += strspn(x, "0");
     y += strspn(y, "0");
     size_t length = strlen(x), other = strlen(y);
-    return length != other ? (length > other) - (length < other) : strcmp(x, y);
+    return length != other ? GT_ORDER(length, other) : strcmp(x, y);
 }
 
 static int compare_slots(const void *a, const void *b)
@@ -95,11 +97,9 @@ static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t r
 
 static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_json_value *block)
 {
-    struct gt_slot *list = realloc(comparison->slot, (comparison->slots + 1) * sizeof *list);
-    if (!list)
+    struct gt_slot *slot = GT_GROW_BY_ONE(comparison->slot, comparison->slots);
+    if (!slot)
         return -ENOMEM;
-    comparison->slot = list;
-    struct gt_slot *slot = &list[comparison->slots];
     *slot = (struct gt_slot){.name = name_of(block), .block = calloc(comparison->runs, sizeof *slot->block)};
     if (!slot->block)
         return -ENOMEM;

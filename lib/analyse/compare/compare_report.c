@@ -6,6 +6,7 @@
 #include "analyse/compare/compare_parts.h"
 #include "analyse/display_unit.h"
 #include "analyse/blocks/results.h"
+#include "base/order.h"
 #include "store/store.h"
 
 struct entry {
@@ -21,7 +22,7 @@ static int compare_entries(const void *a, const void *b)
         return isnan(x->value) ? 1 : -1;
     if (x->value != y->value && !isnan(x->value))
         return x->value > y->value ? 1 : -1;
-    return (x->place > y->place) - (x->place < y->place);
+    return GT_ORDER(x->place, y->place);
 }
 
 int gt_compare_row(struct gt_node *parent, const char *key, const char *title, const struct gt_comparison *comparison,

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
+
 static const char *const group_names[GT_EXPERIMENT_GROUPS] = {"CPU", "GPU", "Experiment", "wattmeter"};
 
 /* The others are rates. */
@@ -67,15 +69,7 @@ const struct gt_experiment_line *gt_experiment_find(const struct gt_experiment *
 
 static int make_room(void **array, size_t *capacity, size_t count, size_t size)
 {
-    if (count < *capacity)
-        return 0;
-    size_t wanted = *capacity ? *capacity * 2 : 16;
-    void *grown = realloc(*array, wanted * size);
-    if (!grown)
-        return -ENOMEM;
-    *array = grown;
-    *capacity = wanted;
-    return 0;
+    return gt_grow_to(array, capacity, count + 1, size);
 }
 
 static struct gt_experiment_line *add_line(struct gt_experiment *experiment, enum gt_experiment_group group,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analyse/experiment/experiment.h"
 #include "gpu_tracker.h"
 
 size_t gt_points_integrate(const struct gt_experiment_point *points, size_t count, double start, double end,

@@ -9,6 +9,7 @@
 
 #include "base/json_write.h"
 #include "base/number.h"
+#include "base/order.h"
 
 /* ---- numbers of processes and threads ---- */
 
@@ -427,7 +428,7 @@ static int compare_samples(const void *a, const void *b)
     const struct sample *x = a, *y = b;
     if (x->time != y->time)
         return x->time < y->time ? -1 : 1;
-    return (x->series > y->series) - (x->series < y->series);
+    return GT_ORDER(x->series, y->series);
 }
 
 /* "gpu0_GPUUtilization_algo-1" */

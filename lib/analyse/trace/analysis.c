@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 #include "analyse/trace/analysis.h"
 
 #define ANALYSIS(entry) extern const struct gt_analysis gt_analysis_##entry;
@@ -65,7 +67,7 @@ static int compare_texts(const void *a, const void *b, void *context)
     const struct gt_trace *trace = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     int order = strverscmp(gt_trace_text(trace, x), gt_trace_text(trace, y));
-    return order ? order : (x > y) - (x < y);
+    return order ? order : GT_ORDER(x, y);
 }
 
 static void sort_texts(struct gt_analysis_input *input)

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/lists.h"
-#include "base/dataset.h"
 #include "trace/tables.h"
 
 /* ---- spans ---- */
@@ -279,7 +279,7 @@ static int by_length(const void *a, const void *b)
     int64_t one = x->end - x->start, other = y->end - y->start;
     if (one != other)
         return one > other ? -1 : 1;
-    return x->start != y->start ? (x->start < y->start ? -1 : 1) : (x->key[0] > y->key[0]) - (x->key[0] < y->key[0]);
+    return x->start != y->start ? (x->start < y->start ? -1 : 1) : GT_ORDER(x->key[0], y->key[0]);
 }
 
 /* Keep those of one part. */

@@ -4,6 +4,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"
+#include "base/dataset.h"
 
 /* A batch is no event: it lasts from the start of one fetch to the start of the next of the same process. The pause in which
  * a new iterator is made (between epochs) is none. */

@@ -10,6 +10,7 @@
 
 #include "analyse/trace/utilization.h"
 #include "base/number.h"
+#include "base/order.h"
 
 enum { RANGES = 16 };
 
@@ -75,7 +76,7 @@ static int compare_moments(const void *a, const void *b)
         return x->resource < y->resource ? -1 : 1;
     if (x->time != y->time)
         return x->time < y->time ? -1 : 1;
-    return (x->value > y->value) - (x->value < y->value);
+    return GT_ORDER(x->value, y->value);
 }
 
 static void add_usage(const struct gt_analysis_input *input, struct gt_node *table, const struct ranges *ranges,

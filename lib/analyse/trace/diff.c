@@ -10,6 +10,7 @@
 
 #include "analyse/trace/lists.h"
 #include "analyse/trace/significance.h"
+#include "base/order.h"
 
 #define STEP "ProfilerStep"
 
@@ -97,7 +98,7 @@ static int compare(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
     double first = fabs(x->total[1] - x->total[0]), second = fabs(y->total[1] - y->total[0]);
-    return first != second ? (first < second) - (first > second) : strverscmp(x->name, y->name);
+    return first != second ? GT_ORDER(second, first) : strverscmp(x->name, y->name);
 }
 
 static int time_by_step(const struct side *side, const struct pair *pair, int which, struct gt_numbers *values)

@@ -10,8 +10,8 @@
 
 #include "analyse/trace/functions.h"
 #include "analyse/trace/lists.h"
-#include "base/dataset.h"
 #include "base/grow.h"
+#include "base/order.h"
 
 static const char *const figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
 static const char *const dump_groups[] = {"function", "dump", "step", "mode", "training_phase", "job_phase", NULL};
@@ -126,7 +126,7 @@ static int by_function(const void *a, const void *b)
 {
     const struct gt_function_sum *x = a, *y = b;
     int order = compare_keys(x, y);
-    return order ? order : (x->profile > y->profile) - (x->profile < y->profile);
+    return order ? order : GT_ORDER(x->profile, y->profile);
 }
 
 /* Sorted ones of equal key become one; how many there are then. */
@@ -155,7 +155,7 @@ static int earlier(const void *a, const void *b)
     const struct gt_trace_profile *y = *(const struct gt_trace_profile *const *)b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
 int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, const char *const *paths,
@@ -437,7 +437,7 @@ static int by_start(const void *a, const void *b, void *context)
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     int order = strcmp(gt_trace_text(trace, x->node), gt_trace_text(trace, y->node));
-    return order ? order : (x > y) - (x < y);
+    return order ? order : GT_ORDER(x, y);
 }
 
 static void put_text(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string)

@@ -3,6 +3,7 @@
 #define GT_ANALYSE_FUNCTIONS_H
 
 #include "analyse/trace/analysis.h"
+#include "base/dataset.h"
 
 /* The keys by which pstats sorts, too. */
 enum { GT_TOTAL_TIME, GT_CUMULATIVE_TIME, GT_PRIMITIVE_CALLS, GT_TOTAL_CALLS, GT_FUNCTION_FIGURES };

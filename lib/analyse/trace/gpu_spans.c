@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
 {
     enum gt_work work = gt_analysis_work(input, event);
@@ -53,7 +55,7 @@ struct edge {
 static int compare_edges(const void *a, const void *b)
 {
     const struct edge *x = a, *y = b;
-    return (x->time > y->time) - (x->time < y->time);
+    return GT_ORDER(x->time, y->time);
 }
 
 int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to)
@@ -110,7 +112,7 @@ static int compare_calls(const void *a, const void *b)
         return x->id < y->id ? -1 : 1;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
+    return GT_ORDER(x->event, y->event);
 }
 
 static struct call call_of(const struct gt_analysis_input *input, size_t event)

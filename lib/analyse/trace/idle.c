@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/dataloader.h"
+#include "base/order.h"
 
 enum { BETWEEN_KERNELS = 30 };
 
@@ -27,7 +28,7 @@ static int by_start(const void *a, const void *b, void *context)
         return x->start < y->start ? -1 : 1;
     if (x->end != y->end)
         return x->end < y->end ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
+    return GT_ORDER(x->event, y->event);
 }
 
 static enum gt_idle_cause cause(const struct gt_analysis_input *input, int64_t from, int64_t to, size_t call)

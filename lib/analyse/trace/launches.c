@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/lists.h"
+#include "base/order.h"
 
 struct launches {
     struct gt_spans spans; /* of GPU work, by node, device and stream */
@@ -60,7 +61,7 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
 static int compare_changes(const void *a, const void *b)
 {
     const struct gt_launch_change *x = a, *y = b;
-    return x->time != y->time ? (x->time > y->time) - (x->time < y->time) : x->by - y->by;
+    return x->time != y->time ? GT_ORDER(x->time, y->time) : x->by - y->by;
 }
 
 int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spans *spans, const size_t *call,

@@ -9,6 +9,7 @@
 #include "analyse/trace/lists.h"
 #include "analyse/trace/memory.h"
 #include "analyse/trace/operators.h"
+#include "base/order.h"
 
 /* ---- changes ---- */
 
@@ -44,7 +45,7 @@ static int compare(const void *a, const void *b)
         return x->id < y->id ? -1 : 1;
     if (x->time != y->time)
         return x->time < y->time ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
+    return GT_ORDER(x->event, y->event);
 }
 
 static size_t collect(const struct gt_analysis_input *input, struct gt_memory_change *change)
@@ -80,8 +81,7 @@ static int by_track(const void *a, const void *b)
     const struct gt_memory_change *x = a, *y = b;
     if (x->track != y->track)
         return x->track < y->track ? -1 : 1;
-    return x->time != y->time ? (x->time > y->time) - (x->time < y->time)
-                              : (x->event > y->event) - (x->event < y->event);
+    return x->time != y->time ? GT_ORDER(x->time, y->time) : GT_ORDER(x->event, y->event);
 }
 
 /* Walk over operators and changes of each thread together, with the operators that are open on a stack. */
@@ -119,19 +119,19 @@ static int by_address(const void *a, const void *b)
     const struct gt_memory_holder *x = a, *y = b;
     if (x->address != y->address)
         return x->address < y->address ? -1 : 1;
-    return (x->blocks > y->blocks) - (x->blocks < y->blocks);
+    return GT_ORDER(x->blocks, y->blocks);
 }
 
 static int by_owner(const void *a, const void *b)
 {
     const struct gt_memory_holder *x = a, *y = b;
-    return x->owner != y->owner ? (x->owner > y->owner) - (x->owner < y->owner) : by_address(a, b);
+    return x->owner != y->owner ? GT_ORDER(x->owner, y->owner) : by_address(a, b);
 }
 
 static int by_size(const void *a, const void *b)
 {
     const struct gt_memory_holder *x = a, *y = b;
-    return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes) : by_owner(a, b);
+    return x->bytes != y->bytes ? GT_ORDER(y->bytes, x->bytes) : by_owner(a, b);
 }
 
 /* Keep, of the changes at each address, the last, when it is an allocation. */

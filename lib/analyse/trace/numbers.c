@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "report/report.h"
 
 int gt_numbers_add(struct gt_numbers *values, double value)
@@ -15,12 +16,6 @@ int gt_numbers_add(struct gt_numbers *values, double value)
     *place = value;
     values->is_sorted = false;
     return 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 double gt_numbers_total(const struct gt_numbers *values)
@@ -41,7 +36,7 @@ double gt_numbers_percentile(struct gt_numbers *values, double percent)
     if (!values->count)
         return NAN;
     if (!values->is_sorted)
-        qsort(values->value, values->count, sizeof *values->value, compare);
+        qsort(values->value, values->count, sizeof *values->value, gt_order_doubles);
     values->is_sorted = true;
     double rank = percent / 100 * (double)(values->count - 1);
     double low = values->value[(size_t)floor(rank)], high = values->value[(size_t)ceil(rank)];

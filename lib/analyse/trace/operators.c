@@ -9,6 +9,7 @@
 
 #include "analyse/trace/gpu_spans.h"
 #include "analyse/trace/lists.h"
+#include "base/order.h"
 
 struct operators {
     struct gt_spans spans; /* keys: node, name */
@@ -66,7 +67,7 @@ static int compare_owners(const void *a, const void *b)
         return x->id < y->id ? -1 : 1;
     if (x->duration != y->duration)
         return x->duration < y->duration ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
+    return GT_ORDER(x->event, y->event);
 }
 
 static const struct owner *find_owner(const struct owner *owner, size_t count, uint32_t file, uint64_t id)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/spans.h"
-#include "base/dataset.h"
+#include "base/order.h"
 #include "trace/rows.h"
 
 __extension__ typedef __int128 wide; /* sums of times over many spans */
@@ -28,12 +28,6 @@ struct spans {
     struct bounds start, end, moment;
 };
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int open_bounds(struct bounds *bounds, size_t capacity)
 {
     bounds->time = calloc(capacity + 1, sizeof *bounds->time);
@@ -44,7 +38,7 @@ static int open_bounds(struct bounds *bounds, size_t capacity)
 static void sort_bounds(struct bounds *bounds)
 {
     if (bounds->count)
-        qsort(bounds->time, bounds->count, sizeof *bounds->time, ascending);
+        qsort(bounds->time, bounds->count, sizeof *bounds->time, gt_order_int64s);
     for (size_t i = 0; i < bounds->count; i++)
         bounds->sum[i + 1] = bounds->sum[i] + bounds->time[i];
 }

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_OVERLAPS_H
 #define GT_ANALYSE_OVERLAPS_H
 
-#include "gpu_tracker.h"
+#include "base/dataset.h"
 #include "trace/trace.h"
 
 /* How long what ran in given spans of time, [start, end) in ns since the epoch: framework_metric, process, overlap_us;

@@ -9,6 +9,7 @@
 
 #include "analyse/trace/spans.h"
 #include "analyse/trace/numbers.h"
+#include "base/order.h"
 #include "trace/steps.h"
 
 enum { BY_TRAINING_PHASE, BY_FRAMEWORK_METRIC, BY_PROCESS };
@@ -52,7 +53,7 @@ static int by_number(const void *a, const void *b)
         return x->key[0] < y->key[0] ? -1 : 1;
     if (x->key[1] != y->key[1])
         return x->key[1] < y->key[1] ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return GT_ORDER(x->start, y->start);
 }
 
 /* The mode of a step's number: of modes that have it, the one during which the event begins, else the first. */

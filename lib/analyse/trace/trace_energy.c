@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "sample/cost.h"
 #include "store/store.h"
 
@@ -46,11 +47,10 @@ static void take_sources(struct gt_machine *machine, const char *path)
 
 static struct gt_node_energy *add_node(struct gt_trace_energy *energy, uint32_t node, const char *path)
 {
-    struct gt_node_energy *list = reallocarray(energy->node, energy->count + 1, sizeof *list);
-    if (!list)
+    struct gt_node_energy *added = GT_GROW_BY_ONE(energy->node, energy->count);
+    if (!added)
         return NULL;
-    energy->node = list;
-    struct gt_node_energy *added = &list[energy->count++];
+    energy->count++;
     *added = (struct gt_node_energy){.node = node};
     added->machine = energy->machine;
     take_sources(&added->machine, path);

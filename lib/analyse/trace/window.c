@@ -8,6 +8,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"
+#include "base/order.h"
 #include "trace/rows.h"
 
 enum { MOST_BANDS = 500 };
@@ -71,7 +72,7 @@ static int by_length(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
     int64_t one = x->end - x->start, other = y->end - y->start;
-    return one != other ? (one > other ? -1 : 1) : (x->start > y->start) - (x->start < y->start);
+    return one != other ? (one > other ? -1 : 1) : GT_ORDER(x->start, y->start);
 }
 
 /* Events that touch become one band; where there are many bands the longest are drawn. */
@@ -134,7 +135,7 @@ static int by_series_and_time(const void *a, const void *b, void *context)
         return samples->series[x] < samples->series[y] ? -1 : 1;
     if (samples->time[x] != samples->time[y])
         return samples->time[x] < samples->time[y] ? -1 : 1;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
 static void draw(struct window *window, struct pictures *pictures, uint32_t *order, const struct gt_row_filter *filter)

@@ -133,7 +133,7 @@ static void claim(struct state *state, struct gt_frame *frame)
 static int relay_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
                       struct gt_availability *availability, struct gt_error *error)
 {
-    const char *given = gt_collect_library(options, "energy-relay"), *path = given ? given : GT_RELAY_SOCKET;
+    const char *given = gt_collect_library(options, "energy-relay"), *path = given ? given : GT_ENERGY_RELAY_SOCKET;
     *ret = NULL;
     *availability = (struct gt_availability){.source = "energy relay"};
     if (!given && !options->root->is_machine)

@@ -1,4 +1,4 @@
-/* What the kernel's graphics drivers tell of each client, by the fdinfo files of open devices.
+/* The kernel's graphics drivers tell of each client in the fdinfo files of open devices.
  *
  * The form is Documentation/gpu/drm-usage-stats.rst of the kernel; xe counts cycles, the others nanoseconds. */
 #ifndef GT_COLLECT_DRM_H

@@ -1,3 +1,4 @@
+#include "base/order.h"
 #include "collect/gpu/nvml.h"
 
 #include <errno.h>
@@ -125,7 +126,7 @@ static int compare_rows(const void *left, const void *right)
         return a->id.driver_pid < b->id.driver_pid ? -1 : 1;
     if (a->gpu_instance != b->gpu_instance)
         return a->gpu_instance < b->gpu_instance ? -1 : 1;
-    return (a->compute_instance > b->compute_instance) - (a->compute_instance < b->compute_instance);
+    return GT_ORDER(a->compute_instance, b->compute_instance);
 }
 
 /* A process that computes and draws is in two lists, each time with all of its memory. */

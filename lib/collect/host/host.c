@@ -99,11 +99,21 @@ static int host_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
     return 0;
 }
 
+static const struct gt_origin origins[] = {
+    {GT_RAM, GT_SAMPLED, "/proc/meminfo", "memory in use on the whole machine"},
+    {GT_SWAP, GT_SAMPLED, "/proc/meminfo", ""},
+    {GT_CPU_TIME, GT_EXACT, "/proc/stat", "in steps of a clock tick"},
+    {GT_CPU_UTILIZATION, GT_DERIVED, "/proc/stat", "busy time of an interval over its length"},
+};
+
 const struct gt_collector_type gt_collector_host = {
     .name = "host",
     .help = "memory, swap and CPU time of the whole machine",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
+    .is_of_machine = true,
     .open = host_open,
     .collect = host_collect,
     .close = host_close,

@@ -136,11 +136,20 @@ static int network_collect(void *opaque, struct gt_frame *frame, struct gt_error
     return 0;
 }
 
+static const struct gt_origin origins[] = {
+    {GT_NETWORK_NAMESPACE_RECEIVED, GT_EXACT, "/proc/PID/net/dev",
+     "of the whole network namespace, not of the job alone; rows read it once a second"},
+    {GT_NETWORK_NAMESPACE_SENT, GT_EXACT, "/proc/PID/net/dev",
+     "of the whole network namespace, not of the job alone; rows read it once a second"},
+};
+
 const struct gt_collector_type gt_collector_network = {
     .name = "network",
     .help = "bytes through the whole network namespace of the main process",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
     .open = network_open,
     .collect = network_collect,
     .close = network_close,

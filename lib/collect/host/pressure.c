@@ -114,11 +114,21 @@ static int pressure_collect(void *opaque, struct gt_frame *frame, struct gt_erro
     return 0;
 }
 
+static const struct gt_origin origins[] = {
+    {GT_PRESSURE_CPU, GT_EXACT, "/proc/pressure/cpu", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_MEMORY, GT_EXACT, "/proc/pressure/memory", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_MEMORY_FULL, GT_EXACT, "/proc/pressure/memory", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_IO, GT_EXACT, "/proc/pressure/io", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_IO_FULL, GT_EXACT, "/proc/pressure/io", "of the whole machine; rows read it once a second"},
+};
+
 const struct gt_collector_type gt_collector_pressure = {
     .name = "pressure",
     .help = "time in which tasks waited for CPU, memory or storage, on the whole machine",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
     .open = pressure_open,
     .collect = pressure_collect,
     .close = pressure_close,

@@ -21,6 +21,7 @@ enum { TASKS = 1 << 16 };
 /* Shared with the kernel, which reads and writes it while we do. */
 struct marks {
     uint32_t is_open;
+    uint32_t passed; /* datagrams that were let through */
     uint8_t task[TASKS];
 };
 
@@ -56,10 +57,12 @@ enum { MARKS = BPF_REG_8, KIND = BPF_REG_9 };
         CODE(BPF_LDX | BPF_MEM | BPF_B, MARK, AT, offsetof(struct marks, task), 0), ADD_TO_PASSES(MARK)
 /* 2 instructions: mark it, if the datagram passes. */
 #define MARK_IF_PASSES SKIP_IF(PASSES, 0, 1), CODE(BPF_ST | BPF_MEM | BPF_B, AT, 0, offsetof(struct marks, task), 1)
-/* The verdict: all of the datagram, or nothing. */
-#define END_OF_PROGRAM                                                                                     \
-    CODE(BPF_LDX | BPF_MEM | BPF_W, MARK, MARKS, offsetof(struct marks, is_open), 0), ADD_TO_PASSES(MARK), \
-        SET(NUMBER, 0), SKIP_IF(PASSES, 0, 1), SET(NUMBER, -1), EXIT
+/* The verdict: all of the datagram, which is counted, or nothing. */
+#define END_OF_PROGRAM                                                                                             \
+    CODE(BPF_LDX | BPF_MEM | BPF_W, MARK, MARKS, offsetof(struct marks, is_open), 0), ADD_TO_PASSES(MARK),         \
+        SET(NUMBER, 0), SKIP_IF(PASSES, 0, 3), SET(MARK, 1),                                                       \
+        CODE(BPF_STX | BPF_ATOMIC | BPF_W, MARKS, MARK, offsetof(struct marks, passed), BPF_ADD), SET(NUMBER, -1), \
+        EXIT
 
 enum {
     EVENT_AT = NLMSG_HDRLEN + sizeof(struct cn_msg),
@@ -97,12 +100,10 @@ static int load_for_forks(int map)
         SET_MARKS(map),
         READ(BPF_W, KIND_AT),
         MOVE(KIND, NUMBER),
-        SKIP_IF(KIND, htonl(PROC_EVENT_FORK), 6),
-        SKIP_IF(KIND, htonl(PROC_EVENT_EXEC), 5),
-        SKIP_IF(KIND, htonl(PROC_EVENT_EXIT), 4),
-        SET(NUMBER, 0),
-        SKIP_UNLESS(KIND, PROC_EVENT_NONE, 1), /* an acknowledgement passes, what is left does not */
-        SET(NUMBER, -1),
+        SKIP_IF(KIND, htonl(PROC_EVENT_FORK), 4),
+        SKIP_IF(KIND, htonl(PROC_EVENT_EXEC), 3),
+        SKIP_IF(KIND, htonl(PROC_EVENT_EXIT), 2),
+        SET(NUMBER, 0), /* acknowledgements of other listeners, too */
         EXIT,
         READ(BPF_W, PARENT_AT),
         LOOK_UP,
@@ -194,6 +195,11 @@ void gt_event_filter_reset(struct gt_event_filter *filter)
 {
     gt_event_filter_narrow(filter, false);
     memset(filter->marks->task, 0, sizeof filter->marks->task);
+}
+
+uint32_t gt_event_filter_passed(const struct gt_event_filter *filter)
+{
+    return __atomic_load_n(&filter->marks->passed, __ATOMIC_ACQUIRE);
 }
 
 void gt_event_filter_mark(struct gt_event_filter *filter, pid_t task)

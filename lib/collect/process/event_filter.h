@@ -7,6 +7,7 @@
 #define GT_COLLECT_EVENT_FILTER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct gt_event_filter;
@@ -20,6 +21,8 @@ void gt_event_filter_free(struct gt_event_filter *filter);
 void gt_event_filter_reset(struct gt_event_filter *filter);
 
 void gt_event_filter_mark(struct gt_event_filter *filter, pid_t task);
+/* How many datagrams it has let through, of both sockets together; those are queued a moment later. */
+uint32_t gt_event_filter_passed(const struct gt_event_filter *filter);
 /* Let through marked tasks only, or all. */
 void gt_event_filter_narrow(struct gt_event_filter *filter, bool is_narrow);
 

@@ -19,6 +19,8 @@ struct gt_events {
     struct gt_proc_events connector;
     struct gt_taskstats taskstats;
     struct gt_event_filter *filter; /* NULL: the whole machine's events come */
+    uint32_t passed;                /* what it had counted when gt_events_may_wait was last asked */
+    bool is_settled; /* as many as the time before: all that was counted had been queued when it was read */
     enum stage stage;
     bool fetched; /* the last FETCH_RECORDS brought some: there may be more */
 };
@@ -73,6 +75,7 @@ int gt_events_open(struct gt_events **ret, const struct gt_root *root, unsigned 
         *ret = early.events;
         if (early.events->filter)
             gt_event_filter_reset(early.events->filter);
+        early.events->is_settled = false;
         return 0;
     }
     struct gt_events *events = calloc(1, sizeof *events);
@@ -111,6 +114,18 @@ bool gt_events_narrow(struct gt_events *events, bool is_narrow)
     if (events->filter)
         gt_event_filter_narrow(events->filter, is_narrow);
     return events->filter;
+}
+
+/* An event is counted just before it is queued: so it is looked for twice. */
+bool gt_events_may_wait(struct gt_events *events)
+{
+    if (!events->filter)
+        return true;
+    uint32_t passed = gt_event_filter_passed(events->filter);
+    bool is_same = passed == events->passed, may_wait = !(is_same && events->is_settled);
+    events->passed = passed;
+    events->is_settled = is_same;
+    return may_wait;
 }
 
 /* 1: *ret says that records were lost; 0: fetched what there is, perhaps nothing. */

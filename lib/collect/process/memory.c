@@ -6,8 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "collect/process/page_walk.h"
 #include "collect/process/process.h"
+#include "collect/process/process_file.h"
 #include "collect/process/smaps.h"
 
 struct gt_memory {
@@ -117,7 +119,7 @@ static void add(struct gt_memory_scope *scope, const struct gt_memory_process *p
 static int walk_pages(struct gt_memory *memory, struct gt_memory_process *process, struct gt_page_count *count)
 {
     enum gt_page_mark mark = process->is_main ? GT_PAGE_MAIN : GT_PAGE_DESCENDANT;
-    int result = gt_page_walk_count(&memory->pages, process->pid, process->start, mark, count);
+    int result = gt_page_walk_count(&memory->pages, process->pid, process->start, process->cpu_time, mark, count);
     if (result < 0)
         return result;
     process->private_bytes = count->private_bytes;
@@ -143,13 +145,6 @@ static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process
     return 0;
 }
 
-static int64_t cpu_of_thread(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * GT_SECOND + t.tv_nsec;
-}
-
 static double faults_of(const struct gt_memory *memory, pid_t pid)
 {
     struct gt_process_stat stat;
@@ -159,11 +154,13 @@ static double faults_of(const struct gt_memory *memory, pid_t pid)
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
     struct gt_page_count count = {.faults = NAN};
-    int64_t begin = cpu_of_thread();
+    int64_t begin = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
                                                     : walk_sums(memory, process, &count);
-    process->faults = (count.faults + faults_of(memory, process->pid)) / 2;
-    process->duration_ns = cpu_of_thread() - begin;
+    double before = isnan(count.faults) ? process->faults : count.faults;
+    bool has_rested = gt_process_file_has_rested(process->pid, process->cpu_time);
+    process->faults = has_rested ? before : (before + faults_of(memory, process->pid)) / 2;
+    process->duration_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
     process->ok = result >= 0;
     process->is_denied = result == -EACCES || result == -EPERM;
     add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);

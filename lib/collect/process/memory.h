@@ -24,7 +24,9 @@ struct gt_memory_process {
     double private_bytes; /* resident pages mapped once on the whole machine */
     double shared_bytes;  /* the other resident pages, those of files and libraries that strangers map included */
     double swap;
-    double faults;       /* minor and major page faults of the process, half way through its walk */
+    double cpu_time; /* its CPU clock when its faults were last read, seconds; 0 or NaN: not known */
+    double
+        faults; /* as they were then, afterwards: minor and major page faults of the process, half way through its walk */
     int64_t duration_ns; /* CPU time of walking this one */
 };
 

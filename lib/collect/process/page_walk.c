@@ -240,7 +240,7 @@ void gt_page_walk_begin(struct gt_page_walk *walk)
     walk->has_huge_pages = !huge || strtoull(huge + strlen(none), NULL, 10);
 }
 
-int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, enum gt_page_mark mark,
+int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, double cpu_time, enum gt_page_mark mark,
                        struct gt_page_count *ret)
 {
     struct pass pass = {.walk = walk, .mark = mark};
@@ -249,7 +249,7 @@ int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, enu
         return pass.pagemap;
     int text = gt_process_file_open(walk->root, pid, mappings_file(walk, pid));
     double faults;
-    bool is_it = gt_process_file_is_of(walk->root, pid, start, &faults);
+    bool is_it = gt_process_file_is_of(walk->root, pid, start, cpu_time, &faults);
     int result = text < 0 ? text : is_it ? count_mappings(&pass, text) : -ESRCH;
     if (text >= 0)
         close(text);

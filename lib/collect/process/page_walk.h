@@ -35,7 +35,8 @@ struct gt_page_count {
     double new_to_side;   /* of the shared ones, those this side (the mark) had not seen in this set */
     double new_to_job;    /* those neither side had seen */
     double swap;
-    double faults; /* minor and major page faults of the process when the count began */
+    double
+        faults; /* minor and major page faults of the process when the count began; NaN: as its CPU clock stood at `cpu_time` */
 };
 
 /* True when page frame numbers are readable here (CAP_SYS_ADMIN in the initial user namespace). Also learns the numbers of the
@@ -43,8 +44,9 @@ struct gt_page_count {
 bool gt_page_walk_probe(struct gt_page_walk *walk);
 /* Before a row of counts. */
 void gt_page_walk_begin(struct gt_page_walk *walk);
-/* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, or `start` (0: any) is not its start time. */
-int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, enum gt_page_mark mark,
+/* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, or `start` (0: any) is not its start time. `cpu_time` as in
+ * gt_process_file_is_of. */
+int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, double cpu_time, enum gt_page_mark mark,
                        struct gt_page_count *ret);
 
 #endif

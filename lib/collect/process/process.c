@@ -150,9 +150,9 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->is_sampler = !strcmp(stat->name, GT_SAMPLER_NAME);
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;
     process->value[GT_MAJOR_FAULTS] = stat->major_faults;
-    if (isnan(process->value[GT_THREADS]) && process->files->has_clock) {
+    if (process->files->has_clock) {
         process->value[GT_THREADS] = stat->threads;
-        process->files->cpu_at_threads = process->value[GT_CPU_TIME];
+        process->files->cpu_at_threads = process->files->cpu_at_stat;
     }
     process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
     process->reaped[GT_MINOR_FAULTS] = stat->reaped_minor_faults;
@@ -409,12 +409,8 @@ static void keep_growing(double *value, double before)
         *value = before;
 }
 
-int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root)
+static int read_rest(struct gt_process *process)
 {
-    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
-    process->files->rss_when_slow = process->value[GT_RSS];
-    if (gt_process_read_stat(process, root) < 0)
-        return -ESRCH;
     double voluntary = process->value[GT_VOLUNTARY_SWITCHES], involuntary = process->value[GT_INVOLUNTARY_SWITCHES];
     read_status(process);
     add_thread_switches(process);
@@ -423,6 +419,41 @@ int gt_process_read_slowly(struct gt_process *process, const struct gt_root *roo
     if (process->files->may_read_io && !process->is_zombie)
         read_io(process);
     return 0;
+}
+
+bool gt_process_has_rested(const struct gt_process *process)
+{
+    return process->files->cpu_at_stat == clock_of(process);
+}
+
+double gt_process_clock_at_stat(const struct gt_process *process)
+{
+    return process->files->cpu_at_stat;
+}
+
+double gt_process_clock(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t) < 0)
+        return NAN;
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root)
+{
+    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
+    process->files->rss_when_slow = process->value[GT_RSS];
+    return gt_process_read_stat(process, root) < 0 ? -ESRCH : read_rest(process);
+}
+
+int gt_process_read_first(struct gt_process *process, const struct gt_root *root)
+{
+    if (!gt_process_has_rested(process))
+        return gt_process_read_slowly(process, root);
+    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
+    process->files->rss_when_slow = process->value[GT_RSS];
+    return read_rest(process);
 }
 
 static double anonymous_bytes(const struct gt_process *process)
@@ -461,8 +492,7 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
     int64_t age = now_ns - process->met_ns;
     if (!process->is_forked || (process->is_worker && age > YOUNG_NS))
         return;
-    bool has_run = !(clock_of(process) == process->files->cpu_at_stat); /* who has not executes no program */
-    if (has_run && gt_process_read_stat(process, root) < 0)
+    if (!gt_process_has_rested(process) && gt_process_read_stat(process, root) < 0)
         return;
     if (process->is_forked && !process->is_worker && age >= LAUNCH_NS)
         process->is_worker = !shares_memory(process, parent, root);

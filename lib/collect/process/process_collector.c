@@ -94,11 +94,31 @@ static void proc_close(void *state)
     free(state);
 }
 
+static const struct gt_origin origins[] = {
+    {GT_RSS, GT_SAMPLED, "/proc/PID/statm", ""},
+    {GT_RAM_PEAK, GT_EXACT, "/proc/PID/status VmHWM, wait4", "high-water mark of the kernel"},
+    {GT_SWAP, GT_SAMPLED, "/proc/PID/status VmSwap", ""},
+    {GT_CPU_TIME, GT_EXACT, "CPU clocks of the processes, wait4", "children that were waited for included"},
+    {GT_CPU_UTILIZATION, GT_DERIVED, "CPU clocks of the processes", "CPU time of an interval over its length"},
+    {GT_THREADS, GT_SAMPLED, "/proc/PID/task", ""},
+    {GT_PROCESSES, GT_SAMPLED, "/proc/PID/task/TID/children", ""},
+    {GT_MINOR_FAULTS, GT_EXACT, "/proc/PID/stat, wait4", ""},
+    {GT_MAJOR_FAULTS, GT_EXACT, "/proc/PID/stat, wait4", ""},
+    {GT_VOLUNTARY_SWITCHES, GT_EXACT, "/proc/PID/task/TID/status, wait4", ""},
+    {GT_INVOLUNTARY_SWITCHES, GT_EXACT, "/proc/PID/task/TID/status, wait4", ""},
+    {GT_READ_BYTES, GT_EXACT, "/proc/PID/io, wait4", ""},
+    {GT_WRITTEN_BYTES, GT_EXACT, "/proc/PID/io, wait4", ""},
+    {GT_READ_CHARACTERS, GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
+    {GT_WRITTEN_CHARACTERS, GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
+};
+
 const struct gt_collector_type gt_collector_proc = {
     .name = "proc",
     .help = "Processes: memory, CPU time, threads, faults, switches, bytes",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
     .open = proc_open,
     .collect = proc_collect,
     .close = proc_close,

@@ -50,7 +50,7 @@ int gt_smaps_read(const struct gt_root *root, pid_t pid, uint64_t start, struct 
     if (fd < 0)
         return fd;
     double faults;
-    int result = gt_process_file_is_of(root, pid, start, &faults) ? add_up(fd, ret) : -ESRCH;
+    int result = gt_process_file_is_of(root, pid, start, 0, &faults) ? add_up(fd, ret) : -ESRCH;
     close(fd);
     ret->faults = faults;
     return result;

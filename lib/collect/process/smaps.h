@@ -1,4 +1,4 @@
-/* What the kernel adds up itself for one process: /proc/PID/smaps_rollup (Linux 4.14), else the sum over /proc/PID/smaps. */
+/* The kernel adds up the memory of one process in /proc/PID/smaps_rollup (Linux 4.14); before that we add up /proc/PID/smaps. */
 #ifndef GT_COLLECT_SMAPS_H
 #define GT_COLLECT_SMAPS_H
 

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/json_tree.h"
+#include "base/order.h"
 #include "trace/formats/python_profile.h"
 #include "trace/formats/smdebug_names.h"
 
@@ -37,16 +38,11 @@ static struct gt_span text_of(const struct gt_json_value *object, const char *ke
 
 static int note_depth(struct tree *tree, uint32_t function)
 {
-    if (function < tree->depths)
-        return 0;
-    size_t depths = tree->depths ? tree->depths * 2 : 256;
-    uint32_t *grown = realloc(tree->depth_of, depths * sizeof *grown);
-    if (!grown)
+    size_t before = tree->depths;
+    if (GT_GROW_TO(tree->depth_of, tree->depths, (size_t)function + 1) < 0)
         return -ENOMEM;
-    memset(grown + tree->depths, 0, (depths - tree->depths) * sizeof *grown);
-    tree->depth_of = grown;
-    tree->depths = depths;
-    return note_depth(tree, function);
+    memset(tree->depth_of + before, 0, (tree->depths - before) * sizeof *tree->depth_of);
+    return 0;
 }
 
 /* The number of the frame's function, with the frame and what it adds to the function's times written down. */
@@ -109,7 +105,7 @@ static int by_function(const void *a, const void *b)
     const struct edge *x = a, *y = b;
     if (x->function != y->function)
         return x->function < y->function ? -1 : 1;
-    return (x->caller > y->caller) - (x->caller < y->caller);
+    return GT_ORDER(x->caller, y->caller);
 }
 
 static int add_callers(struct tree *tree)

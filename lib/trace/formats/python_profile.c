@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 
 enum { MOST_BYTES = 256 << 20 };
 
@@ -69,7 +70,7 @@ static int by_name(const void *a, const void *b)
     const struct place *x = a, *y = b;
     int order = strcmp(gt_trace_text(x->trace, x->function->file), gt_trace_text(y->trace, y->function->file));
     if (!order)
-        order = (x->function->line > y->function->line) - (x->function->line < y->function->line);
+        order = GT_ORDER(x->function->line, y->function->line);
     if (!order)
         order = strcmp(gt_trace_text(x->trace, x->function->function), gt_trace_text(y->trace, y->function->function));
     return order ? order : x->number < y->number ? -1 : 1;
