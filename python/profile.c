@@ -1,30 +1,46 @@
-/* Profile: a trace that the library keeps in memory, and its tables. */
+/* Profile: a trace kept in memory, and its tables. */
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "analyse/trace/analysis.h"
+#include "analyse/trace/dataloader.h"
+#include "analyse/trace/functions.h"
+#include "analyse/trace/overlaps.h"
+#include "analyse/trace/window.h"
+#include "api/request.h"
 #include "table.h"
-#include "api/profile_data.h"
+#include "trace/tables.h"
 
 struct profile_object {
-    PyObject_HEAD struct gt_profile *profile;
+    PyObject_HEAD struct gt_trace *trace;
 };
 
-static struct gt_profile *profile_of(PyObject *self)
+static const struct gt_trace *trace_of(PyObject *self)
 {
-    return ((struct profile_object *)self)->profile;
+    return ((struct profile_object *)self)->trace;
 }
 
-static PyObject *make(PyTypeObject *type, int status, struct gt_profile *profile, const struct gt_error *error)
+static PyObject *make(PyTypeObject *type, int status, struct gt_trace *trace, const struct gt_error *error)
 {
     if (status < 0)
         return core_raise(status, error);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     PyObject *self = allocate(type, 0);
     if (self)
-        ((struct profile_object *)self)->profile = profile;
+        ((struct profile_object *)self)->trace = trace;
     else
-        gt_profile_close(profile);
+        gt_trace_close(trace);
     return self;
+}
+
+static int read_files(struct gt_trace **ret, const char *const *paths, size_t count,
+                      const struct gt_trace_request *request, struct gt_error *error)
+{
+    static const char *const arguments[] = {GT_TABLE_ARGUMENTS, NULL};
+    struct gt_trace_options options;
+    int status = gt_trace_request_read(request, &options, error);
+    options.arguments = arguments;
+    return status < 0 ? status : gt_trace_load(ret, paths, count, &options, error);
 }
 
 static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
@@ -32,7 +48,7 @@ static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *
     PyObject *list, *reading, *keep = PyList_New(0);
     const char *const *paths;
     struct gt_trace_request request;
-    struct gt_profile *profile = NULL;
+    struct gt_trace *trace = NULL;
     struct gt_error error = {0};
     size_t count = 0;
     int status, good = keep && PyArg_ParseTuple(arguments, "OO!:Profile", &list, &PyDict_Type, &reading);
@@ -41,18 +57,18 @@ static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (good) {
         while (paths[count])
             count++;
-        Py_BEGIN_ALLOW_THREADS status = gt_profile_open(&profile, paths, count, &request, &error);
+        Py_BEGIN_ALLOW_THREADS status = read_files(&trace, paths, count, &request, &error);
         Py_END_ALLOW_THREADS
     }
     Py_XDECREF(keep);
-    return good ? make(type, status, profile, &error) : NULL;
+    return good ? make(type, status, trace, &error) : NULL;
 }
 
 static void profile_free(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    gt_profile_close(profile_of(self));
+    gt_trace_close(((struct profile_object *)self)->trace);
     release(self);
     Py_DECREF(type);
 }
@@ -63,7 +79,7 @@ static PyObject *of_tables(PyObject *class, PyObject *arguments)
 {
     PyObject *object[2], *module = PyType_GetModule((PyTypeObject *)class);
     struct gt_table *table[2] = {NULL, NULL};
-    struct gt_profile *profile = NULL;
+    struct gt_trace *trace = NULL;
     struct gt_error error = {0};
     int status;
     if (!module || !PyArg_ParseTuple(arguments, "OO:of_tables", &object[0], &object[1]))
@@ -71,27 +87,27 @@ static PyObject *of_tables(PyObject *class, PyObject *arguments)
     for (size_t i = 0; i < 2; i++)
         if (!(table[i] = core_table_of(module, object[i])))
             return NULL;
-    Py_BEGIN_ALLOW_THREADS status = gt_profile_of_tables(&profile, table[0], table[1], &error);
-    Py_END_ALLOW_THREADS return make((PyTypeObject *)class, status, profile, &error);
+    Py_BEGIN_ALLOW_THREADS status = gt_trace_of_tables(&trace, table[0], table[1], &error);
+    Py_END_ALLOW_THREADS return make((PyTypeObject *)class, status, trace, &error);
 }
 
 /* ---- tables ---- */
 
 /* Which rows: (start, end, by_step, names or None, are_patterns) each. */
 struct queries {
-    struct gt_profile_rows *rows;
+    struct gt_trace_rows *rows;
     size_t count;
     PyObject *keep;
 };
 
-static int read_query(PyObject *query, struct gt_profile_rows *rows, PyObject *keep)
+static int read_query(PyObject *query, struct gt_trace_rows *rows, PyObject *keep)
 {
     PyObject *names, *parts = PySequence_Tuple(query);
     long long start, end;
     int by_step, are_patterns;
     int status = parts && PyArg_ParseTuple(parts, "LLpOp", &start, &end, &by_step, &names, &are_patterns) ? 0 : -1;
     if (status == 0) {
-        *rows = (struct gt_profile_rows){sizeof *rows, start, end, by_step, NULL, are_patterns};
+        *rows = (struct gt_trace_rows){start, end, by_step, NULL, are_patterns};
         status = names == Py_None ? 0 : core_texts(names, &rows->names, keep);
     }
     Py_XDECREF(parts);
@@ -130,7 +146,7 @@ static PyObject *take(PyObject *self, int status, struct gt_table *table, const 
     return module ? core_take_table(module, status, table, error) : NULL;
 }
 
-typedef int rows_function(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
+typedef int rows_function(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
                           struct gt_table **ret, struct gt_error *error);
 
 static PyObject *rows_table(PyObject *self, PyObject *list, rows_function *function)
@@ -141,24 +157,24 @@ static PyObject *rows_table(PyObject *self, PyObject *list, rows_function *funct
     int status;
     if (open_queries(&queries, list) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = function(profile_of(self), queries.rows, queries.count, &table, &error);
+    Py_BEGIN_ALLOW_THREADS status = function(trace_of(self), queries.rows, queries.count, &table, &error);
     Py_END_ALLOW_THREADS close_queries(&queries);
     return take(self, status, table, &error);
 }
 
 static PyObject *samples(PyObject *self, PyObject *queries)
 {
-    return rows_table(self, queries, gt_profile_samples);
+    return rows_table(self, queries, gt_trace_samples_table);
 }
 
 static PyObject *events(PyObject *self, PyObject *queries)
 {
-    return rows_table(self, queries, gt_profile_events);
+    return rows_table(self, queries, gt_trace_events_table);
 }
 
 static PyObject *loader_events(PyObject *self, PyObject *queries)
 {
-    return rows_table(self, queries, gt_profile_loader_events);
+    return rows_table(self, queries, gt_trace_loader_table);
 }
 
 static PyObject *loader_outliers(PyObject *self, PyObject *part)
@@ -168,7 +184,7 @@ static PyObject *loader_outliers(PyObject *self, PyObject *part)
     PyObject *bytes = PyUnicode_AsUTF8String(part);
     if (!bytes)
         return NULL;
-    int status = gt_profile_loader_outliers(profile_of(self), PyBytes_AsString(bytes), &table, &error);
+    int status = gt_loader_outliers(trace_of(self), PyBytes_AsString(bytes), &table, &error);
     Py_DECREF(bytes);
     return take(self, status, table, &error);
 }
@@ -178,12 +194,12 @@ static PyObject *dumps(PyObject *self, PyObject *unused)
     struct gt_error error = {0};
     struct gt_table *table = NULL;
     (void)unused;
-    int status = gt_profile_dumps(profile_of(self), &table, &error);
+    int status = gt_dumps_table(trace_of(self), &table, &error);
     return take(self, status, table, &error);
 }
 
 static PyObject *dump_table(PyObject *self, PyObject *paths,
-                            int (*function)(const struct gt_profile *, const char *const *, struct gt_table **,
+                            int (*function)(const struct gt_trace *, const char *const *, struct gt_table **,
                                             struct gt_error *))
 {
     struct gt_error error = {0};
@@ -191,19 +207,19 @@ static PyObject *dump_table(PyObject *self, PyObject *paths,
     const char *const *texts;
     PyObject *keep = PyList_New(0);
     int good = keep && core_texts(paths, &texts, keep) == 0;
-    int status = good ? function(profile_of(self), texts, &table, &error) : 0;
+    int status = good ? function(trace_of(self), texts, &table, &error) : 0;
     Py_XDECREF(keep);
     return good ? take(self, status, table, &error) : NULL;
 }
 
 static PyObject *functions(PyObject *self, PyObject *paths)
 {
-    return dump_table(self, paths, gt_profile_functions);
+    return dump_table(self, paths, gt_functions_table);
 }
 
 static PyObject *callers(PyObject *self, PyObject *paths)
 {
-    return dump_table(self, paths, gt_profile_callers);
+    return dump_table(self, paths, gt_callers_table);
 }
 
 /* A list of (start, end) in ns. */
@@ -239,8 +255,8 @@ static PyObject *overlaps(PyObject *self, PyObject *arguments)
     int64_t(*spans)[2] = good ? spans_of(list) : NULL;
     if (spans) {
         size_t count = (size_t)PyList_Size(list);
-        Py_BEGIN_ALLOW_THREADS status = gt_profile_overlaps(profile_of(self), (const int64_t(*)[2])spans, count, texts,
-                                                            &table, &error);
+        Py_BEGIN_ALLOW_THREADS status = gt_trace_overlaps(trace_of(self), (const int64_t(*)[2])spans, count, texts,
+                                                          &table, &error);
         Py_END_ALLOW_THREADS
     }
     good = spans != NULL;
@@ -261,7 +277,7 @@ static PyObject *analyse(PyObject *self, PyObject *arguments)
     int status, good = module && keep && PyArg_ParseTuple(arguments, "sO!:analyse", &name, &PyDict_Type, &analysing) &&
                        core_profile_options(analysing, &options, keep) == 0;
     if (good) {
-        Py_BEGIN_ALLOW_THREADS status = gt_profile_analyse(profile_of(self), name, &options, &report, &error);
+        Py_BEGIN_ALLOW_THREADS status = gt_analysis_of_trace(trace_of(self), name, &options, &report, &error);
         Py_END_ALLOW_THREADS
     }
     Py_XDECREF(keep);
@@ -278,7 +294,7 @@ static PyObject *window(PyObject *self, PyObject *arguments)
     int good = module && keep && PyArg_ParseTuple(arguments, "LLOO:window", &start, &end, &names[0], &names[1]);
     for (size_t i = 0; good && i < 2; i++)
         good = core_texts(names[i], &texts[i], keep) == 0;
-    int status = good ? gt_profile_window(profile_of(self), start, end, texts[0], texts[1], &report, &error) : 0;
+    int status = good ? gt_trace_window(trace_of(self), start, end, texts[0], texts[1], &report, &error) : 0;
     Py_XDECREF(keep);
     return good ? core_report_object(module, status, report, &error) : NULL;
 }
@@ -286,7 +302,7 @@ static PyObject *window(PyObject *self, PyObject *arguments)
 static PyObject *origin(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromLongLong(gt_profile_origin(profile_of(self)));
+    return PyLong_FromLongLong(gt_trace_origin(trace_of(self)));
 }
 
 /* ---- the type ---- */

@@ -87,8 +87,4 @@ enum { GT_BLOCK_NAME_MAX = 1000 };
 /* The name as it is written: `name`, or what is in `cut`, which has GT_BLOCK_NAME_MAX + 1 bytes. */
 const char *gt_block_name(const char *name, char *cut);
 
-/* A row as a line of CSV, \r\n included, without quoting the name; returns its length. `line` has
- * GT_BLOCK_NAME_MAX + 200 bytes. */
-size_t gt_block_event_line(char *line, const struct gt_block_event_row *row, size_t name_length);
-
 #endif

@@ -73,7 +73,9 @@ static char *put_seconds(char *at, int64_t ns)
     return at + 9;
 }
 
-size_t gt_block_event_line(char *line, const struct gt_block_event_row *row, size_t name_length)
+/* A row as a line of CSV, \r\n included, without quoting the name; returns its length. `line` has
+ * GT_BLOCK_NAME_MAX + 200 bytes. */
+static size_t event_line(char *line, const struct gt_block_event_row *row, size_t name_length)
 {
     char *at = put_unsigned(line, (uint64_t)row->process);
     *at++ = ',';
@@ -255,7 +257,7 @@ static int append(struct csv_file *csv, struct gt_block_event_row *row, off_t at
     }
     if (row->position == GT_START)
         row->call = as_written.call = (uint64_t)at; /* its place in the file: unique and free */
-    length = gt_block_event_line(line, &as_written, length);
+    length = event_line(line, &as_written, length);
     if (!may_cross && (size_t)at % GT_PAGE + length > GT_PAGE)
         return -EAGAIN;
     length = stretch(csv, line, length, at);

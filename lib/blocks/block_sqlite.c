@@ -178,7 +178,7 @@ static int write_sqlite(struct gt_block_file *file, struct gt_block_event_row *r
     return status;
 }
 
-/* Of a log that forked children have left, which end without closing anything. */
+/* Forked children end without closing anything, and leave a log. */
 static bool has_log(const char *path)
 {
     char name[PATH_MAX];

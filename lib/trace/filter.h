@@ -1,4 +1,4 @@
-/* What to keep of what is read. */
+/* The filter decides which events and samples are kept while files are read. */
 #ifndef GT_TRACE_FILTER_H
 #define GT_TRACE_FILTER_H
 

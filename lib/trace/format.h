@@ -1,4 +1,4 @@
-/* What a trace format is, and what its reader calls. One file for each format and one line in trace.def. */
+/* The contract of a trace format, and the functions that its reader calls. Each format is one file and one line in trace.def. */
 #ifndef GT_TRACE_FORMAT_H
 #define GT_TRACE_FORMAT_H
 
@@ -9,7 +9,7 @@
 struct gt_reading;
 enum { GT_TRACK_CACHES = 64 };
 
-/* What is known of a file before it is read. */
+/* The facts about a file before it is read. */
 struct gt_trace_probe {
     const char *path, *name; /* name: the last part of the path */
     const char *head;        /* the first bytes, inflated, followed by a NUL */
@@ -34,14 +34,6 @@ struct gt_trace_format {
     /* The file or folder that belongs to this file and is read with it. Negative: there is none. May be NULL. */
     int (*companion)(char *ret, size_t size, const char *path);
 };
-
-enum gt_trace_format_number {
-#define TRACE(entry) GT_TRACE_FORMAT_##entry,
-#include "trace/trace.def"
-#undef TRACE
-    GT_TRACE_FORMAT_COUNT
-};
-extern const struct gt_trace_format *const gt_trace_formats[GT_TRACE_FORMAT_COUNT];
 
 /* An event with its place, as it is handed on. `item` has what it was made from; for PAIRED ones item->args is the
  * union of both arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own

@@ -14,7 +14,7 @@
 #include "trace/trace.def"
 #undef TRACE
 
-const struct gt_trace_format *const gt_trace_formats[GT_TRACE_FORMAT_COUNT] = {
+static const struct gt_trace_format *const formats[] = {
 #define TRACE(entry) &gt_trace_##entry,
 #include "trace/trace.def"
 #undef TRACE
@@ -45,11 +45,11 @@ static const struct gt_trace_format *best_format(const struct gt_trace_probe *pr
 {
     const struct gt_trace_format *best = NULL;
     int surest = 0;
-    for (size_t i = 0; i < GT_TRACE_FORMAT_COUNT; i++) {
-        int sure = gt_trace_formats[i]->probe(probe);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        int sure = formats[i]->probe(probe);
         if (sure > surest) {
             surest = sure;
-            best = gt_trace_formats[i];
+            best = formats[i];
         }
     }
     return best;
@@ -94,13 +94,13 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
     return 0;
 }
 
-/* What SMDebug merged, or MergedTimeline, lies beside what it was merged of: it would count everything twice. */
+/* A file that SMDebug or MergedTimeline merged lies beside its sources: it would count everything twice. */
 static bool is_merged(const char *path)
 {
     return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
-/* Of a folder: what no format knows is only counted, so is what may not be read. */
+/* Files of a folder that no format knows, or that may not be read, are only counted. */
 static int add_found(struct search *search, const char *path)
 {
     int status;

@@ -260,7 +260,7 @@ static int parse(struct job *job)
     return 0;
 }
 
-/* Of the batches that wait to be parsed the one that is due first. With the mutex held, which is released meanwhile.
+/* Parse the batch that is due first among those that wait. The caller holds the mutex, which is released meanwhile.
  * False when none waits. */
 static bool parse_one(struct stream *stream)
 {

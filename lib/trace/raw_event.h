@@ -27,7 +27,7 @@ int gt_raw_event_parse(struct gt_raw_event *item, struct gt_span text);
 /* Read the columns again from item->args, which was changed. -EBADMSG. */
 int gt_raw_event_arguments(struct gt_raw_event *item);
 
-/* What a stream calls, in the order of the text, on the thread that called gt_raw_event_stream. Negative values end it. */
+/* A stream calls these in the order of the text, on the thread that called gt_raw_event_stream. Negative values end it. */
 struct gt_raw_event_receiver {
     void *context;
     int (*item)(void *context, struct gt_raw_event *item, struct gt_error *error);

@@ -1,4 +1,4 @@
-/* What readers call: they name things by spans of text, here these become numbers, and filters apply. */
+/* The functions that readers call. Readers name things by spans of text; here these become numbers, and filters apply. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -51,7 +51,7 @@ struct masks {
     uint64_t string; /* an odd number of quotes stands up to here */
 };
 
-/* What is the same for every kind of processor, put into each of the two functions below. */
+/* This is the same for every kind of processor, and is put into each of the two functions below. */
 static inline __attribute__((always_inline)) size_t object_end(const char *text, size_t from, size_t length,
                                                                struct masks (*read_masks)(const char *))
 {

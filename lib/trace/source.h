@@ -19,13 +19,13 @@ void gt_trace_paths_release(struct gt_trace_paths *paths);
 struct gt_trace_source;
 int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[], size_t count,
                          const struct gt_trace_options *options, struct gt_error *error);
-/* What describes the files: tracks, series, steps, ranges of time. Complete after the first read, then its numbers
+/* The trace describes the files: tracks, series, steps, ranges of time. It is complete after the first read, then its numbers
  * stay. */
 struct gt_trace *gt_trace_source_trace(struct gt_trace_source *source);
 /* Without a sink: survey. The files' times are moved by `shift` (ns for each file; may be NULL). */
 int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_sink *sink, const int64_t *shift,
                          struct gt_error *error);
-/* What the reads that follow keep; may be changed between them. */
+/* These options decide what the reads that follow keep; they may be changed between reads. */
 struct gt_trace_options *gt_trace_source_options(struct gt_trace_source *source);
 void gt_trace_source_close(struct gt_trace_source *source);
 

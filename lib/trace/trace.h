@@ -111,7 +111,7 @@ struct gt_trace_file {
     struct gt_trace_damage damage;
 };
 
-/* What is sampled over time: one dimension of one device of one node. */
+/* A series holds samples over time: one dimension of one device of one node. */
 struct gt_trace_series {
     uint32_t type;      /* "cpu", "gpu", "memory", "i/o", "network"; of our recordings the scope: "main", "gpu", ... */
     uint32_t name;      /* "gpu0", "cpu3", "MemoryUsedPercent"; of our recordings "gpu0", a pid, or the scope again */
@@ -195,7 +195,7 @@ struct gt_trace {
     int64_t bound_first, bound_last; /* ns since the epoch */
 };
 
-/* What to read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them, samples between them.
+/* Options choose what is read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them, samples between them.
  */
 struct gt_trace_options {
     int64_t start, end; /* ns since the epoch */

@@ -386,7 +386,7 @@ struct decimal {
     bool negative;
 };
 
-/* Of the digits the first 19 count; the rest only move the exponent, far below what a time can tell. */
+/* The first 19 digits count; the rest only move the exponent, far below what a time can tell. */
 static int read_decimal(struct gt_span text, struct decimal *ret)
 {
     struct decimal decimal = {0};
@@ -426,7 +426,7 @@ static int read_decimal(struct gt_span text, struct decimal *ret)
     return at == text.length ? 0 : -EBADMSG;
 }
 
-/* What nearly all numbers are: up to 18 digits, no sign, no exponent, and no more decimals than count. */
+/* Nearly all numbers have up to 18 digits, no sign, no exponent, and no more decimals than count. */
 static bool read_plain(struct gt_span text, int scale, int64_t *ret)
 {
     uint64_t number = 0;

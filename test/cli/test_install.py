@@ -24,7 +24,9 @@ int main(void)
     gt_dataset_free(NULL); /* and something of each other part of the header */
     gt_experiment_free(NULL);
     gt_exporter_close(NULL);
-    gt_profile_close(NULL);
+    const char *name, *help;
+    if (gt_analysis_info(0, &name, &help) < 0)
+        return 1;
     return gt_block_trouble() != NULL;
 }
 """

@@ -10,6 +10,7 @@ from smdebug_folder import BASE
 pandas = pytest.importorskip("pandas")
 pytestmark = pytest.mark.sanitize
 
+from gpu_tracker import _core  # noqa: E402
 from gpu_tracker.profiler import (  # noqa: E402
     Metrics,
     PyinstrumentAnalysis,
@@ -178,6 +179,15 @@ def test_pyinstrument(tmp_path):
     assert [step.json_stats["duration"] for step in found] == [1.5, 1.5]  # one moment on two nodes
     assert found[0].html_file_path.endswith("python_stats.html") and found[1].html_file_path is None
     assert cProfileAnalysis(tmp_path).fetch_profile_stats_by_step(1) is None
+
+
+def test_calls_that_are_not_counted_are_not_added_up(tmp_path):
+    """pyinstrument counts no calls: -1 says so, of one dump and of several."""
+    for step in (1, 2):
+        write_pyinstrument(tmp_path, ("train", step, "stepstart", 0), ("train", step, "stepend", 1), page=False)
+    profile = _core.Profile([str(tmp_path)], {})
+    functions = profile.functions(list(profile.dumps()["stats_path"]))
+    assert [list(functions[name]) for name in ("total_calls", "prim_calls", "total_time")] == [[-1], [-1], [3.0]]
 
 
 def test_objects_that_are_made_by_hand():

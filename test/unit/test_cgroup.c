@@ -147,12 +147,10 @@ static void version_2_figures_are_read(void **state)
     struct gt_cgroup_place place = {.path[GT_CGROUP_UNIFIED] = "cg/job"};
     struct gt_cgroup *cgroup;
     double figure[GT_CGROUP_FIGURES];
-    pid_t pids[2] = {0};
     store(stored, "cg/job/memory.current", "1048576\n");
     store(stored, "cg/job/memory.peak", "2097152\n");
     store(stored, "cg/job/cpu.stat", "usage_usecs 9\nuser_usec 1\nusage_usec 1500000\nsystem_usec 2\n");
     store(stored, "cg/job/pids.current", "3\n");
-    store(stored, "cg/job/cgroup.procs", "11\n22\n33\n");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     gt_cgroup_read(cgroup, figure);
     assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 1048576);
@@ -161,8 +159,6 @@ static void version_2_figures_are_read(void **state)
     assert_true(figure[GT_CGROUP_FIGURE_TASKS] == 3);
     assert_true(isnan(figure[GT_CGROUP_FIGURE_TASKS_PEAK])); /* an older kernel */
     assert_null(gt_cgroup_source(cgroup, GT_CGROUP_FIGURE_TASKS_PEAK));
-    assert_int_equal(gt_cgroup_pids(cgroup, pids, 2), 3);
-    assert_int_equal(pids[1], 22);
     store(stored, "cg/job/memory.current", "4096\n");
     store(stored, "cg/job/cpu.stat", "user_usec 1\n");
     store(stored, "cg/job/pids.current", "max\n");
@@ -185,13 +181,11 @@ static void version_1_figures_are_read(void **state)
     store(stored, "c/cpuacct.usage", "2500000000\n");
     store(stored, "p/pids.current", "4\n");
     store(stored, "p/pids.peak", "5\n");
-    store(stored, "p/cgroup.procs", "");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     gt_cgroup_read(cgroup, figure);
     assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 8192 && figure[GT_CGROUP_FIGURE_MEMORY_PEAK] == 16384);
     assert_true(figure[GT_CGROUP_FIGURE_CPU] == 2.5);
     assert_true(figure[GT_CGROUP_FIGURE_TASKS] == 4 && figure[GT_CGROUP_FIGURE_TASKS_PEAK] == 5);
-    assert_int_equal(gt_cgroup_pids(cgroup, NULL, 0), 0);
     assert_int_equal(gt_cgroup_remove(cgroup, NULL), 0); /* not ours: stays */
     gt_cgroup_read(cgroup, figure);
     assert_true(figure[GT_CGROUP_FIGURE_MEMORY] == 8192);

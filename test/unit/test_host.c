@@ -209,15 +209,12 @@ static void capacity_without_groups_is_the_machine(void **state)
     struct gpu_machine *machine = *state;
     assert_true(isnan(gt_capacity_memory(&machine->root, 1)));
     assert_int_equal(gt_capacity_cores(&machine->root), 0);
-    assert_true(isnan(gt_capacity_usable_cores(&machine->root, 1)));
     write_memory(machine, 1, 1);
     gpu_machine_file(machine, "proc/stat", "cpu  1 1 1 1\ncpu0 1\ncpu1 1\ncpu10 1\nctxt 5\n");
     assert_float_equal(gt_capacity_memory(&machine->root, 1), 1000000 * 1024.0, 0);
     assert_int_equal(gt_capacity_cores(&machine->root), 3);
     gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-3,8,10-11\n");
     assert_int_equal(gt_capacity_cores(&machine->root), 7);
-    gpu_machine_file(machine, "proc/1/status", "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-1,3\n");
-    assert_float_equal(gt_capacity_usable_cores(&machine->root, 1), 3, 0);
 }
 
 static void the_smallest_limit_above_binds(void **state)
@@ -232,10 +229,7 @@ static void the_smallest_limit_above_binds(void **state)
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/step/memory.max", "max\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "524288000\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "734003200\n");
-    gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/step/cpu.max", "max 100000\n");
-    gpu_machine_file(machine, "sys/fs/cgroup/slurm/cpu.max", "250000 100000\n");
     assert_float_equal(gt_capacity_memory(&machine->root, 1), 524288000, 0);
-    assert_float_equal(gt_capacity_usable_cores(&machine->root, 1), 2.5, 0);
     assert_float_equal(gt_capacity_memory(&machine->root, 0), 1000000 * 1024.0, 0);
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "9223372036854771712\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "max\n");
@@ -254,17 +248,12 @@ static void version_one_and_containers(void **state)
                      "32 23 0:28 /docker/ab /sys/fs/cgroup/memory ro,nosuid master:9 - cgroup cgroup rw,memory\n"
                      "33 23 0:29 /docker/ab /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n");
     gpu_machine_file(machine, "sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
-    gpu_machine_file(machine, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "150000\n");
-    gpu_machine_file(machine, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
     struct gt_control_group group;
     assert_int_equal(gt_control_group_find(&machine->root, 1, "memory", &group), 0);
     assert_int_equal(group.version, 1);
     assert_string_equal(group.path, "sys/fs/cgroup/memory");
     assert_false(gt_control_group_up(&group));
     assert_float_equal(gt_capacity_memory(&machine->root, 1), 104857600, 0);
-    assert_float_equal(gt_capacity_usable_cores(&machine->root, 1), 1.5, 0);
-    gpu_machine_file(machine, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
-    assert_float_equal(gt_capacity_usable_cores(&machine->root, 1), 8, 0);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* What to look at first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
+/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
  * be won at most; what no time can be told for stands behind. What costs less than 5 % is not told. */
 #include "analyse/advice/adviser.h"
 

@@ -181,7 +181,7 @@ void gt_advise_functions(struct gt_adviser *adviser)
 {
     struct gt_function_sums sums = {0};
     double total[2] = {0};
-    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, &sums);
+    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, NULL, &sums);
     for (size_t i = 0; i < sums.count; i++)
         if (sums.sum[i].figure[GT_TOTAL_TIME] > 0)
             total[sums.sum[i].key[1]] += sums.sum[i].figure[GT_TOTAL_TIME];

@@ -9,7 +9,7 @@
 
 static const double LOW_GPU = 80, BUSY_CPU = 90, FULL_MEMORY = 95, IDLE_ENERGY = 20;
 
-/* What the samples of one resource come to; shares in percent. */
+/* A summary of the samples of one resource; shares in percent. */
 struct summary {
     double sum, largest, first, last; /* first and last: the values at the earliest and the latest time */
     int64_t begin, end;

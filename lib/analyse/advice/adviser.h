@@ -7,7 +7,7 @@
 
 #include "analyse/trace/analysis.h"
 
-/* What could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
+/* A gain could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
 struct gt_gain {
     double percent, us;
 };

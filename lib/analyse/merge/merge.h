@@ -18,7 +18,7 @@ struct gt_merge_options {
 /* Writes the file and reports what went into it. Merging nothing writes an empty list. */
 int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_merge_options *options,
              struct gt_error *error);
-/* What files there are and what they hold: formats, nodes, ranks, steps, phases, time range, damage. */
+/* Tell which files there are and their contents: formats, nodes, ranks, steps, phases, time range, damage. */
 int gt_trace_info(struct gt_report **ret, const char *const paths[], size_t count,
                   const struct gt_trace_options *options, struct gt_error *error);
 

@@ -11,7 +11,7 @@ struct gt_merged_file;
 
 /* Names that end in .gz are written as gzip, the same bytes for the same content. -EEXIST without `overwrite`. */
 int gt_merged_file_open(struct gt_merged_file **ret, const char *path, bool overwrite, struct gt_error *error);
-/* What is appended here goes to the file with the next flush. */
+/* Text that is appended here goes to the file with the next flush. */
 struct gt_buffer *gt_merged_file_text(struct gt_merged_file *file);
 /* Write when enough has come together. */
 int gt_merged_file_flush(struct gt_merged_file *file, struct gt_error *error);

@@ -1,4 +1,4 @@
-/* What files there are and what they hold. */
+/* The files that were found, and their contents. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -234,7 +234,8 @@ double gt_analysis_us(const struct gt_analysis_input *input, int64_t time)
     return (double)(time - input->origin) / 1e3;
 }
 
-const char *gt_analysis_mode(const char *process)
+/* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */
+static const char *mode_of(const char *process)
 {
     static const char *const prefixes[] = {"Step:ModeKeys.", "Step:"};
     for (size_t i = 0; process && i < sizeof prefixes / sizeof *prefixes; i++)
@@ -249,7 +250,7 @@ bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *
     if (!phase || !*phase)
         return true;
     for (; name && *phase; phase++)
-        if (strcmp(*phase, name) == 0 || strcmp(*phase, gt_analysis_mode(name)) == 0)
+        if (strcmp(*phase, name) == 0 || strcmp(*phase, mode_of(name)) == 0)
             return true;
     return false;
 }

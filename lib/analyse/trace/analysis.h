@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "trace/trace.h"
 
-/* What an event of a GPU trace is, by its category. */
+/* The kind of work of an event, by its category. */
 enum gt_work {
     GT_WORK_OTHER,
     GT_WORK_KERNEL,
@@ -21,7 +21,7 @@ enum gt_work {
     GT_WORK_ANNOTATION,
 };
 
-/* What keeps a GPU busy: breakdown's classes. */
+/* The classes of GPU time that breakdown tells. */
 enum gt_use { GT_USE_COMPUTE, GT_USE_COMMUNICATION, GT_USE_MEMORY, GT_USES };
 extern const char *const gt_use_names[GT_USES];
 
@@ -67,6 +67,16 @@ const struct gt_analysis *gt_analysis_find(const char *name, struct gt_error *er
 int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *trace, const struct gt_trace *other,
                     const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error);
 
+/* Read files and folders as one trace and analyse it. An analysis of two traces takes two paths. -EINVAL names the analyses
+ * there are, or the option that is wrong. */
+int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
+                         const struct gt_trace_options *reading, const struct gt_profile_options *options,
+                         struct gt_report **ret, struct gt_error *error);
+
+/* The same of a trace that was read. */
+int gt_analysis_of_trace(const struct gt_trace *trace, const char *name, const struct gt_profile_options *options,
+                         struct gt_report **ret, struct gt_error *error);
+
 int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *trace,
                      const struct gt_profile_options *options);
 void gt_analysis_close(struct gt_analysis_input *input);
@@ -81,8 +91,6 @@ bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, u
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time); /* from the origin */
 
-/* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */
-const char *gt_analysis_mode(const char *process);
 /* Is `name` (or its mode) in options->phases, or are none given? */
 bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *name);
 

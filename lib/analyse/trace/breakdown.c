@@ -1,4 +1,4 @@
-/* What each GPU did: compute, communication, memory, nothing.
+/* The time of each GPU by what it did: compute, communication, memory, nothing.
  *
  * Between the first start and the last end of GPU work of a device, each moment counts once: as compute when a computing
  * kernel runs, else as communication when a collective does, else as memory when only copies or fills do, else as idle. The four

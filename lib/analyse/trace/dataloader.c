@@ -1,16 +1,20 @@
 /* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out. An outlier takes at
  * least twice the median, and the median is not 0. */
 #include <fnmatch.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/lists.h"
+#include "trace/tables.h"
 
 /* ---- spans ---- */
 
-const char *const gt_loader_part_names[GT_LOADER_PARTS + 1] = {"initialization", "worker", "get_next", "batch"};
+static const char *const part_names[GT_LOADER_PARTS] = {"initialization", "worker", "get_next", "batch"};
 
 /* By the event's name or its process's (the phase, in SMDebug's files). */
 static const struct {
@@ -102,7 +106,8 @@ static int add_batches(struct gt_spans *spans)
     return status;
 }
 
-int gt_loader_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+/* Everything a data loader did, sorted. Keys: node, part, process, and of batches the event that ends it. */
+static int find_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
     int status = collect(input, spans);
     if (status >= 0)
@@ -135,8 +140,7 @@ int gt_loader_waits(const struct gt_analysis_input *input, struct gt_spans *span
 
 /* ---- the report ---- */
 
-enum { WORKER_ID, NUM_WORKERS, PIN_MEMORY };
-static const char *const arguments[] = {"worker_id", "num_workers", "pin_memory", NULL};
+static const char *const arguments[] = {GT_TABLE_ARGUMENTS, NULL};
 
 /* A number as text, or NULL. */
 static const char *argument_text(const struct gt_analysis_input *input, size_t event, uint32_t key, char text[32])
@@ -146,10 +150,27 @@ static const char *argument_text(const struct gt_analysis_input *input, size_t e
         return NULL;
     if (argument->text != GT_TRACE_NONE)
         return gt_trace_text(input->trace, argument->text);
-    if (key == PIN_MEMORY)
+    if (key == GT_TABLE_PIN_MEMORY)
         return argument->number != 0 ? "true" : "false";
     snprintf(text, 32, "%.0f", argument->number);
     return text;
+}
+
+/* Outliers among spans from..to last at least this long, in ns. */
+static int find_least(const struct gt_spans *spans, size_t from, size_t to, double *ret)
+{
+    struct gt_numbers lengths = {0};
+    int status = 0;
+    for (size_t i = from; i < to && status >= 0; i++)
+        status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start));
+    *ret = 2 * gt_numbers_percentile(&lengths, 50);
+    gt_numbers_release(&lengths);
+    return status;
+}
+
+static bool is_outlier(const struct gt_keyed_span *span, double least)
+{
+    return least > 0 && (double)(span->end - span->start) >= least;
 }
 
 static void add_outliers(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
@@ -158,14 +179,14 @@ static void add_outliers(const struct gt_analysis_input *input, struct gt_table 
     for (size_t i = from; i < to; i++) {
         const struct gt_keyed_span *span = &spans->span[i];
         char text[32];
-        if (!(least > 0) || (double)(span->end - span->start) / 1e3 < least)
+        if (!is_outlier(span, least))
             continue;
         gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_loader_part_names[span->key[1]]);
+        gt_table_text(table, part_names[span->key[1]]);
         gt_table_number(table, gt_analysis_us(input, span->start));
         gt_table_number(table, gt_analysis_us(input, span->end));
         gt_table_number(table, (double)(span->end - span->start) / 1e3);
-        gt_table_text(table, argument_text(input, span->event, WORKER_ID, text));
+        gt_table_text(table, argument_text(input, span->event, GT_TABLE_WORKER_ID, text));
     }
 }
 
@@ -182,11 +203,13 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
     for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
         to = gt_spans_run(spans, from, 2);
         status = gt_list_lengths(&lengths, spans, from, to);
-        double total = gt_numbers_total(&lengths), least = 2 * gt_numbers_percentile(&lengths, 50);
+        double total = gt_numbers_total(&lengths), least = NAN;
+        if (status >= 0)
+            status = find_least(spans, from, to, &least);
         size_t before = gt_table_rows(outliers);
         add_outliers(input, outliers, spans, from, to, least);
         gt_table_text(table, gt_analysis_text(input, spans->span[from].key[0]));
-        gt_table_text(table, gt_loader_part_names[spans->span[from].key[1]]);
+        gt_table_text(table, part_names[spans->span[from].key[1]]);
         gt_table_integer(table, (int64_t)(to - from));
         gt_table_number(table, total);
         gt_table_integer(table, (int64_t)(gt_table_rows(outliers) - before));
@@ -212,8 +235,8 @@ static void add_iterators(const struct gt_analysis_input *input, struct gt_node 
         gt_table_text(table, gt_trace_text(input->trace, input->trace->events.name[span->event]));
         gt_table_number(table, gt_analysis_us(input, span->start));
         gt_table_number(table, (double)(span->end - span->start) / 1e3);
-        gt_table_text(table, argument_text(input, span->event, NUM_WORKERS, text));
-        gt_table_text(table, argument_text(input, span->event, PIN_MEMORY, text));
+        gt_table_text(table, argument_text(input, span->event, GT_TABLE_NUM_WORKERS, text));
+        gt_table_text(table, argument_text(input, span->event, GT_TABLE_PIN_MEMORY, text));
     }
     if (!gt_table_rows(table))
         gt_table_flags(table, GT_ONLY_DATA);
@@ -223,7 +246,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     (void)error;
     struct gt_spans spans = {0};
-    int status = gt_loader_spans(input, &spans);
+    int status = find_spans(input, &spans);
     for (size_t i = 0; i < spans.count; i++)
         spans.span[i].key[2] = spans.span[i].key[3] = 0;
     gt_spans_sort(&spans);
@@ -240,3 +263,91 @@ const struct gt_analysis gt_analysis_dataloader = {
     .arguments = arguments,
     .build = build,
 };
+
+/* ---- outliers as a table ---- */
+
+static const struct gt_column_kind outlier_columns[] = {
+    {"previous_start", GT_CELL_TIME, false}, {"start_time", GT_CELL_TIME, false},
+    {"end_time", GT_CELL_TIME, false},       {"duration_us", GT_CELL_NUMBER, true},
+    {"worker_id", GT_CELL_INTEGER, false},   {"framework_metric", GT_CELL_TEXT, false},
+    {"nodeID", GT_CELL_TEXT, false},
+};
+
+static int by_length(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    int64_t one = x->end - x->start, other = y->end - y->start;
+    if (one != other)
+        return one > other ? -1 : 1;
+    return x->start != y->start ? (x->start < y->start ? -1 : 1) : GT_ORDER(x->key[0], y->key[0]);
+}
+
+/* Keep those of one part. */
+static int keep_outliers(struct gt_spans *spans, uint32_t part)
+{
+    size_t kept = 0;
+    int status = 0;
+    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+        double least;
+        to = gt_spans_run(spans, from, 2);
+        if (spans->span[from].key[1] != part)
+            continue;
+        status = find_least(spans, from, to, &least);
+        for (size_t i = from; i < to && status >= 0; i++)
+            if (is_outlier(&spans->span[i], least))
+                spans->span[kept++] = spans->span[i];
+    }
+    spans->count = kept;
+    return status;
+}
+
+/* A batch is told by the fetch that ends it. */
+static void put_row(struct gt_table *data, const struct gt_trace *trace, const struct gt_keyed_span *span)
+{
+    const struct gt_trace_events *events = &trace->events;
+    size_t event = span->key[1] == GT_LOADER_BATCH ? span->key[3] : span->event;
+    uint32_t node = gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file);
+    gt_table_time(data, span->start);
+    gt_table_time(data, events->start[event]);
+    gt_table_time(data, events->start[event] + events->duration[event]);
+    gt_table_number(data, (double)(span->end - span->start) / 1e3);
+    gt_table_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
+    gt_table_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
+    gt_table_choice(data, node, gt_trace_text(trace, node));
+}
+
+static int part_number(const char *part, struct gt_error *error)
+{
+    for (int i = 0; i < GT_LOADER_PARTS; i++)
+        if (strcmp(part_names[i], part) == 0)
+            return i;
+    return gt_error_set(error, EINVAL, "a data loader has no part '%s': initialization, worker, get_next, batch", part);
+}
+
+int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt_table **ret, struct gt_error *error)
+{
+    static const struct gt_profile_options defaults = {.size = sizeof defaults};
+    enum { COLUMNS = sizeof outlier_columns / sizeof *outlier_columns };
+    struct gt_analysis_input input;
+    struct gt_spans spans = {0};
+    int number = part_number(part, error);
+    if (number < 0)
+        return number;
+    int status = gt_analysis_open(&input, trace, &defaults);
+    if (status >= 0)
+        status = find_spans(&input, &spans);
+    gt_analysis_close(&input);
+    if (status >= 0)
+        status = keep_outliers(&spans, (uint32_t)number);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, outlier_columns, COLUMNS);
+    if (spans.count)
+        qsort(spans.span, spans.count, sizeof *spans.span, by_length);
+    for (size_t i = 0; i < spans.count && status >= 0; i++)
+        put_row(data, trace, &spans.span[i]);
+    gt_spans_release(&spans);
+    if (status >= 0)
+        return gt_table_finish_columns(ret, data, outlier_columns, COLUMNS, "profile", error);
+    gt_table_free(data);
+    return gt_error_system(error, -status, "profile");
+}

@@ -107,7 +107,7 @@ static void add_idle(const struct gt_analysis_input *input, struct gt_table *tab
     gt_table_integer(table, samples);
 }
 
-/* What tells of the GPU itself, not of its memory. */
+/* The dimension tells of the GPU itself, not of its memory. */
 static bool is_gpu_use(const struct gt_analysis_input *input, const struct gt_resource *resource)
 {
     const char *dimension = gt_analysis_text(input, resource->dimension);

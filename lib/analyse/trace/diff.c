@@ -1,4 +1,4 @@
-/* What two traces do differently: names that only one has, and for the others how count and total time changed.
+/* The differences of two traces: names that only one has, and for the others how count and total time changed.
  *
  * Where both traces have at least four steps, the time of a name in each step of A is compared with that in each step of B, steps
  * without it counting 0, by a rank sum test; p is the chance of such a difference by accident in this name, p_holm that in any of

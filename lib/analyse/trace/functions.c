@@ -10,10 +10,11 @@
 
 #include "analyse/trace/functions.h"
 #include "analyse/trace/lists.h"
+#include "base/grow.h"
 #include "base/order.h"
 
-const char *const gt_function_figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
-const char *const gt_dump_groups[] = {"function", "dump", "step", "mode", "training_phase", "job_phase", NULL};
+static const char *const figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
+static const char *const dump_groups[] = {"function", "dump", "step", "mode", "training_phase", "job_phase", NULL};
 
 /* ---- which dumps ---- */
 
@@ -49,6 +50,14 @@ static bool is_wanted(const struct gt_analysis_input *input, const struct gt_tra
                  strcmp(*phase, phases.data ? phases.data : "") == 0 || strcmp(*phase, job_phase(input, profile)) == 0;
     gt_buffer_release(&phases);
     return wanted;
+}
+
+static bool is_chosen(const struct gt_trace *trace, const struct gt_trace_profile *profile, const char *const *paths)
+{
+    bool chosen = !paths;
+    for (; !chosen && *paths; paths++)
+        chosen = strcmp(trace->file[profile->file].path, *paths) == 0;
+    return chosen;
 }
 
 static void write_step(struct gt_buffer *out, const struct gt_trace_profile *profile)
@@ -149,7 +158,8 @@ static int earlier(const void *a, const void *b)
     return GT_ORDER(x, y);
 }
 
-int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, struct gt_function_sums *ret)
+int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, const char *const *paths,
+                     struct gt_function_sums *ret)
 {
     size_t profiles = input->trace->profile_count, count = 0;
     const struct gt_trace_profile **dump = calloc(profiles + 1, sizeof *dump);
@@ -165,7 +175,7 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
     if (status >= 0)
         qsort(dump, profiles, sizeof *dump, earlier);
     for (size_t i = 0; i < profiles && status >= 0; i++) {
-        if (!is_wanted(input, dump[i]))
+        if (!is_wanted(input, dump[i]) || !is_chosen(input->trace, dump[i], paths))
             continue;
         write_group(input, by, dump[i], &title);
         status = group_of(ret, &title);
@@ -228,7 +238,7 @@ struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *inpu
     return caller;
 }
 
-const char *gt_function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text)
+static const char *function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text)
 {
     size_t length = strlen(function);
     bool bracketed = length > 1 && function[0] == '<' && function[length - 1] == '>';
@@ -246,7 +256,7 @@ const char *gt_function_title(const struct gt_analysis_input *input, const struc
                               struct gt_buffer *text)
 {
     const char *file = gt_analysis_text(input, sum->key[2]), *function = gt_analysis_text(input, sum->key[3]);
-    return gt_function_name(file ? file : "", sum->key[4], function ? function : "", text);
+    return function_name(file ? file : "", sum->key[4], function ? function : "", text);
 }
 
 void gt_functions_release(struct gt_function_sums *sums)
@@ -383,16 +393,15 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     struct gt_function_sums sums = {0};
-    int key = 0, by = gt_analysis_by(input, gt_dump_groups, error);
+    int key = 0, by = gt_analysis_by(input, dump_groups, error);
     if (by < 0)
         return by;
-    while (input->options->key && gt_function_figures[key] &&
-           strcmp(gt_function_figures[key], input->options->key) != 0)
+    while (input->options->key && figures[key] && strcmp(figures[key], input->options->key) != 0)
         key++;
-    if (!gt_function_figures[key])
+    if (!figures[key])
         return gt_error_set(error, EINVAL, "key '%s' is not one of tottime, cumtime, pcalls, ncalls",
                             input->options->key);
-    int status = gt_functions_sum(input, (enum gt_dump_group)by, &sums);
+    int status = gt_functions_sum(input, (enum gt_dump_group)by, NULL, &sums);
     if (status >= 0)
         status = add_tables(input, root, (enum gt_dump_group)by, key, &sums);
     gt_functions_release(&sums);
@@ -408,3 +417,249 @@ const struct gt_analysis gt_analysis_functions = {
     .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_KEY | GT_TAKES_TOP,
     .build = build,
 };
+
+/* ---- dumps as a table ---- */
+
+static const struct gt_column_kind dump_columns[] = {
+    {"profiler_name", GT_CELL_PLAIN_TEXT, false}, {"framework", GT_CELL_TEXT, false},
+    {"node_id", GT_CELL_TEXT, false},     {"start_mode", GT_CELL_TEXT, false},
+    {"start_phase", GT_CELL_TEXT, false}, {"start_step", GT_CELL_NUMBER, false},
+    {"start_us", GT_CELL_NUMBER, false},    {"end_mode", GT_CELL_TEXT, false},
+    {"end_phase", GT_CELL_TEXT, false},   {"end_step", GT_CELL_NUMBER, false},
+    {"end_us", GT_CELL_NUMBER, false},      {"stats_path", GT_CELL_PLAIN_TEXT, false},
+    {"html_path", GT_CELL_TEXT, false},
+};
+
+static int by_start(const void *a, const void *b, void *context)
+{
+    const struct gt_trace *trace = context;
+    const struct gt_trace_profile *x = &trace->profile[*(const size_t *)a], *y = &trace->profile[*(const size_t *)b];
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    int order = strcmp(gt_trace_text(trace, x->node), gt_trace_text(trace, y->node));
+    return order ? order : GT_ORDER(x, y);
+}
+
+static void put_text(struct gt_table *data, const struct gt_trace *trace, uint32_t string)
+{
+    gt_table_choice(data, string, gt_trace_text(trace, string));
+}
+
+static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint32_t mode, uint32_t phase,
+                       double step, int64_t time)
+{
+    bool known = time != GT_TRACE_EVER && time != -GT_TRACE_EVER;
+    put_text(data, trace, mode);
+    put_text(data, trace, phase);
+    gt_table_number(data, step);
+    gt_table_number(data, known ? (double)time / 1e3 : NAN);
+}
+
+static void put_dump(struct gt_table *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)
+{
+    gt_table_text(data, profilers[profile->profiler]);
+    put_text(data, trace, profile->framework);
+    put_text(data, trace, profile->node);
+    put_moment(data, trace, profile->start_mode, profile->start_phase, profile->start_step, profile->start);
+    put_moment(data, trace, profile->end_mode, profile->end_phase, profile->end_step, profile->end);
+    gt_table_text(data, trace->file[profile->file].path);
+    put_text(data, trace, profile->report);
+}
+
+int gt_dumps_table(const struct gt_trace *trace, struct gt_table **ret, struct gt_error *error)
+{
+    enum { COLUMNS = sizeof dump_columns / sizeof *dump_columns };
+    size_t *order = calloc(trace->profile_count + 1, sizeof *order);
+    if (!order)
+        return gt_error_system(error, ENOMEM, "profile");
+    for (size_t i = 0; i < trace->profile_count; i++)
+        order[i] = i;
+    qsort_r(order, trace->profile_count, sizeof *order, by_start, (void *)(uintptr_t)trace);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, dump_columns, COLUMNS);
+    for (size_t i = 0; i < trace->profile_count; i++)
+        put_dump(data, trace, &trace->profile[order[i]]);
+    free(order);
+    return gt_table_finish_columns(ret, data, dump_columns, COLUMNS, "profile", error);
+}
+
+/* ---- sums of chosen dumps as tables, in the order in which their texts were first read ---- */
+
+static const struct gt_column_kind function_columns[] = {
+    {"file", GT_CELL_TEXT, false},        {"line", GT_CELL_INTEGER, false},
+    {"function", GT_CELL_TEXT, false},    {"function_name", GT_CELL_PLAIN_TEXT, false},
+    {"prim_calls", GT_CELL_INTEGER, false}, {"total_calls", GT_CELL_INTEGER, false},
+    {"total_time", GT_CELL_NUMBER, false},  {"cumulative_time", GT_CELL_NUMBER, false},
+};
+static const struct gt_column_kind caller_columns[] = {
+    {"function", GT_CELL_INTEGER, false},   {"caller", GT_CELL_INTEGER, false},
+    {"prim_calls", GT_CELL_INTEGER, false}, {"total_calls", GT_CELL_INTEGER, false},
+    {"total_time", GT_CELL_NUMBER, false},  {"cumulative_time", GT_CELL_NUMBER, false},
+};
+
+enum { ROW_KEYS = 6 };
+
+/* A function, or a caller and whom it calls, with what it took. */
+struct row {
+    uint32_t key[ROW_KEYS]; /* file, name, line; callers: the same of the caller behind it */
+    double figure[GT_FUNCTION_FIGURES];
+};
+
+struct rows {
+    struct row *row;
+    size_t count, capacity;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    for (size_t i = 0; i < ROW_KEYS; i++)
+        if (x->key[i] != y->key[i])
+            return x->key[i] < y->key[i] ? -1 : 1;
+    return 0;
+}
+
+static void write_key(const struct gt_analysis_input *input, const struct gt_function_sum *sum, uint32_t key[3])
+{
+    key[0] = input->text[sum->key[2]];
+    key[1] = input->text[sum->key[3]];
+    key[2] = sum->key[4];
+}
+
+/* `caller` may be NULL. */
+static struct row *add_row(const struct gt_analysis_input *input, struct rows *rows, const struct gt_function_sum *sum,
+                           const struct gt_function_sum *caller)
+{
+    struct row *row = GT_GROW_LIST(rows, row);
+    if (!row)
+        return NULL;
+    *row = (struct row){0};
+    write_key(input, sum, row->key);
+    if (caller)
+        write_key(input, caller, row->key + 3);
+    memcpy(row->figure, (caller ? caller : sum)->figure, sizeof row->figure);
+    return row;
+}
+
+/* Callers of one sum, which are functions, too, although they may not have been profiled themselves. */
+static int collect_callers(const struct gt_analysis_input *input, const struct gt_function_sums *sums,
+                           const struct gt_function_sum *sum, struct rows *functions, struct rows *callers)
+{
+    size_t count = 0;
+    struct gt_function_sum *caller = gt_function_callers(input, sums, sum, &count);
+    int status = caller ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        struct row *named = add_row(input, functions, &caller[i], NULL);
+        if (!named || !add_row(input, callers, sum, &caller[i]))
+            status = -ENOMEM;
+        for (size_t j = 0; named && j < GT_FUNCTION_FIGURES; j++)
+            named->figure[j] = NAN;
+    }
+    free(caller);
+    return status;
+}
+
+/* One row for each key: what is known goes before what was only named. */
+static void unite(struct rows *rows)
+{
+    size_t count = 0;
+    if (rows->count)
+        qsort(rows->row, rows->count, sizeof *rows->row, by_key);
+    for (size_t i = 0; i < rows->count; i++) {
+        struct row *last = count ? &rows->row[count - 1] : NULL;
+        if (!last || by_key(last, &rows->row[i]) != 0)
+            rows->row[count++] = rows->row[i];
+        else if (isnan(last->figure[GT_TOTAL_TIME]))
+            *last = rows->row[i];
+        else if (!isnan(rows->row[i].figure[GT_TOTAL_TIME]))
+            for (size_t j = 0; j < GT_FUNCTION_FIGURES; j++)
+                last->figure[j] += rows->row[i].figure[j];
+    }
+    rows->count = count;
+}
+
+static int collect_rows(const struct gt_trace *trace, const char *const *paths, struct rows *functions,
+                        struct rows *callers)
+{
+    static const struct gt_profile_options defaults = {.size = sizeof defaults};
+    struct gt_analysis_input input;
+    struct gt_function_sums sums = {0};
+    int status = gt_analysis_open(&input, trace, &defaults);
+    if (status >= 0)
+        status = gt_functions_sum(&input, GT_DUMPS_ALL, paths, &sums);
+    for (size_t i = 0; i < sums.count && status >= 0; i++)
+        status = add_row(&input, functions, &sums.sum[i], NULL)
+                     ? collect_callers(&input, &sums, &sums.sum[i], functions, callers)
+                     : -ENOMEM;
+    unite(functions);
+    unite(callers);
+    gt_functions_release(&sums);
+    gt_analysis_close(&input);
+    return status;
+}
+
+static void put_figures(struct gt_table *data, const struct row *row)
+{
+    const double *figure = row->figure;
+    gt_table_integer(data, isnan(figure[GT_PRIMITIVE_CALLS]) ? -1 : (int64_t)figure[GT_PRIMITIVE_CALLS]);
+    gt_table_integer(data, isnan(figure[GT_TOTAL_CALLS]) ? -1 : (int64_t)figure[GT_TOTAL_CALLS]);
+    gt_table_number(data, figure[GT_TOTAL_TIME]);
+    gt_table_number(data, figure[GT_CUMULATIVE_TIME]);
+}
+
+static void put_function(struct gt_table *data, const struct gt_trace *trace, const struct row *row)
+{
+    struct gt_buffer text = {0};
+    const char *file = gt_trace_text(trace, row->key[0]), *function = gt_trace_text(trace, row->key[1]);
+    const char *name = function_name(file, row->key[2], function, &text);
+    put_text(data, trace, row->key[0]);
+    gt_table_integer(data, (int32_t)row->key[2]);
+    put_text(data, trace, row->key[1]);
+    gt_table_text(data, name ? name : "");
+    put_figures(data, row);
+    gt_buffer_release(&text);
+}
+
+static int64_t row_number(const struct rows *functions, const uint32_t key[3])
+{
+    struct row wanted = {.key = {key[0], key[1], key[2]}};
+    const struct row *found = bsearch(&wanted, functions->row, functions->count, sizeof wanted, by_key);
+    return found ? found - functions->row : -1;
+}
+
+static int make_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_table **ret,
+                      struct gt_error *error)
+{
+    const struct gt_column_kind *columns = of_callers ? caller_columns : function_columns;
+    size_t count = of_callers ? sizeof caller_columns / sizeof *caller_columns
+                              : sizeof function_columns / sizeof *function_columns;
+    struct rows functions = {0}, callers = {0};
+    struct gt_table *data = gt_table_new();
+    int status = collect_rows(trace, paths, &functions, &callers);
+    gt_table_add_columns(data, columns, count);
+    for (size_t i = 0; !of_callers && i < functions.count; i++)
+        put_function(data, trace, &functions.row[i]);
+    for (size_t i = 0; of_callers && i < callers.count; i++) {
+        gt_table_integer(data, row_number(&functions, callers.row[i].key));
+        gt_table_integer(data, row_number(&functions, callers.row[i].key + 3));
+        put_figures(data, &callers.row[i]);
+    }
+    free(functions.row);
+    free(callers.row);
+    if (status >= 0)
+        return gt_table_finish_columns(ret, data, columns, count, "profile", error);
+    gt_table_free(data);
+    return gt_error_system(error, -status, "profile");
+}
+
+int gt_functions_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
+                       struct gt_error *error)
+{
+    return make_table(trace, paths, false, ret, error);
+}
+
+int gt_callers_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
+                     struct gt_error *error)
+{
+    return make_table(trace, paths, true, ret, error);
+}

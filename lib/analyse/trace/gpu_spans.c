@@ -12,7 +12,7 @@ bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
            gt_trace_is_slice(input->trace, event);
 }
 
-enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event)
+static enum gt_use use_of(const struct gt_analysis_input *input, size_t event)
 {
     if (gt_analysis_work(input, event) != GT_WORK_KERNEL)
         return GT_USE_MEMORY;
@@ -31,7 +31,7 @@ int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
         status = gt_spans_add(
             spans, (struct gt_keyed_span){
                        .key = {gt_analysis_node(input, i), gt_analysis_place(input, trace->process[track->process].pid),
-                               gt_analysis_place(input, track->tid), gt_gpu_use(input, i)},
+                               gt_analysis_place(input, track->tid), use_of(input, i)},
                        .start = start,
                        .end = start + trace->events.duration[i],
                        .event = i,

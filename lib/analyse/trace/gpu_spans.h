@@ -10,7 +10,6 @@ enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 
 /* Kernels, copies and fills of memory, in the order of events. */
 int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
-enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
 /* "GPU 0" as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
@@ -21,7 +20,7 @@ struct gt_gpu_time {
     int64_t first, last;
     int64_t part[1 << GT_USES];
 };
-/* Of spans from..to. 0 or -ENOMEM. */
+/* Add up spans from..to. 0 or -ENOMEM. */
 int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to);
 /* Time in which `use` runs, whatever else does. */
 int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage);

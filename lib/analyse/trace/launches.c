@@ -57,7 +57,7 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
 
 /* ---- queues ---- */
 
-/* What leaves at a moment leaves before something else comes. */
+/* At one moment work leaves the queue before other work enters it. */
 static int compare_changes(const void *a, const void *b)
 {
     const struct gt_launch_change *x = a, *y = b;

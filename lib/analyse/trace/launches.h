@@ -18,7 +18,7 @@ struct gt_launch_queue {
     double area;     /* length times ns */
 };
 
-/* Of spans from..to and their calls (gt_gpu_launches), in time; free(). 0 or -ENOMEM. */
+/* Changes of the queue by spans from..to and their calls (gt_gpu_launches), in time; free(). 0 or -ENOMEM. */
 int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spans *spans, const size_t *call,
                       size_t from, size_t to, struct gt_launch_change **ret, size_t *ret_count);
 /* `take`, which may be NULL, is told the length after each moment. */

@@ -5,7 +5,7 @@
 
 #include "analyse/trace/analysis.h"
 
-/* What an analysis has the reader keep, as the first of its arguments. */
+/* An analysis has the reader keep these, as the first of its arguments. */
 #define GT_MEMORY_ARGUMENTS "Total Allocated", "Total Reserved", "Device Type", "Device Id", "Addr", "Bytes"
 
 struct gt_memory_change {
@@ -21,7 +21,7 @@ struct gt_memory_change {
 int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_change **ret, size_t *ret_count);
 /* Past the last change of the device of number `from`. */
 size_t gt_memory_run(const struct gt_memory_change *change, size_t from, size_t count);
-/* Of changes from..to, the first with the most allocated. */
+/* The first of changes from..to with the most allocated. */
 size_t gt_memory_peak(const struct gt_memory_change *change, size_t from, size_t to);
 /* "cuda:0", "cpu". */
 const char *gt_memory_device(double type, double id, char *text, size_t size);

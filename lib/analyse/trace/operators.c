@@ -57,7 +57,7 @@ struct owner {
     size_t event;
 };
 
-/* Of operators with one id, the shortest is the innermost. */
+/* The shortest of several operators with one id is the innermost. */
 static int compare_owners(const void *a, const void *b)
 {
     const struct owner *x = a, *y = b;

@@ -22,7 +22,7 @@ static bool is_whole_step(const struct gt_analysis_input *input, size_t event)
             gt_analysis_work(input, event) != GT_WORK_OTHER);
 }
 
-/* Of a trace without training phases: code blocks, or what was asked for by name. */
+/* A trace without training phases has code blocks, or what was asked for by name, as phases. */
 static bool is_block(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace *trace = input->trace;
@@ -99,7 +99,7 @@ static int add_gap(struct gt_phases *phases, uint32_t node, const char *before, 
     return add(phases, node, start, end, "Between %s and %s", ordered ? before : after, ordered ? after : before);
 }
 
-/* What lies before and behind the phases of a node ends at the bounds that were asked for. */
+/* The time before and behind the phases of a node ends at the bounds that were asked for. */
 static void phase_range(const struct gt_analysis_input *input, uint32_t node, int64_t *first, int64_t *last)
 {
     const struct gt_trace *trace = input->trace;

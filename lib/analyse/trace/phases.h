@@ -17,7 +17,7 @@ struct gt_phases {
     size_t count, capacity;
 };
 
-/* What is a phase: events of processes "Step:...", or ProfilerStep, or, where a trace has neither, what bears one of the names
+/* Phases are events of processes "Step:...", or ProfilerStep, or, where a trace has neither, what bears one of the names
  * in options->phases, or else every code block and every slice without category. Runs of one phase are one interval unless
  * `each_step`. 0 or -ENOMEM. */
 int gt_phases_find(const struct gt_analysis_input *input, bool each_step, struct gt_phases *phases);

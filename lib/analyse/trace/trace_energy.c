@@ -33,7 +33,7 @@ static struct gt_node_energy *find_node(const struct gt_trace_energy *energy, ui
     return NULL;
 }
 
-/* What counted, and by what rule idle energy was divided, as the recording has it. */
+/* The recording tells which sensors counted, and by what rule idle energy was divided. */
 static void take_sources(struct gt_machine *machine, const char *path)
 {
     struct gt_recording *recording = NULL;
@@ -60,7 +60,7 @@ static struct gt_node_energy *add_node(struct gt_trace_energy *energy, uint32_t 
     return added;
 }
 
-/* What a series of our recordings is of; GT_METRIC_COUNT: nothing that matters here. */
+/* The metric of a series of our recordings; GT_METRIC_COUNT: none that matters here. */
 struct meaning {
     int metric;
     bool is_job;

@@ -19,7 +19,6 @@ struct gt_cgroup {
     int entry[GT_CGROUP_HIERARCHIES]; /* version 1: "tasks", open for writing */
     int figure[GT_CGROUP_FIGURES];
     const struct source *source[GT_CGROUP_FIGURES];
-    int processes; /* cgroup.procs */
 };
 
 static const struct source {
@@ -61,7 +60,7 @@ static struct gt_cgroup *new_group(const struct gt_root *root)
     if (!cgroup)
         return NULL;
     cgroup->root = root;
-    cgroup->directory = cgroup->processes = -1;
+    cgroup->directory = -1;
     for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++)
         cgroup->entry[i] = -1;
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
@@ -78,8 +77,6 @@ static void open_figures(struct gt_cgroup *cgroup)
         cgroup->figure[source->figure] = open_in(cgroup, source->hierarchy, source->file);
         cgroup->source[source->figure] = source;
     }
-    for (int i = 0; i < GT_CGROUP_HIERARCHIES && cgroup->processes < 0; i++)
-        cgroup->processes = open_in(cgroup, (enum gt_cgroup_hierarchy)i, "cgroup.procs");
 }
 
 int gt_cgroup_open(struct gt_cgroup **ret, const struct gt_root *root, const struct gt_cgroup_place *place,
@@ -233,29 +230,6 @@ int gt_cgroup_enter_self(const struct gt_cgroup *cgroup)
     return result;
 }
 
-static int enter_one(const struct gt_cgroup *cgroup, const char *directory, pid_t pid)
-{
-    char path[PATH_MAX], number[16];
-    int fd = join(path, directory, "cgroup.procs") ? gt_root_open_to_write(cgroup->root, path) : -ENAMETOOLONG;
-    if (fd < 0)
-        return fd;
-    int length = snprintf(number, sizeof number, "%d", (int)pid);
-    int result = write(fd, number, (size_t)length) < 0 ? -errno : 0;
-    close(fd);
-    return result;
-}
-
-int gt_cgroup_enter(const struct gt_cgroup *cgroup, pid_t pid, struct gt_error *error)
-{
-    for (int i = 0; cgroup->is_own && i < GT_CGROUP_HIERARCHIES; i++) {
-        const char *directory = cgroup->place.path[i];
-        int result = *directory ? enter_one(cgroup, directory, pid) : 0;
-        if (result < 0)
-            return gt_error_system(error, -result, "process %d into control group /%s", (int)pid, directory);
-    }
-    return 0;
-}
-
 int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error)
 {
     int failed = 0;
@@ -284,8 +258,6 @@ void gt_cgroup_close(struct gt_cgroup *cgroup)
             close(cgroup->figure[i]);
     if (cgroup->directory >= 0)
         close(cgroup->directory);
-    if (cgroup->processes >= 0)
-        close(cgroup->processes);
     free(cgroup);
 }
 
@@ -325,30 +297,6 @@ void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES
 const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
 {
     return cgroup->figure[figure] >= 0 ? cgroup->source[figure]->file : NULL;
-}
-
-ssize_t gt_cgroup_pids(const struct gt_cgroup *cgroup, pid_t *pids, size_t capacity)
-{
-    char text[16384];
-    size_t count = 0;
-    pid_t number = 0;
-    off_t at = 0;
-    if (cgroup->processes < 0)
-        return -ENOENT;
-    for (ssize_t length; (length = pread(cgroup->processes, text, sizeof text, at)) != 0; at += length) {
-        if (length < 0)
-            return -errno;
-        for (ssize_t i = 0; i < length; i++) {
-            if (text[i] >= '0' && text[i] <= '9') {
-                number = number * 10 + (text[i] - '0');
-                continue;
-            }
-            if (number > 0 && count++ < capacity)
-                pids[count - 1] = number;
-            number = 0;
-        }
-    }
-    return (ssize_t)count;
 }
 
 const struct gt_cgroup_place *gt_cgroup_place(const struct gt_cgroup *cgroup)

@@ -10,8 +10,8 @@
  * How a launcher uses it
  *   1. gt_cgroup_create (0.05 ms for each hierarchy).
  *   2. Start the child with clone3(CLONE_INTO_CGROUP) into gt_cgroup_directory when that is not negative, then in the child, before
- *      execve, gt_cgroup_enter_self: 0.03 ms for each hierarchy. gt_cgroup_enter moves a process from outside, but then the
- *      kernel waits 7 to 15 ms for a grace period.
+ *      execve, gt_cgroup_enter_self: 0.03 ms for each hierarchy. A process that is moved from outside waits 7 to 15 ms for a
+ *      grace period of the kernel.
  *   3. Hand it to the collectors in gt_collect_options.cgroup.
  *   4. gt_cgroup_remove when the job has ended, then gt_cgroup_close.
  *
@@ -50,8 +50,6 @@ int gt_cgroup_directory(const struct gt_cgroup *cgroup);
 /* Move the calling thread, which must be the only one of its process, into the version 1 groups. May be called between fork and
  * execve. 0 or the negative errno of the first that failed. */
 int gt_cgroup_enter_self(const struct gt_cgroup *cgroup);
-/* Move a whole process into all groups. */
-int gt_cgroup_enter(const struct gt_cgroup *cgroup, pid_t pid, struct gt_error *error);
 
 /* All figures at once; NaN for what this group does not tell. */
 void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES]);
@@ -59,8 +57,6 @@ void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES
 double gt_cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure);
 /* Where a figure comes from ("memory.usage_in_bytes"), or NULL when it is not told. */
 const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure);
-/* The processes in the group; returns how many, also when `capacity` is less; negative errno. */
-ssize_t gt_cgroup_pids(const struct gt_cgroup *cgroup, pid_t *pids, size_t capacity);
 
 /* Where it lies. */
 const struct gt_cgroup_place *gt_cgroup_place(const struct gt_cgroup *cgroup);

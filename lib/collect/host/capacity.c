@@ -1,7 +1,6 @@
 #include "collect/host/capacity.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,39 +25,22 @@ static double memory_limit(const struct gt_root *root, const struct gt_control_g
     return (double)strtoull(text, NULL, 10);
 }
 
-static double cpu_quota(const struct gt_root *root, const struct gt_control_group *group)
-{
-    char text[64], period[64];
-    if (group->version == 2) {
-        double used, whole; /* "200000 100000" or "max 100000" */
-        if (gt_control_group_read(root, group, "cpu.max", text, sizeof text) <= 0 || text[0] == 'm' ||
-            sscanf(text, "%lf %lf", &used, &whole) != 2 || whole <= 0)
-            return NAN;
-        return used / whole;
-    }
-    if (gt_control_group_read(root, group, "cpu.cfs_quota_us", text, sizeof text) <= 0 || text[0] == '-' ||
-        gt_control_group_read(root, group, "cpu.cfs_period_us", period, sizeof period) <= 0 || atof(period) <= 0)
-        return NAN;
-    return atof(text) / atof(period);
-}
-
 /* A limit of any group above binds as well. */
-static double smallest(const struct gt_root *root, pid_t pid, const char *controller,
-                       double (*limit)(const struct gt_root *, const struct gt_control_group *))
+static double smallest_limit(const struct gt_root *root, pid_t pid)
 {
     struct gt_control_group group;
     double least = NAN;
-    if (pid <= 0 || gt_control_group_find(root, pid, controller, &group) < 0)
+    if (pid <= 0 || gt_control_group_find(root, pid, "memory", &group) < 0)
         return NAN;
     do
-        least = fmin(least, limit(root, &group)); /* fmin passes over NaN */
+        least = fmin(least, memory_limit(root, &group)); /* fmin passes over NaN */
     while (gt_control_group_up(&group));
     return least;
 }
 
 double gt_capacity_memory(const struct gt_root *root, pid_t pid)
 {
-    return fmin(total_memory(root), smallest(root, pid, "memory", memory_limit));
+    return fmin(total_memory(root), smallest_limit(root, pid));
 }
 
 /* How many numbers a list such as "0-3,8,10-11" has. */
@@ -86,21 +68,4 @@ int gt_capacity_cores(const struct gt_root *root)
         for (const char *at = strstr(stat, line); at; at = strstr(at + 1, line))
             count += at[sizeof line - 1] >= '0' && at[sizeof line - 1] <= '9';
     return count;
-}
-
-static double affinity(const struct gt_root *root, pid_t pid)
-{
-    static const char name[] = "\nCpus_allowed_list:";
-    char path[64], text[16384];
-    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
-    const char *list = gt_root_read(root, path, text, sizeof text) > 0 ? strstr(text, name) : NULL;
-    int count = list ? list_length(list + sizeof name - 1 + strspn(list + sizeof name - 1, " \t")) : 0;
-    return count ? count : NAN;
-}
-
-double gt_capacity_usable_cores(const struct gt_root *root, pid_t pid)
-{
-    int online = gt_capacity_cores(root);
-    double allowed = fmin(affinity(root, pid), online ? online : NAN); /* the mask may name cores that are not there */
-    return fmin(allowed, smallest(root, pid, "cpu", cpu_quota));
 }

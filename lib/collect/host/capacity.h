@@ -1,4 +1,4 @@
-/* How much memory and how many cores there are, and how many of them the job may use. */
+/* Memory and cores of the machine, and the memory that the job may use. */
 #ifndef GT_COLLECT_CAPACITY_H
 #define GT_COLLECT_CAPACITY_H
 
@@ -9,8 +9,5 @@
 double gt_capacity_memory(const struct gt_root *root, pid_t pid);
 /* Online logical cores; 0 when unknown. */
 int gt_capacity_cores(const struct gt_root *root);
-/* Cores that `pid` may keep busy: its affinity, or its control groups' quota of CPU time when that is smaller. A quota may be a
- * fraction. NaN when unknown. */
-double gt_capacity_usable_cores(const struct gt_root *root, pid_t pid);
 
 #endif

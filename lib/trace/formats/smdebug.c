@@ -2,7 +2,7 @@
  * an argument of a process_name event. */
 #include "trace/formats/smdebug_names.h"
 
-/* Whether args name the event and its real process, as SMDebug's own writers have it; Horovod's do not. */
+/* SMDebug's own writers name the event and its real process in args (labels_rename); Horovod's do not. */
 static const struct suffix {
     const char *name;
     bool labels_rename;

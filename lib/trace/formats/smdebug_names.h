@@ -1,4 +1,4 @@
-/* What SMDebug writes into the names of its files and folders. */
+/* SMDebug writes nodes, steps and times into the names of its files and folders. */
 #ifndef GT_TRACE_SMDEBUG_NAMES_H
 #define GT_TRACE_SMDEBUG_NAMES_H
 

@@ -31,7 +31,7 @@ static bool read_metadata_name(const char *name, int64_t *ret)
     return start > name && gt_span_decimal(number, 3, ret) >= 0;
 }
 
-/* Of several the one that names the host, else the first by name. */
+/* The file that names the host wins, else the first by name. */
 static bool find_base(const char *path, struct gt_span host, int64_t *ret)
 {
     struct gt_span step = gt_path_part(path, 4); /* <step>/plugins/profile/<time>/<host>.trace.json.gz */

@@ -65,7 +65,7 @@ static double value_of(const struct sum *sum, const struct gt_sample *sample)
     return value;
 }
 
-/* Of counters the recording knows the end, which may lie behind the last sample. */
+/* The recording knows the end of counters, which may lie behind the last sample. */
 static int add_end(struct gt_curve *curve, const struct gt_recording *recording, const struct sum *sum)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(recording);

@@ -30,7 +30,7 @@ struct points {
     size_t rows;
 };
 
-/* What the recording tells of its time, and how sure its energy is. */
+/* The recording's time, and how sure its energy is. */
 struct base {
     struct gt_columns columns;
     struct gt_machine machine;

@@ -1,15 +1,21 @@
-#include "blocks/block_event_folder.h"
-
+/* The code blocks of a run: the folder in which its processes leave them until it ends, and their way into the recording. The folder
+ * holds a mark, so that only a folder that was made so is ever emptied; and of what lies in it only what processes wrote there goes.
+ * Links are never followed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
 #include "blocks/block.h"
+#include "blocks/block_event.h"
+#include "gpu_tracker.h"
+#include "store/store.h"
 
 #define MARK ".gpu-tracker-blocks"
 #define DIGITS "0123456789"
@@ -90,6 +96,24 @@ static int open_folder(const char *path)
     return fd < 0 ? -errno : fd;
 }
 
+/* Remove the folder where nothing else is in it than the mark, and with `removes` the files that processes left. 1: it is gone. */
+static int drop(const char *path, bool removes)
+{
+    char foreign[NAME_MAX + 1] = "";
+    int folder = open_folder(path), is_gone = 0;
+    if (folder < 0)
+        return 0;
+    if (has_mark(folder)) {
+        int count = look(folder, removes, foreign, sizeof foreign);
+        if (count == 0 || (count > 0 && removes && !*foreign)) {
+            unlinkat(folder, MARK, 0);
+            is_gone = rmdir(path) == 0;
+        }
+    }
+    close(folder);
+    return is_gone;
+}
+
 /* The folder of an earlier run, whose tracker was killed. */
 static int remove_earlier(const char *path, int folder, struct gt_error *error)
 {
@@ -118,7 +142,7 @@ static int settle(const char *path, bool overwrite, struct gt_error *error)
         return gt_error_set(error, EEXIST, "%s exists, and is no folder; it is left alone", path);
     if (folder < 0)
         return gt_error_system(error, -folder, "%s", path);
-    int status = overwrite || gt_block_event_folder_drop_unused(path) > 0
+    int status = overwrite || drop(path, false) > 0
                      ? 0
                      : gt_error_set(error, EEXIST,
                                     "%s holds the code blocks of an earlier run; it is emptied only with overwriting",
@@ -129,7 +153,7 @@ static int settle(const char *path, bool overwrite, struct gt_error *error)
     return status;
 }
 
-/* Whose it is, and that it is no copy. */
+/* Says whose it is, and that it is no copy. */
 static int describe(int folder, char text[MARK_SIZE])
 {
     struct stat facts;
@@ -152,7 +176,7 @@ static int put_mark(int folder)
     return status;
 }
 
-int gt_block_event_folder_check(const char *path, struct gt_error *error)
+static int check_folder(const char *path, struct gt_error *error)
 {
     char wanted[MARK_SIZE] = "", found[MARK_SIZE] = "";
     int folder = open_folder(path);
@@ -173,7 +197,8 @@ int gt_block_event_folder_check(const char *path, struct gt_error *error)
                               path);
 }
 
-int gt_block_event_folder_make(const char *path, bool overwrite, struct gt_error *error)
+/* One of that name is -EEXIST, or emptied with `overwrite` where nothing but such files of an earlier run is in it. */
+static int make_folder(const char *path, bool overwrite, struct gt_error *error)
 {
     int status = settle(path, overwrite, error);
     if (status < 0)
@@ -189,29 +214,62 @@ int gt_block_event_folder_make(const char *path, bool overwrite, struct gt_error
     return status;
 }
 
-static int drop(const char *path, bool removes)
+/* ---- from the begin to the end of a run ---- */
+
+int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error)
 {
-    char foreign[NAME_MAX + 1] = "";
-    int folder = open_folder(path), is_gone = 0;
-    if (folder < 0)
-        return 0;
-    if (has_mark(folder)) {
-        int count = look(folder, removes, foreign, sizeof foreign);
-        if (count == 0 || (count > 0 && removes && !*foreign)) {
-            unlinkat(folder, MARK, 0);
-            is_gone = rmdir(path) == 0;
-        }
+    char file[PATH_MAX], path[PATH_MAX];
+    int status = gt_store_path(file, sizeof file, tracking_file, getpid(), error);
+    if (status >= 0 && gt_block_event_folder(path, sizeof path, file) < 0)
+        status = gt_error_system(error, ENAMETOOLONG, "%s", file);
+    if (status >= 0)
+        status = gt_block_event_check(file, overwrite, error);
+    if (status >= 0)
+        status = make_folder(path, overwrite, error);
+    if (status < 0)
+        return status;
+    char *real = realpath(path, NULL); /* the processes may change their folder */
+    if (!real || snprintf(folder, size, "%s", real) >= (int)size)
+        status = gt_error_system(error, real ? ENAMETOOLONG : errno, "%s", path);
+    free(real);
+    return status < 0 ? status : 0;
+}
+
+static void pass_on(struct gt_buffer *lines, void (*warn)(void *context, const char *sentence), void *context)
+{
+    char *end;
+    for (char *line = lines->data; warn && line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        warn(context, line);
     }
-    close(folder);
-    return is_gone;
 }
 
-int gt_block_event_folder_drop_unused(const char *path)
+int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
+                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
-    return drop(path, false);
+    char file[PATH_MAX];
+    struct gt_block_event_list list = {.skip_bad = true};
+    int status = check_folder(folder, error);
+    if (status < 0)
+        return status;
+    if (drop(folder, false) > 0)
+        return 0; /* no process marked a block */
+    status = gt_store_path(file, sizeof file, tracking_file, pid, error);
+    if (status >= 0)
+        status = gt_block_event_list_add(&list, folder, error);
+    pass_on(&list.complaints, warn, context);
+    if (status >= 0)
+        status = gt_block_event_list_attach(&list, file, error);
+    int count = list.count < INT_MAX ? (int)list.count : INT_MAX;
+    gt_block_event_list_release(&list);
+    if (status < 0)
+        return status;
+    drop(folder, true);
+    return count;
 }
 
-void gt_block_event_folder_drop(const char *path)
+void gt_blocks_cancel(const char *folder)
 {
-    drop(path, true);
+    drop(folder, false);
 }

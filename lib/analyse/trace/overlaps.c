@@ -1,12 +1,13 @@
-/* What ran in given spans of time, and for how long: sums over spans by two look-ups for each event, however many spans there
- * are. */
+/* Events in given spans of time: sums over spans by two look-ups for each event, however many spans there are. */
+#include "analyse/trace/overlaps.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analyse/trace/spans.h"
 #include "base/table.h"
-#include "api/profile.h"
 #include "base/order.h"
+#include "trace/rows.h"
 
 __extension__ typedef __int128 wide; /* sums of times over many spans */
 
@@ -107,37 +108,37 @@ static bool touches(const struct spans *spans, int64_t start, int64_t end)
 }
 
 /* Keys: process, name; one for each event that touches a span. */
-static int collect(const struct gt_profile *profile, const struct spans *spans, const char *const *names,
+static int collect(const struct gt_trace *trace, const struct spans *spans, const char *const *names,
                    struct gt_spans *found, struct gt_error *error)
 {
-    const struct gt_trace_events *events = &profile->trace->events;
-    struct gt_profile_rows all = {.size = sizeof all, .start = INT64_MIN, .end = INT64_MAX, .names = names};
+    const struct gt_trace_events *events = &trace->events;
+    struct gt_trace_rows all = {.start = INT64_MIN, .end = INT64_MAX, .names = names};
     struct gt_row_filter filter;
-    int status = gt_row_filter_open(&filter, profile, &all, 1, error);
+    int status = gt_row_filter_open(&filter, trace, &all, 1, error);
     if (status < 0)
         return status;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         int64_t start = events->start[i], end = start + events->duration[i];
         if (gt_row_filter_event(&filter, i) && touches(spans, start, end))
-            status = gt_spans_add(
-                found, (struct gt_keyed_span){.key = {gt_trace_process_of(profile->trace, i)->name, events->name[i]},
-                                              .start = start,
-                                              .end = end,
-                                              .event = i});
+            status = gt_spans_add(found,
+                                  (struct gt_keyed_span){.key = {gt_trace_process_of(trace, i)->name, events->name[i]},
+                                                         .start = start,
+                                                         .end = end,
+                                                         .event = i});
     }
     gt_row_filter_release(&filter);
     gt_spans_sort(found);
     return status < 0 ? gt_error_system(error, -status, "profile") : 0;
 }
 
-int gt_profile_overlaps(const struct gt_profile *profile, const int64_t (*span)[2], size_t count,
-                        const char *const *names, struct gt_table **ret, struct gt_error *error)
+int gt_trace_overlaps(const struct gt_trace *trace, const int64_t (*span)[2], size_t count, const char *const *names,
+                      struct gt_table **ret, struct gt_error *error)
 {
     enum { COLUMNS = sizeof columns / sizeof *columns };
     struct spans spans = {0};
     struct gt_spans found = {0};
     int status = open_spans(&spans, span, count);
-    status = status < 0 ? gt_error_system(error, -status, "profile") : collect(profile, &spans, names, &found, error);
+    status = status < 0 ? gt_error_system(error, -status, "profile") : collect(trace, &spans, names, &found, error);
     struct gt_table *data = gt_table_new();
     gt_table_add_columns(data, columns, COLUMNS);
     for (size_t from = 0, to; from < found.count && status >= 0; from = to) {
@@ -146,7 +147,7 @@ int gt_profile_overlaps(const struct gt_profile *profile, const int64_t (*span)[
         for (size_t i = from; i < to; i++)
             sum += overlap(&spans, found.span[i].start, found.span[i].end);
         for (int key = 1; key >= 0; key--)
-            gt_table_choice(data, found.span[from].key[key], gt_trace_text(profile->trace, found.span[from].key[key]));
+            gt_table_choice(data, found.span[from].key[key], gt_trace_text(trace, found.span[from].key[key]));
         gt_table_number(data, sum / 1e3);
     }
     gt_spans_release(&found);

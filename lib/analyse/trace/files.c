@@ -1,4 +1,4 @@
-/* Profiles, for those who see only the public header. */
+/* Files and folders read as one trace, kept to what was asked for, and analysed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,18 +7,6 @@
 #include <string.h>
 
 #include "analyse/trace/analysis.h"
-#include "api/own.h"
-#include "api/request.h"
-#include "trace/steps.h"
-
-int gt_analysis_info(size_t index, const char **name, const char **help)
-{
-    if (index >= gt_analysis_count)
-        return -ENOENT;
-    *name = gt_analyses[index]->name;
-    *help = gt_analyses[index]->help;
-    return 0;
-}
 
 /* The bounds in time, from the begin of all files where they count from there. */
 struct window {
@@ -111,20 +99,16 @@ static int select_functions(struct gt_trace *trace, const char *select, struct g
 }
 
 static int load(struct gt_trace **ret, const char *const *paths, size_t count, const struct gt_analysis *analysis,
-                const struct gt_trace_request *request, struct gt_error *error)
+                const struct gt_trace_options *options, struct gt_error *error)
 {
-    struct gt_trace_options wanted;
-    int status = gt_trace_request_read(request, &wanted, error);
+    struct gt_trace_options reading = *options;
+    reading.arguments = analysis->arguments;
+    reading.by_step = options->by_step && !analysis->of_profiles; /* their steps need no events */
+    int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
         return status;
-    wanted.arguments = analysis->arguments;
-    struct gt_trace_options reading = wanted;
-    reading.by_step = wanted.by_step && !analysis->of_profiles; /* their steps need no events */
-    status = gt_trace_load(ret, paths, count, &reading, error);
-    if (status < 0)
-        return status;
-    keep_bounds(*ret, &wanted);
-    return select_functions(*ret, wanted.select, error);
+    keep_bounds(*ret, options);
+    return select_functions(*ret, options->select, error);
 }
 
 /* An option that an analysis does not take is a mistake, not to be passed over. */
@@ -189,7 +173,7 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
         gt_buffer_printf(out, " (%s)", damage->first);
 }
 
-/* What the answer rests on beyond what was asked for, and what it lacks. */
+/* The report names files that were read beside those asked for, and data that were lost. */
 static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
                         const char *beside_key, const char *damaged_key)
 {
@@ -210,10 +194,10 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
     return gt_report_failed(report) ? -ENOMEM : failed;
 }
 
-int gt_profile_report(const char *name, const char *const *paths, size_t count, const struct gt_trace_request *request,
-                      const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error)
+int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
+                         const struct gt_trace_options *reading, const struct gt_profile_options *options,
+                         struct gt_report **ret, struct gt_error *error)
 {
-    GT_OWN(struct gt_profile_options, own, options);
     const struct gt_analysis *analysis = gt_analysis_find(name, error);
     struct gt_trace *trace = NULL, *other = NULL;
     struct gt_report *report = NULL;
@@ -222,13 +206,13 @@ int gt_profile_report(const char *name, const char *const *paths, size_t count, 
     if (!count || (analysis->inputs > 1 && count != (size_t)analysis->inputs))
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
-    int status = check_options(analysis, &own, error);
+    int status = check_options(analysis, options, error);
     if (status >= 0)
-        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, request, error);
+        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, error);
     if (status >= 0 && analysis->inputs > 1)
-        status = load(&other, paths + 1, 1, analysis, request, error);
+        status = load(&other, paths + 1, 1, analysis, reading, error);
     if (status >= 0)
-        status = gt_analysis_run(analysis, trace, other, &own, &report, error);
+        status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0)
         status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged");
     if (status >= 0 && other)
@@ -240,4 +224,15 @@ int gt_profile_report(const char *name, const char *const *paths, size_t count, 
     gt_trace_close(trace);
     gt_trace_close(other);
     return status;
+}
+
+int gt_analysis_of_trace(const struct gt_trace *trace, const char *name, const struct gt_profile_options *options,
+                         struct gt_report **ret, struct gt_error *error)
+{
+    const struct gt_analysis *analysis = gt_analysis_find(name, error);
+    if (!analysis)
+        return -EINVAL;
+    if (analysis->inputs > 1)
+        return gt_error_set(error, EINVAL, "profile %s takes two paths, not a trace", name);
+    return gt_analysis_run(analysis, trace, NULL, options, ret, error);
 }

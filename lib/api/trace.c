@@ -1,11 +1,15 @@
-#include "api/request.h"
-
+/* Traces: timelines and profiles. */
 #include <errno.h>
 #include <string.h>
 
+#include "analyse/merge/merge.h"
+#include "analyse/trace/analysis.h"
 #include "api/own.h"
+#include "api/request.h"
 #include "base/number.h"
 #include "trace/walk.h"
+
+/* ---- a caller's request as the readers' options ---- */
 
 static int read_step(const char *name, const char *text, int32_t *ret, struct gt_error *error)
 {
@@ -67,4 +71,49 @@ int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trac
     ret->suffixes = own.suffixes;
     ret->threads = own.threads;
     return own.by_step ? read_steps(&own, ret, error) : read_times(&own, ret, error);
+}
+
+/* ---- timelines ---- */
+
+int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                     struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_trace_options options;
+    int status = gt_trace_request_read(request, &options, error);
+    return status < 0 ? status : gt_trace_info(ret, paths, count, &options, error);
+}
+
+int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                      const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error)
+{
+    GT_OWN(struct gt_merge_request, own, merge);
+    struct gt_merge_options options = {.low_gpu = own.low_gpu,
+                                       .metrics = own.metrics,
+                                       .align = own.align,
+                                       .output = own.output,
+                                       .overwrite = own.overwrite};
+    if (!(own.low_gpu >= 0 && own.low_gpu <= 100))
+        return gt_error_set(error, EINVAL, "low_gpu: %g is no percentage, from 0 to 100", own.low_gpu);
+    int status = gt_trace_request_read(request, &options.trace, error);
+    return status < 0 ? status : gt_merge(ret, paths, count, &options, error);
+}
+
+/* ---- profiles ---- */
+
+int gt_analysis_info(size_t index, const char **name, const char **help)
+{
+    if (index >= gt_analysis_count)
+        return -ENOENT;
+    *name = gt_analyses[index]->name;
+    *help = gt_analyses[index]->help;
+    return 0;
+}
+
+int gt_profile_report(const char *name, const char *const *paths, size_t count, const struct gt_trace_request *request,
+                      const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error)
+{
+    GT_OWN(struct gt_profile_options, own, options);
+    struct gt_trace_options reading;
+    int status = gt_trace_request_read(request, &reading, error);
+    return status < 0 ? status : gt_analysis_of_files(name, paths, count, &reading, &own, ret, error);
 }

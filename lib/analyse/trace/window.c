@@ -1,17 +1,20 @@
 /* A stretch of time to be drawn: one picture for each dimension of system metrics, with the events as bands behind it. */
+#include "analyse/trace/window.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"
-#include "api/profile.h"
 #include "base/order.h"
+#include "trace/rows.h"
 
 enum { MOST_BANDS = 500 };
 
 struct window {
-    const struct gt_profile *profile;
+    const struct gt_trace *trace;
     int64_t start, end;
     struct gt_spans events, bands; /* key: name */
     struct gt_node *root;
@@ -25,10 +28,10 @@ static double seconds(const struct window *window, int64_t time)
 /* Events by name; what lasts longer than the window is cut at its ends. */
 static int take_events(struct window *window, const char *const *names, struct gt_error *error)
 {
-    const struct gt_trace_events *events = &window->profile->trace->events;
-    struct gt_profile_rows rows = {sizeof rows, window->start, window->end, 0, names, 1};
+    const struct gt_trace_events *events = &window->trace->events;
+    struct gt_trace_rows rows = {window->start, window->end, false, names, true};
     struct gt_row_filter filter;
-    int status = gt_row_filter_open(&filter, window->profile, &rows, 1, error);
+    int status = gt_row_filter_open(&filter, window->trace, &rows, 1, error);
     if (status < 0)
         return status;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
@@ -57,7 +60,7 @@ static void add_event_table(struct window *window)
             total += length;
             longest = fmax(longest, length);
         }
-        gt_table_text(table, gt_trace_text(window->profile->trace, window->events.span[from].key[0]));
+        gt_table_text(table, gt_trace_text(window->trace, window->events.span[from].key[0]));
         gt_table_integer(table, (int64_t)(to - from));
         gt_table_number(table, total);
         gt_table_number(table, longest);
@@ -72,7 +75,7 @@ static int by_length(const void *a, const void *b)
     return one != other ? (one > other ? -1 : 1) : GT_ORDER(x->start, y->start);
 }
 
-/* What touches becomes one band; of many bands the longest are drawn. */
+/* Events that touch become one band; where there are many bands the longest are drawn. */
 static int make_bands(struct window *window)
 {
     int status = 0;
@@ -93,7 +96,7 @@ static void add_bands(const struct window *window, struct gt_node *picture)
 {
     for (size_t i = 0; i < window->bands.count; i++) {
         const struct gt_keyed_span *band = &window->bands.span[i];
-        gt_series_band(picture, gt_trace_text(window->profile->trace, band->key[0]), seconds(window, band->start),
+        gt_series_band(picture, gt_trace_text(window->trace, band->key[0]), seconds(window, band->start),
                        seconds(window, band->end));
     }
 }
@@ -108,7 +111,7 @@ struct pictures {
 
 static struct gt_node *picture_of(struct window *window, struct pictures *pictures, uint32_t series)
 {
-    const struct gt_trace *trace = window->profile->trace;
+    const struct gt_trace *trace = window->trace;
     const struct gt_trace_series *about = &trace->series[series];
     struct gt_node **picture = &pictures->of_string[about->dimension];
     const char *dimension = gt_trace_text(trace, about->dimension);
@@ -137,13 +140,13 @@ static int by_series_and_time(const void *a, const void *b, void *context)
 
 static void draw(struct window *window, struct pictures *pictures, uint32_t *order, const struct gt_row_filter *filter)
 {
-    struct gt_trace_samples *samples = &window->profile->trace->samples;
+    const struct gt_trace_samples *samples = &window->trace->samples;
     size_t count = 0;
     for (size_t i = 0; i < samples->count; i++)
         if (gt_row_filter_sample(filter, i) && samples->series[i] != GT_TRACE_NONE)
             order[count++] = (uint32_t)i;
     if (count)
-        qsort_r(order, count, sizeof *order, by_series_and_time, samples);
+        qsort_r(order, count, sizeof *order, by_series_and_time, (void *)(uintptr_t)samples);
     for (size_t i = 0; i < count; i++) {
         uint32_t series = samples->series[order[i]];
         struct gt_node *picture = picture_of(window, pictures, series);
@@ -156,10 +159,10 @@ static void draw(struct window *window, struct pictures *pictures, uint32_t *ord
 
 static int draw_samples(struct window *window, const char *const *dimensions, struct gt_error *error)
 {
-    const struct gt_trace *trace = window->profile->trace;
-    struct gt_profile_rows rows = {sizeof rows, window->start, window->end, 0, dimensions, 1};
+    const struct gt_trace *trace = window->trace;
+    struct gt_trace_rows rows = {window->start, window->end, false, dimensions, true};
     struct gt_row_filter filter;
-    int status = gt_row_filter_open(&filter, window->profile, &rows, 1, error);
+    int status = gt_row_filter_open(&filter, window->trace, &rows, 1, error);
     if (status < 0)
         return status;
     struct pictures pictures = {calloc(trace->strings.count + (size_t)1, sizeof *pictures.of_string),
@@ -175,10 +178,10 @@ static int draw_samples(struct window *window, const char *const *dimensions, st
     return has_memory ? 0 : gt_error_system(error, ENOMEM, "profile");
 }
 
-int gt_profile_window(const struct gt_profile *profile, int64_t start, int64_t end, const char *const *events,
-                      const char *const *dimensions, struct gt_report **ret, struct gt_error *error)
+int gt_trace_window(const struct gt_trace *trace, int64_t start, int64_t end, const char *const *events,
+                    const char *const *dimensions, struct gt_report **ret, struct gt_error *error)
 {
-    struct window window = {.profile = profile, .start = start, .end = end};
+    struct window window = {.trace = trace, .start = start, .end = end};
     struct gt_report *report = NULL;
     if (start >= end)
         return gt_error_set(error, EINVAL, "the window ends before it starts");

@@ -1,20 +1,14 @@
-/* Which rows of a table a caller wants. */
+/* The rows of tables that a caller wants. */
 #include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/profile.h"
-#include "api/own.h"
+#include "trace/rows.h"
 
 enum { UNKNOWN, WANTED, UNWANTED };
 
-bool gt_profile_is_row(const struct gt_trace *trace, size_t event)
-{
-    return trace->events.phase[event] == 'X' && !(trace->events.flag[event] & GT_TRACE_NO_TIME);
-}
-
-int32_t gt_profile_step(const struct gt_trace *trace, size_t event)
+int32_t gt_trace_row_step(const struct gt_trace *trace, size_t event)
 {
     if (trace->events.flag[event] & GT_TRACE_IN_STEP && strcmp(gt_trace_file_of(trace, event)->format, "smdebug") == 0)
         return GT_TRACE_NO_STEP;
@@ -23,12 +17,12 @@ int32_t gt_profile_step(const struct gt_trace *trace, size_t event)
 
 static unsigned char *verdicts(const struct gt_row_filter *filter, size_t request)
 {
-    return filter->verdict + request * (filter->profile->trace->strings.count + (size_t)1);
+    return filter->verdict + request * (filter->trace->strings.count + (size_t)1);
 }
 
 static void judge(struct gt_row_filter *filter, size_t request, const regex_t *expression)
 {
-    const struct gt_trace *trace = filter->profile->trace;
+    const struct gt_trace *trace = filter->trace;
     unsigned char *verdict = verdicts(filter, request);
     for (uint32_t i = 0; i < trace->strings.count; i++)
         if (verdict[i] != WANTED)
@@ -37,8 +31,8 @@ static void judge(struct gt_row_filter *filter, size_t request, const regex_t *e
 
 static int take_names(struct gt_row_filter *filter, size_t request, struct gt_error *error)
 {
-    const struct gt_profile_rows *rows = &filter->rows[request];
-    const struct gt_trace *trace = filter->profile->trace;
+    const struct gt_trace_rows *rows = &filter->rows[request];
+    const struct gt_trace *trace = filter->trace;
     unsigned char *verdict = verdicts(filter, request);
     memset(verdict, rows->names ? UNWANTED : WANTED, trace->strings.count + (size_t)1);
     for (const char *const *name = rows->names; name && *name; name++) {
@@ -58,13 +52,13 @@ static int take_names(struct gt_row_filter *filter, size_t request, struct gt_er
 }
 
 /* The time that the events of a request take. */
-static struct gt_row_span hull_of(const struct gt_profile *profile, const struct gt_profile_rows *rows)
+static struct gt_row_span hull_of(const struct gt_trace *trace, const struct gt_trace_rows *rows)
 {
-    const struct gt_trace_events *events = &profile->trace->events;
+    const struct gt_trace_events *events = &trace->events;
     struct gt_row_span hull = {INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < events->count; i++) {
-        int32_t step = gt_profile_step(profile->trace, i);
-        if (step < rows->start || step > rows->end || !gt_profile_is_row(profile->trace, i))
+        int32_t step = gt_trace_row_step(trace, i);
+        if (step < rows->start || step > rows->end || !gt_trace_is_slice(trace, i))
             continue;
         int64_t end = events->start[i] + events->duration[i];
         hull.start = events->start[i] < hull.start ? events->start[i] : hull.start;
@@ -73,19 +67,16 @@ static struct gt_row_span hull_of(const struct gt_profile *profile, const struct
     return hull;
 }
 
-int gt_row_filter_open(struct gt_row_filter *ret, const struct gt_profile *profile, const struct gt_profile_rows *rows,
+int gt_row_filter_open(struct gt_row_filter *ret, const struct gt_trace *trace, const struct gt_trace_rows *rows,
                        size_t count, struct gt_error *error)
 {
-    *ret = (struct gt_row_filter){.profile = profile, .count = count};
-    ret->rows = calloc(count + 1, sizeof *ret->rows);
-    ret->verdict = calloc(count + 1, profile->trace->strings.count + (size_t)1);
+    *ret = (struct gt_row_filter){.trace = trace, .rows = rows, .count = count};
+    ret->verdict = calloc(count + 1, trace->strings.count + (size_t)1);
     ret->hull = calloc(count + 1, sizeof *ret->hull);
-    int status = ret->verdict && ret->hull && ret->rows ? 0 : gt_error_system(error, ENOMEM, "choosing rows");
+    int status = ret->verdict && ret->hull ? 0 : gt_error_system(error, ENOMEM, "choosing rows");
     for (size_t i = 0; i < count && status >= 0; i++) {
-        const struct gt_profile_rows *own = &ret->rows[i];
-        gt_own(&ret->rows[i], sizeof *own, (const char *)rows + i * (rows->size ? rows->size : sizeof *rows));
         status = take_names(ret, i, error);
-        ret->hull[i] = own->by_step ? hull_of(profile, own) : (struct gt_row_span){own->start, own->end};
+        ret->hull[i] = rows[i].by_step ? hull_of(trace, &rows[i]) : (struct gt_row_span){rows[i].start, rows[i].end};
     }
     if (status < 0)
         gt_row_filter_release(ret);
@@ -94,7 +85,6 @@ int gt_row_filter_open(struct gt_row_filter *ret, const struct gt_profile *profi
 
 void gt_row_filter_release(struct gt_row_filter *filter)
 {
-    free(filter->rows);
     free(filter->verdict);
     free(filter->hull);
     *filter = (struct gt_row_filter){0};
@@ -109,13 +99,13 @@ static bool is_wanted(const struct gt_row_filter *filter, size_t request, uint32
 
 bool gt_row_filter_event(const struct gt_row_filter *filter, size_t event)
 {
-    const struct gt_trace *trace = filter->profile->trace;
+    const struct gt_trace *trace = filter->trace;
     const struct gt_trace_events *events = &trace->events;
-    if (!gt_profile_is_row(trace, event))
+    if (!gt_trace_is_slice(trace, event))
         return false;
     for (size_t i = 0; i < filter->count; i++) {
-        const struct gt_profile_rows *rows = &filter->rows[i];
-        int32_t step = gt_profile_step(trace, event);
+        const struct gt_trace_rows *rows = &filter->rows[i];
+        int32_t step = gt_trace_row_step(trace, event);
         bool inside = rows->by_step ? rows->start <= step && step <= rows->end
                                     : events->start[event] <= rows->end &&
                                           events->start[event] + events->duration[event] >= rows->start;
@@ -127,7 +117,7 @@ bool gt_row_filter_event(const struct gt_row_filter *filter, size_t event)
 
 bool gt_row_filter_sample(const struct gt_row_filter *filter, size_t sample)
 {
-    const struct gt_trace *trace = filter->profile->trace;
+    const struct gt_trace *trace = filter->trace;
     const struct gt_trace_series *series = &trace->series[trace->samples.series[sample]];
     int64_t time = trace->samples.time[sample];
     for (size_t i = 0; i < filter->count; i++)

@@ -1,0 +1,37 @@
+/* Tables of samples and events with SMDebug's columns, made of a trace, and a trace made of such tables. */
+#ifndef GT_TRACE_TABLES_H
+#define GT_TRACE_TABLES_H
+
+#include "base/table.h"
+#include "trace/rows.h"
+
+/* The tables below show these arguments: the reader keeps them, first and in this order. */
+#define GT_TABLE_ARGUMENTS "worker_id", "num_workers", "pin_memory"
+enum { GT_TABLE_WORKER_ID, GT_TABLE_NUM_WORKERS, GT_TABLE_PIN_MEMORY };
+
+/* A kept argument of an event as an integer; -1: it has none, or it is no number. */
+int64_t gt_table_integer_of(const struct gt_trace *trace, size_t event, uint32_t key);
+
+/* Nanoseconds since the epoch from which the *_us columns count: that in the name of the first file of system metrics of
+ * an SMDebug folder, else 0. */
+int64_t gt_trace_origin(const struct gt_trace *trace);
+/* System metrics: timestamp, timestamp_us, value, system_metric, dimension, nodeID, type; by time. */
+int gt_trace_samples_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
+                           struct gt_table **ret, struct gt_error *error);
+/* Events that last: start_time, end_time, start_time_us, end_time_us, tid, pid, framework_metric, step (-1: none),
+ * bytes (-1: none), process, nodeID; by start, longer ones first. */
+int gt_trace_events_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
+                          struct gt_table **ret, struct gt_error *error);
+/* The same with what a data loader says: start_time, end_time, start_time_us, end_time_us, duration_us, pid,
+ * framework_metric, step, worker_id (-1: none), num_workers (-1: none), pin_memory ("True", "False", "NA"), process,
+ * node_id. */
+int gt_trace_loader_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
+                          struct gt_table **ret, struct gt_error *error);
+
+/* A trace made of tables with the columns of gt_trace_samples_table and gt_trace_events_table: of samples timestamp_us, value,
+ * system_metric, dimension, nodeID, type; of events start_time_us, end_time_us, framework_metric, step, process,
+ * nodeID; others are not looked at. The columns are copied. -EINVAL names the one that is missing or of a wrong kind. */
+int gt_trace_of_tables(struct gt_trace **ret, const struct gt_table *samples, const struct gt_table *events,
+                       struct gt_error *error);
+
+#endif
