@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "blocks/marking.h"
 #include "gpu_tracker.h"
 
 struct work {

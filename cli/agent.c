@@ -12,10 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "api/tracker.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/own_name.h"
-#include "experiment_agent.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
@@ -24,9 +24,8 @@
 
 extern const struct command command_attach;
 
-enum { CONTROL, CALLER, SIGNALS, MAIN, EVENTS, SOURCE_COUNT };
 enum { SETTLE_US = 200, PARENT_MS = 2000 };
-static const int64_t BACKUP_PERIOD_NS = 1000000000, EVENTS_PAUSE_NS = 5000000, LONGEST_NS = 1000000000;
+static const int64_t BACKUP_PERIOD_NS = 1000000000;
 
 struct agent {
     struct gt_tracker *tracker;
@@ -36,9 +35,11 @@ struct agent {
     struct output backup; /* where the results so far are kept; path NULL: nowhere */
     int64_t next_backup;
     double gpu_ram_peak;
-    bool main_ended; /* and was looked at since */
-    bool has_ended;  /* the job: nothing more is sampled */
-    bool pauses_events;
+    bool is_ready;             /* the caller was told so */
+    bool has_ended;            /* the job: nothing more is sampled */
+    bool was_asked;            /* by the caller, to stop */
+    bool is_experiment;        /* ends with the job; without a tracking file its records go to the caller */
+    double measurement_period; /* of an experiment's records, seconds; 0: it has none */
 };
 
 /* A caller that is gone is noticed elsewhere. */
@@ -80,6 +81,12 @@ static void warn(void *context, const char *sentence)
     tell(context, AGENT_WARNING, sentence, strlen(sentence));
 }
 
+static int hand_over(void *context, const char *metrics)
+{
+    tell(context, AGENT_RECORD, metrics, strlen(metrics));
+    return 0;
+}
+
 /* ---- reports ---- */
 
 static void tell_report(const struct agent *agent, enum agent_kind kind, const struct gt_report *report,
@@ -111,11 +118,11 @@ static void save_backup(struct agent *agent)
 }
 
 /* The final figures: to the caller when it asked for them or still lives, else into the file. */
-static int conclude(struct agent *agent, bool was_asked)
+static int conclude(struct agent *agent)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    if (!agent->has_ended) {
+    if (!agent->has_ended && !(agent->measurement_period > 0)) {
         /* The kernel brings the CPU clock of a process that runs up to date with the next timer tick only; the caller is
          * about to wait for us, and then its clock is right. */
         usleep(SETTLE_US);
@@ -129,9 +136,9 @@ static int conclude(struct agent *agent, bool was_asked)
     status = gt_tracker_report(agent->tracker, &report, &error);
     if (status < 0)
         return tell_error(agent, &error);
-    if (agent->backup.path && was_asked)
+    if (agent->backup.path && agent->was_asked)
         unlink(agent->backup.path);
-    if (agent->backup.path && !was_asked)
+    if (agent->backup.path && !agent->was_asked)
         output_report(&agent->backup, report);
     tell_report(agent, AGENT_JSON, report, "json");
     tell_report(agent, AGENT_TEXT, report, "text");
@@ -141,22 +148,12 @@ static int conclude(struct agent *agent, bool was_asked)
 
 /* ---- sampling ---- */
 
-/* The time until the next thing to do. */
-static struct timespec patience(const struct agent *agent)
-{
-    int64_t left = LONGEST_NS, most = agent->pauses_events ? EVENTS_PAUSE_NS : LONGEST_NS;
-    if (!agent->has_ended)
-        left = gt_tracker_due(agent->tracker) - gt_clock_monotonic(&gt_clock_system);
-    left = left < 0 ? 0 : left < most ? left : most;
-    return (struct timespec){left / 1000000000, left % 1000000000};
-}
-
 static double value(const struct agent *agent, enum gt_scope scope, const char *metric)
 {
     return gt_tracker_value(agent->tracker, scope, gt_metric_find(metric));
 }
 
-static void note(struct agent *agent, int status, const struct gt_error *error)
+static void note_sample(struct agent *agent, int status, const struct gt_error *error)
 {
     if (status < 0)
         warn(agent, error->text);
@@ -164,19 +161,23 @@ static void note(struct agent *agent, int status, const struct gt_error *error)
     agent->gpu_ram_peak = fmax(agent->gpu_ram_peak, value(agent, GT_SCOPE_COMBINED, "gpu_ram"));
 }
 
-static void tick(struct agent *agent)
+static void on_sample(void *context, int status, const struct gt_error *error)
 {
-    struct gt_error error = {0};
-    if (!agent->has_ended)
-        note(agent, gt_tracker_tick(agent->tracker, &error), &error);
-    save_backup(agent);
+    struct agent *agent = context;
+    uint32_t own = (uint32_t)getpid();
+    note_sample(agent, status, error);
+    if (agent->is_ready)
+        save_backup(agent);
+    else
+        tell(agent, AGENT_READY, &own, sizeof own);
+    agent->is_ready = true;
 }
 
 static void next_window(struct agent *agent)
 {
     struct gt_error error = {0};
     if (!agent->has_ended)
-        note(agent, gt_tracker_sample(agent->tracker, &error), &error);
+        note_sample(agent, gt_tracker_sample(agent->tracker, &error), &error);
     struct agent_window window = {
         .gpu_ram = value(agent, GT_SCOPE_COMBINED, "gpu_ram"),
         .gpu_ram_peak = agent->gpu_ram_peak,
@@ -187,9 +188,7 @@ static void next_window(struct agent *agent)
     tell(agent, AGENT_WINDOW, &window, sizeof window);
 }
 
-/* ---- the loop ---- */
-
-enum { GOES_ON = 1, WAS_ASKED = 2 };
+/* ---- requests ---- */
 
 static void take_own_peak(const struct agent *agent)
 {
@@ -198,45 +197,37 @@ static void take_own_peak(const struct agent *agent)
         gt_tracker_main_peak(agent->tracker, bytes);
 }
 
-/* What the caller wants: GOES_ON, WAS_ASKED to stop, or 0 when it is gone. */
-static int listen_to_caller(struct agent *agent)
+/* 1: go on; 0: to end was asked for, or there is nobody to go on for. */
+static int take_request(struct agent *agent)
 {
     char request;
     ssize_t length = recv(agent->control, &request, 1, 0);
     if (length < 0 && errno == EINTR)
-        return GOES_ON;
+        return 1;
     if (length != 1)
         return 0;
     if (request == AGENT_NEXT_WINDOW)
         next_window(agent);
     if (request == AGENT_OWN_PEAK)
         take_own_peak(agent);
-    return request == AGENT_STOP ? WAS_ASKED : GOES_ON;
+    agent->was_asked = request == AGENT_STOP;
+    return !agent->was_asked;
 }
 
-static int step(struct agent *agent)
+/* Where no descriptor tells of signals. */
+static int on_turn(void *context, int64_t *wake_ns)
 {
-    struct pollfd source[SOURCE_COUNT] = {
-        [CONTROL] = {agent->control, POLLIN, 0},
-        [CALLER] = {agent->caller, POLLIN, 0},
-        [SIGNALS] = {agent->signals.fd, POLLIN, 0},
-        [MAIN] = {agent->main_ended ? -1 : gt_tracker_pidfd(agent->tracker), POLLIN, 0},
-        [EVENTS] = {agent->pauses_events || agent->has_ended ? -1 : gt_tracker_events_fd(agent->tracker), POLLIN, 0},
-    };
-    const struct timespec timeout = patience(agent);
+    const struct agent *agent = context;
     siginfo_t signal;
-    if (ppoll(source, SOURCE_COUNT, &timeout, NULL) < 0)
-        return errno == EINTR ? GOES_ON : 0;
-    agent->pauses_events = source[EVENTS].revents && gt_tracker_drain(agent->tracker, NULL) >= 0;
-    if (source[CONTROL].revents)
-        return listen_to_caller(agent);
-    if (source[CALLER].revents || signals_next(&agent->signals, &signal))
-        return 0;
-    agent->main_ended = agent->main_ended || source[MAIN].revents;
-    if (source[MAIN].revents ||
-        (!agent->has_ended && gt_tracker_due(agent->tracker) <= gt_clock_monotonic(&gt_clock_system)))
-        tick(agent);
-    return GOES_ON;
+    (void)wake_ns;
+    return agent->signals.fd >= 0 || !signals_next(&agent->signals, &signal);
+}
+
+/* The end of the caller and any signal end the sampling, too. */
+static int on_ready(void *context, int fd)
+{
+    struct agent *agent = context;
+    return fd == agent->control && take_request(agent);
 }
 
 /* The first of the processes is the tracker's main one. */
@@ -246,6 +237,9 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
     struct gt_tracker_options settings = settings_tracker(options);
     settings.warn = warn;
     settings.context = agent;
+    settings.measurement_period = agent->measurement_period;
+    if (agent->is_experiment && !options->tracking_file)
+        settings.record = hand_over;
     int status = gt_tracker_open(&agent->tracker, pids[0], &settings, error);
     for (int i = 1; i < count && status >= 0; i++)
         status = gt_tracker_add(agent->tracker, pids[i], error);
@@ -254,24 +248,34 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
 
 static int serve(struct agent *agent, const pid_t *pids, int count, const struct options *options)
 {
+    struct gt_run_options run = GT_INIT(struct gt_run_options);
     struct gt_error error = {0};
     agent->backup = (struct output){.format = "pickle", .path = options->output};
     signals_take_ending(&agent->signals);
     int status = open_tracker(agent, pids, count, options, &error);
     if (status < 0)
         return tell_error(agent, &error);
-    note(agent, gt_tracker_tick(agent->tracker, &error), &error);
-    uint32_t own = (uint32_t)getpid();
-    tell(agent, AGENT_READY, &own, sizeof own);
-    status = GOES_ON;
-    while (status == GOES_ON)
-        status = step(agent);
-    return conclude(agent, status == WAS_ASKED);
+    const int fds[] = {agent->control, agent->caller, agent->signals.fd};
+    run.until = agent->is_experiment ? GT_UNTIL_ALL_END : GT_UNTIL_TOLD;
+    run.fds = fds;
+    run.fd_count = sizeof fds / sizeof *fds;
+    run.ready = on_ready;
+    run.turn = on_turn;
+    run.sampled = on_sample;
+    run.context = agent;
+    gt_tracker_run(agent->tracker, &run, NULL);
+    return conclude(agent);
 }
 
-static int fail_version(const struct agent *agent)
+static int refuse(const struct agent *agent, const char *theirs)
 {
-    return tell_failure(agent, EINVAL, "the gpu-tracker program and the Python package are of different versions");
+    char text[300];
+    int length = snprintf(text, sizeof text,
+                          "the gpu-tracker program (%s) and the Python package (%.100s) are of different versions: "
+                          "reinstall the package",
+                          AGENT_VERSION, theirs);
+    tell(agent, AGENT_REFUSAL, text, (size_t)length);
+    return EXIT_TRACKER;
 }
 
 /* How many, or -EINVAL; free *ret with free(). */
@@ -313,12 +317,16 @@ int agent_main(int count, char **words)
         return child < 0 ? tell_failure(&agent, errno, "the sampler cannot be forked") : 0;
     outlive(parent);
     prctl(PR_SET_TIMERSLACK, 1ul);
-    if (!count || strcmp(words[0], gt_version()) != 0)
-        return fail_version(&agent);
+    if (!count || strcmp(words[0], AGENT_VERSION) != 0)
+        return refuse(&agent, count ? words[0] : "none");
     count--;
     words++;
-    if (count && strcmp(words[0], "experiment") == 0)
-        return experiment_agent(agent.control, agent.caller, count - 1, words + 1);
+    if (count > 1 && strcmp(words[0], "experiment") == 0 &&
+        gt_number_double(words[1], &agent.measurement_period) >= 0) {
+        agent.is_experiment = true;
+        count -= 2;
+        words += 2;
+    }
     char trouble[500] = "the processes must be numbers";
     say_into(trouble, sizeof trouble);
     int status = options_parse(&options, &command_attach, count, words, &operands);

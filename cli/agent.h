@@ -1,9 +1,10 @@
-/* The sampler of the Python package: started as `gpu-tracker agent VERSION [options of attach] PID...` with a stream socket to its
- * caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
- * when told to, when the caller closes the socket, or when the caller ends in whatever way.
+/* The sampler of the Python package: started as `gpu-tracker agent VERSION [experiment MEASUREMENT_PERIOD]
+ * [options of attach] PID...` with a stream socket to its caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
+ * when told to, when the caller closes the socket, or when the caller ends in whatever way; of an experiment also when all processes
+ * have ended.
  *
  * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum agent_request.
- * Options and messages are not promised to anybody: the package and the program are of one version. */
+ * VERSION is AGENT_VERSION; a program of another refuses in AGENT_REFUSAL, whose form never changes. */
 #ifndef CLI_AGENT_H
 #define CLI_AGENT_H
 
@@ -11,16 +12,21 @@
 
 #include "gpu_tracker.h"
 
+/* The version of the package, and the number of the protocol: one more for each change of messages, requests or words. */
+#define AGENT_VERSION GT_VERSION "/1"
+
 struct agent_message {
     uint32_t kind;
     uint32_t length;
 };
 
 enum agent_kind {
+    AGENT_REFUSAL = 'x', /* a sentence; the only message */
     AGENT_READY = 'r',   /* armed: uint32_t, the sampler's pid */
     AGENT_WARNING = 'w', /* a sentence */
     AGENT_ERROR = 'e',   /* struct gt_error: there will be no report */
     AGENT_WINDOW = 'v',  /* struct agent_window */
+    AGENT_RECORD = 'm',  /* of an experiment: the "metrics" of a record, JSON */
     AGENT_JSON = 'j',    /* the final report */
     AGENT_TEXT = 't',    /* the same for people; the last message */
 };

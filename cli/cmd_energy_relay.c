@@ -30,7 +30,7 @@ static int run(const struct options *options, int count, char **operands)
 {
     (void)count;
     (void)operands;
-    const char *path = options->socket ? options->socket : gt_energy_relay_socket();
+    const char *path = options->socket ? options->socket : GT_ENERGY_RELAY_SOCKET;
     struct gt_energy_relay *relay = NULL;
     struct gt_error error = {0};
     struct confine confine;

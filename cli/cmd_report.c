@@ -18,7 +18,7 @@ static int report_of(const struct options *options, const char *path, struct gt_
     wanted.price = options->price;
     wanted.power_meter = options->power_meter;
     return options->at ? gt_recording_points(path, options->at, options->columns, ret, error)
-                       : gt_recording_report_with(path, &wanted, ret, error);
+                       : gt_recording_report(path, &wanted, ret, error);
 }
 
 /* The report of one recording, or all of them as one. */

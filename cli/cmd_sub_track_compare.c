@@ -1,16 +1,18 @@
 /* sub-track compare. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/grow.h"
+#include "base/json_tree.h"
+#include "config.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
 
-enum { EXIT_BAD_DATA = 1, EXIT_BROKEN_RULE = 3 };
+enum { EXIT_BAD_DATA = 1, EXIT_BROKEN_RULE = 3, LONGEST = 4 << 20 };
 
 /* NAME=FILE texts, from the configuration file and the command line. */
 struct sessions {
@@ -28,14 +30,8 @@ static void warn(void *context, const char *sentence)
 
 static int add(struct sessions *sessions, const char *mapping)
 {
-    if (sessions->count + 1 >= sessions->capacity) {
-        size_t capacity = sessions->capacity ? sessions->capacity * 2 : 16;
-        const char **list = realloc(sessions->mapping, capacity * sizeof *list);
-        if (!list)
-            return EXIT_TRACKER;
-        sessions->mapping = list;
-        sessions->capacity = capacity;
-    }
+    if (GT_GROW_TO(sessions->mapping, sessions->capacity, sessions->count + 2) < 0)
+        return EXIT_TRACKER;
     sessions->mapping[sessions->count++] = mapping;
     sessions->mapping[sessions->count] = NULL;
     return 0;
@@ -43,12 +39,11 @@ static int add(struct sessions *sessions, const char *mapping)
 
 static int add_pair(struct sessions *sessions, const char *name, const char *file)
 {
-    struct gt_buffer *owned = realloc(sessions->owned, (sessions->owned_count + 1) * sizeof *owned);
-    if (!owned)
+    struct gt_buffer *text = GT_GROW_BY_ONE(sessions->owned, sessions->owned_count);
+    if (!text)
         return EXIT_TRACKER;
-    sessions->owned = owned;
-    owned[sessions->owned_count] = (struct gt_buffer){0};
-    struct gt_buffer *text = &owned[sessions->owned_count++];
+    sessions->owned_count++;
+    *text = (struct gt_buffer){0};
     if (gt_buffer_printf(text, "%s=%s", name, file) < 0)
         return EXIT_TRACKER;
     return add(sessions, text->data);
@@ -63,61 +58,55 @@ static bool is_on_command_line(const struct options *options, const char *name)
     return false;
 }
 
-static int add_configured(struct sessions *sessions, const struct options *options, const json_t *map)
+static int add_configured(struct sessions *sessions, const struct options *options, const struct gt_json_value *map)
 {
     const char *name;
-    json_t *value, *item;
+    struct gt_json_value *value, *item;
     size_t i;
     int status = 0;
-    json_object_foreach ((json_t *)map, name, value) {
+    gt_json_foreach_member (map, name, value) {
         if (is_on_command_line(options, name))
             continue;
-        if (json_is_string(value))
-            status |= add_pair(sessions, name, json_string_value(value));
-        else if (!json_is_array(value))
+        if (gt_json_is_text(value))
+            status |= add_pair(sessions, name, gt_json_text_of(value));
+        else if (!gt_json_is_array(value))
             return say_usage("--cconfig: file_path_map: '%s' is neither a path nor a list of paths", name);
-        json_array_foreach (value, i, item) {
-            if (!json_is_string(item))
+        gt_json_foreach_item (value, i, item) {
+            if (!gt_json_is_text(item))
                 return say_usage("--cconfig: file_path_map: '%s' is neither a path nor a list of paths", name);
-            status |= add_pair(sessions, name, json_string_value(item));
+            status |= add_pair(sessions, name, gt_json_text_of(item));
         }
     }
     return status;
 }
 
-static int check_keys(const json_t *config)
+static int check_keys(const struct gt_json_value *config)
 {
     const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)config, key, value)
+    struct gt_json_value *value;
+    gt_json_foreach_member (config, key, value)
         if (strcmp(key, "file_path_map") != 0 && strcmp(key, "statistic") != 0)
             return say_usage("--cconfig: unknown key '%s' (known: file_path_map, statistic)", key);
-    value = json_object_get(config, "statistic");
-    if (value && !json_is_string(value))
+    value = gt_json_member(config, "statistic");
+    if (value && !gt_json_is_text(value))
         return say_usage("--cconfig: statistic is not a text");
-    value = json_object_get(config, "file_path_map");
-    if (value && !json_is_object(value))
+    value = gt_json_member(config, "file_path_map");
+    if (value && !gt_json_is_object(value))
         return say_usage("--cconfig: file_path_map is not an object");
     return 0;
 }
 
 /* *ret keeps what `settings` points to. */
-static int read_config(json_t **ret, struct sessions *sessions, struct gt_compare_options *settings,
+static int read_config(struct gt_json_value **ret, struct sessions *sessions, struct gt_compare_options *settings,
                        const struct options *options)
 {
-    json_error_t problem;
-    *ret = json_load_file(options->cconfig, JSON_REJECT_DUPLICATES, &problem);
-    if (!*ret && problem.line < 0)
-        return say_usage("--cconfig: %s", problem.text);
-    if (!*ret)
-        return say_usage("--cconfig: %s, line %d: %s", options->cconfig, problem.line, problem.text);
-    if (!json_is_object(*ret))
-        return say_usage("--cconfig: %s is not an object", options->cconfig);
-    int status = check_keys(*ret);
+    int status = config_read(ret, options->cconfig);
+    if (!status)
+        status = check_keys(*ret);
     if (status)
         return status;
-    settings->statistic = json_string_value(json_object_get(*ret, "statistic"));
-    return add_configured(sessions, options, json_object_get(*ret, "file_path_map"));
+    settings->statistic = gt_json_text_of(gt_json_member(*ret, "statistic"));
+    return add_configured(sessions, options, gt_json_member(*ret, "file_path_map"));
 }
 
 static int compare(const struct output *output, const struct gt_compare_options *settings)
@@ -139,7 +128,7 @@ static int run(const struct options *options, int count, char **operands)
     struct output output;
     struct sessions sessions = {0};
     struct gt_compare_options settings = GT_INIT(struct gt_compare_options);
-    json_t *config = NULL;
+    struct gt_json_value *config = NULL;
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (!status && options->cconfig)
         status = read_config(&config, &sessions, &settings, options);
@@ -157,7 +146,7 @@ static int run(const struct options *options, int count, char **operands)
         gt_buffer_release(&sessions.owned[i]);
     free(sessions.owned);
     free(sessions.mapping);
-    json_decref(config);
+    gt_json_free(config);
     return status;
 }
 

@@ -2,14 +2,14 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text_file.h"
+#include "base/given_file.h"
+#include "base/json_tree.h"
 #include "message.h"
 #include "privilege.h"
 
@@ -28,18 +28,18 @@ static int out_of_memory(const char *origin)
 }
 
 /* A scalar as text, in memory that `options` owns; NULL without memory. */
-static char *scalar_text(struct options *options, const json_t *value)
+static char *scalar_text(struct options *options, const struct gt_json_value *value)
 {
     char number[64];
     const char *text = number;
-    if (json_is_string(value))
-        text = json_string_value(value);
-    else if (json_is_boolean(value))
-        text = json_is_true(value) ? "true" : "false";
-    else if (json_is_integer(value))
-        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    if (gt_json_is_text(value))
+        text = gt_json_text_of(value);
+    else if (gt_json_is_bool(value))
+        text = gt_json_is_true(value) ? "true" : "false";
+    else if (gt_json_is_integer(value))
+        snprintf(number, sizeof number, "%lld", (long long)gt_json_integer_of(value));
     else
-        snprintf(number, sizeof number, "%.17g", json_real_value(value));
+        snprintf(number, sizeof number, "%.17g", gt_json_number_of(value));
     return options_own(options, strdup(text));
 }
 
@@ -55,45 +55,47 @@ static const char *wanted(enum option_type type)
     }
 }
 
-static bool fits(enum option_type type, const json_t *value)
+static bool fits(enum option_type type, const struct gt_json_value *value)
 {
     switch (type) {
-    case OPTION_NUMBER: return json_is_number(value);
-    case OPTION_INTEGER: return json_is_integer(value);
-    case OPTION_FLAG: return json_is_boolean(value);
-    case OPTION_TEXT: return json_is_string(value) || json_is_number(value); /* a price, a number of grams */
-    default: return json_is_string(value);
+    case OPTION_NUMBER: return gt_json_is_number(value);
+    case OPTION_INTEGER: return gt_json_is_integer(value);
+    case OPTION_FLAG: return gt_json_is_bool(value);
+    case OPTION_TEXT: return gt_json_is_text(value) || gt_json_is_number(value); /* a price, a number of grams */
+    default: return gt_json_is_text(value);
     }
 }
 
 /* ["a", "b"] -> "a,b" */
-static int store_words(struct config *config, const struct option *option, const json_t *list, const char *origin)
+static int store_words(struct config *config, const struct option *option, const struct gt_json_value *list,
+                       const char *origin)
 {
     size_t size = 1, i;
-    json_t *word;
-    json_array_foreach (list, i, word)
-        size += json_string_length(word) + 1;
+    struct gt_json_value *word;
+    gt_json_foreach_item (list, i, word)
+        size += strlen(gt_json_text_of(word)) + 1;
     char *text = options_own(config->options, calloc(1, size));
     if (!text)
         return out_of_memory(origin);
-    json_array_foreach (list, i, word) {
+    gt_json_foreach_item (list, i, word) {
         if (i)
             strcat(text, ",");
-        strcat(text, json_string_value(word));
+        strcat(text, gt_json_text_of(word));
     }
     return option_store(config->options, option, text, origin);
 }
 
-static int store_list(struct config *config, const struct option *option, const json_t *list, const char *origin)
+static int store_list(struct config *config, const struct option *option, const struct gt_json_value *list,
+                      const char *origin)
 {
     size_t i;
-    json_t *item;
-    json_array_foreach (list, i, item)
-        if (!json_is_string(item))
+    struct gt_json_value *item;
+    gt_json_foreach_item (list, i, item)
+        if (!gt_json_is_text(item))
             return say_usage("%s: must be a list of strings", origin);
     if (option->type == OPTION_WORDS)
         return store_words(config, option, list, origin);
-    json_array_foreach (list, i, item) {
+    gt_json_foreach_item (list, i, item) {
         char *text = scalar_text(config->options, item);
         int status = text ? option_add(config->options, option, text, origin) : out_of_memory(origin);
         if (status)
@@ -102,11 +104,11 @@ static int store_list(struct config *config, const struct option *option, const 
     return 0;
 }
 
-static int store_value(struct config *config, const struct option *option, const json_t *value)
+static int store_value(struct config *config, const struct option *option, const struct gt_json_value *value)
 {
     char origin[PATH_MAX + 64];
     snprintf(origin, sizeof origin, "%s: %s", config->path, option->key);
-    if (json_is_array(value) && (option->type == OPTION_LIST || option->type == OPTION_WORDS))
+    if (gt_json_is_array(value) && (option->type == OPTION_LIST || option->type == OPTION_WORDS))
         return store_list(config, option, value, origin);
     if (!fits(option->type, value))
         return say_usage("%s: must be %s", origin, wanted(option->type));
@@ -134,39 +136,49 @@ static int unknown_key(const struct config *config, const char *key)
     return say_usage("%s: unknown key '%s'", config->path, key);
 }
 
-static int apply_key(struct config *config, const char *key, const json_t *value)
+static int apply_key(struct config *config, const char *key, const struct gt_json_value *value)
 {
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
         if (!option->configurable || strcmp(option->key, key) != 0)
             continue;
-        if (json_is_null(value) || config->options->given[i] || !option_applies(option, config->command))
+        if (gt_json_is_null(value) || config->options->given[i] || !option_applies(option, config->command))
             return 0;
         return store_value(config, option, value);
     }
     return unknown_key(config, key);
 }
 
-static int apply_file(struct options *options, const struct command *command, const char *path)
+int config_read(struct gt_json_value **ret, const char *path)
 {
-    FILE *file = fopen(path, "re");
+    struct gt_error refusal = {0};
+    struct gt_json_trouble error;
+    int fd = gt_given_file_open(path, NULL, &refusal);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (!file)
-        return say_usage("%s: cannot read this configuration file: %s", path, strerror(errno));
-    json_error_t error;
-    json_t *document = gt_text_json(file, LONGEST, JSON_REJECT_DUPLICATES, &error);
+        return say_usage("cannot read this configuration file: %s", fd < 0 ? refusal.text : strerror(errno));
+    struct gt_json_value *document = gt_json_read(file, LONGEST, GT_JSON_UNIQUE_NAMES, &error);
     fclose(file);
     if (!document)
         return say_usage("%s:%d: not valid JSON: %s", path, error.line, error.text);
+    if (!gt_json_is_object(document)) {
+        gt_json_free(document);
+        return say_usage("%s: must be one JSON object of settings", path);
+    }
+    *ret = document;
+    return 0;
+}
+
+static int apply_file(struct options *options, const struct command *command, const char *path)
+{
     struct config config = {options, command, path};
-    int status = 0;
+    struct gt_json_value *document = NULL, *value;
+    int status = config_read(&document, path);
     const char *key;
-    json_t *value;
-    if (!json_is_object(document))
-        status = say_usage("%s: must be one JSON object of settings", path);
-    json_object_foreach (document, key, value)
+    gt_json_foreach_member (document, key, value)
         if (!status)
             status = apply_key(&config, key, value);
-    json_decref(document);
+    gt_json_free(document);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
 
+#include "base/json_tree.h"
 #include "option.h"
 
 #define CONFIG_ENVIRONMENT_PREFIX "GPU_TRACKER_"
@@ -17,6 +18,9 @@ enum { CONFIG_VARIABLE_SIZE = 80 };
 
 /* The environment variable of an option: "GPU_TRACKER_SLEEP_TIME". */
 const char *config_variable(const struct option *option, char text[CONFIG_VARIABLE_SIZE]);
+
+/* The object of settings in a file. 0 or an exit status, after saying what is wrong. */
+int config_read(struct gt_json_value **ret, const char *path);
 
 /* Fill in what the command line left open, for the options that `command` takes. 0 or an exit status, after saying what
  * is wrong. */

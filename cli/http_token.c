@@ -1,79 +1,43 @@
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/given_file.h"
 #include "http.h"
 #include "message.h"
 
-enum { FILE_MOST = 1 << 20, TOKEN_LEAST = 16, PIPE_MS = 5000 };
-
-static int64_t now_ms(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000) + time.tv_nsec / 1000000;
-}
-
-/* A pipe, as of <(...), may be slow, and one that nobody writes to never ends. */
-static int wait_for(int fd, int64_t until_ms)
-{
-    int64_t left = until_ms - now_ms();
-    int ready = left > 0 ? poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, (int)left) : 0;
-    return ready > 0 ? 0 : ready == 0 ? ETIMEDOUT : errno;
-}
+enum { FILE_MOST = 1 << 20, TOKEN_LEAST = 16 };
 
 /* 0 or an errno. */
 static int read_all(int fd, char *text)
 {
-    int64_t until_ms = now_ms() + PIPE_MS;
     size_t length = 0;
-    while (length < FILE_MOST) {
-        int code = wait_for(fd, until_ms);
-        ssize_t got = code ? -1 : read(fd, text + length, FILE_MOST - length);
-        if (got < 0 && !code && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (got < 0)
-            return code ? code : errno;
-        if (got == 0)
-            break;
-        length += (size_t)got;
+    ssize_t got = 1;
+    while (got != 0 && length < FILE_MOST) {
+        got = read(fd, text + length, FILE_MOST - length);
+        if (got < 0 && errno != EINTR)
+            return errno;
+        length += got > 0 ? (size_t)got : 0;
     }
     return 0;
-}
-
-/* Opening waits for no writer of a FIFO. */
-static int open_secret(const char *path, struct stat *facts)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, facts) == 0 && (S_ISREG(facts->st_mode) || S_ISFIFO(facts->st_mode)))
-        return fd;
-    int code = fd < 0 ? errno : S_ISDIR(facts->st_mode) ? EISDIR : EINVAL;
-    if (fd >= 0)
-        close(fd);
-    return -code;
 }
 
 char *http_read_file(const char *path, const char *what, bool is_secret)
 {
     struct stat facts = {0};
-    int fd = open_secret(path, &facts);
+    struct gt_error refusal = {0};
+    int fd = gt_given_file_open(path, &facts, &refusal);
     char *text = fd < 0 ? NULL : calloc(1, FILE_MOST + 1);
     int code = fd < 0 ? -fd : text ? read_all(fd, text) : ENOMEM;
     if (fd >= 0)
         close(fd);
     bool is_open = is_secret && facts.st_mode & (S_IROTH | S_IWOTH);
-    if (code == EINVAL)
-        say("%s %s: neither a file nor a pipe", what, path);
-    else if (code == ETIMEDOUT)
-        say("%s %s: nothing more was written to this pipe within %d seconds", what, path, PIPE_MS / 1000);
+    if (fd < 0)
+        say("%s %s", what, refusal.text);
     else if (code)
         say("%s %s: %s", what, path, strerror(code));
     else if (is_open)

@@ -9,15 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum { LEFT_FREE = 32, ENDED_AT_ONCE = 16 };
 static const int64_t SECOND = 1000000000, RETRY_NS = 100000000;
-
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * SECOND + time.tv_nsec;
-}
 
 /* ---- Descriptors ------------------------------------------------------------------------------------------------- */
 
@@ -146,7 +141,7 @@ static void note_address(unsigned char ret[8], const struct sockaddr_storage *ad
 
 static bool is_waiting_to_retry(const struct visitors *visitors)
 {
-    return visitors->retry_ns > now();
+    return visitors->retry_ns > gt_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Those who leave make places a moment later. */
@@ -176,11 +171,13 @@ struct visitor *visitors_accept(struct visitors *visitors, int *fd, struct socka
     if (*fd < 0) {
         if (!is_anybody_leaving(visitors))
             make_room(visitors);
-        visitors->retry_ns = now() + RETRY_NS;
+        visitors->retry_ns = gt_clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
         return NULL;
     }
-    *place = (struct visitor){
-        .fd = *fd, .due_ns = now() + HTTP_SECONDS * SECOND, .number = visitors->count++, .is_half = true};
+    *place = (struct visitor){.fd = *fd,
+                              .due_ns = gt_clock_ns(CLOCK_MONOTONIC) + HTTP_SECONDS * SECOND,
+                              .number = visitors->count++,
+                              .is_half = true};
     note_address(place->address, address);
     return place;
 }
@@ -196,7 +193,7 @@ void visitors_leave(struct visitors *visitors, struct visitor *visitor)
 
 void visitors_end_overdue(struct visitors *visitors)
 {
-    int64_t time = now();
+    int64_t time = gt_clock_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < HTTP_CONNECTIONS; i++)
         if (visitors->visitor[i].fd >= 0 && visitors->visitor[i].due_ns <= time)
             end(&visitors->visitor[i]);
@@ -209,7 +206,7 @@ int visitors_poll(const struct visitors *visitors)
 
 int visitors_patience(const struct visitors *visitors)
 {
-    int64_t least = visitors->retry_ns ? visitors->retry_ns : INT64_MAX, time = now();
+    int64_t least = visitors->retry_ns ? visitors->retry_ns : INT64_MAX, time = gt_clock_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < HTTP_CONNECTIONS; i++)
         if (visitors->visitor[i].fd >= 0 && visitors->visitor[i].due_ns < least)
             least = visitors->visitor[i].due_ns;

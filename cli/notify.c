@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 
 static void send_text(const struct notify *notify, const char *text)
@@ -17,13 +18,6 @@ static void send_text(const struct notify *notify, const char *text)
     sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&notify->address,
            notify->length);
     close(fd);
-}
-
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
 /* Half of what systemd waits; 0 when it does not, or not for us. */
@@ -62,7 +56,7 @@ void notify_ready(struct notify *notify)
 
 int notify_alive(struct notify *notify)
 {
-    int64_t time = now();
+    int64_t time = gt_clock_ns(CLOCK_MONOTONIC);
     if (!notify->every_ns)
         return -1;
     if (time >= notify->due_ns) {

@@ -20,7 +20,7 @@ enum option_type {
 
 struct option_list {
     const char **value; /* NULL-terminated; NULL when empty */
-    size_t count;
+    size_t count, capacity;
 };
 
 struct option {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/grow.h"
 #include "base/number.h"
 #include "message.h"
 #include "option.h"
@@ -109,27 +110,25 @@ int option_add(struct options *options, const struct option *option, const char 
     struct option_list *list = place(options, option);
     if (!*text)
         return say_usage("%s: the value is empty", origin);
-    const char **value = realloc(list->value, (list->count + 2) * sizeof *value);
-    if (!value) {
+    if (GT_GROW_TO(list->value, list->capacity, list->count + 2) < 0) {
         say("%s: out of memory", origin);
         return EXIT_TRACKER;
     }
-    value[list->count++] = text;
-    value[list->count] = NULL;
-    list->value = value;
+    list->value[list->count++] = text;
+    list->value[list->count] = NULL;
     options->given[option - option_table] = true;
     return 0;
 }
 
 char *options_own(struct options *options, char *memory)
 {
-    char **owned = memory ? realloc(options->owned, (options->owned_count + 1) * sizeof *owned) : NULL;
-    if (!owned) {
+    char **place = memory ? GT_GROW_BY_ONE(options->owned, options->owned_count) : NULL;
+    if (!place) {
         free(memory);
         return NULL;
     }
-    options->owned = owned;
-    options->owned[options->owned_count++] = memory;
+    *place = memory;
+    options->owned_count++;
     return memory;
 }
 

@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
+#include "base/file.h"
+#include "base/new_file.h"
 #include "message.h"
 
 /* ".png" of "folder/a.png"; NULL when the name has none. */
@@ -69,13 +72,14 @@ static int check(const char *path, bool *is_replaced)
     *is_replaced = !exists || S_ISREG(status.st_mode);
     if (exists && S_ISDIR(status.st_mode))
         return EISDIR;
-    if (exists && faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) < 0)
-        return errno;
+    int code = exists ? -gt_access(AT_FDCWD, target, W_OK) : 0;
+    if (code)
+        return code;
     folder_of(target, folder);
     if (stat(folder, &status) < 0)
         return errno;
-    if (*is_replaced && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return errno;
+    if (*is_replaced && (code = -gt_access(AT_FDCWD, folder, W_OK | X_OK)))
+        return code;
     return path[strlen(path) - 1] == '/' ? EISDIR : 0;
 }
 
@@ -100,63 +104,11 @@ int output_prepare(struct output *output, const struct options *options, int fd)
     return 0;
 }
 
-/* 0 or negative errno. */
-static int write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        ssize_t written = write(fd, text, length);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        if (written > 0) {
-            text += written;
-            length -= (size_t)written;
-        }
-    }
-    return 0;
-}
-
-/* As the kernel tells it (4.7): asking umask(2) would set it for a moment, in which other threads may make files. */
-static mode_t file_mask(void)
-{
-    char line[256];
-    unsigned mask = 022;
-    FILE *status = fopen("/proc/self/status", "re");
-    while (status && fgets(line, sizeof line, status) && sscanf(line, "Umask: %o", &mask) != 1)
-        continue;
-    if (status)
-        fclose(status);
-    return mask & 0777;
-}
-
-/* The permissions that an ordinary new file would get, or those of the file that is replaced. */
-static mode_t mode_of(const char *path)
-{
-    struct stat status;
-    if (stat(path, &status) == 0)
-        return status.st_mode & 07777;
-    return 0666 & ~file_mask();
-}
-
 static int replace(const char *path, const char *text, size_t length)
 {
-    char target[PATH_MAX], folder[PATH_MAX], temporary[PATH_MAX];
+    char target[PATH_MAX];
     target_of(path, target);
-    folder_of(target, folder);
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s/.gpu-tracker-XXXXXX", folder) >= sizeof temporary)
-        return -ENAMETOOLONG;
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int status = write_all(fd, text, length);
-    if (!status && fchmod(fd, mode_of(target)) < 0)
-        status = -errno;
-    if (close(fd) < 0 && !status)
-        status = -errno;
-    if (!status && rename(temporary, target) < 0)
-        status = -errno;
-    if (status)
-        unlink(temporary);
-    return status;
+    return gt_new_file_write(target, text, length);
 }
 
 static int write_file(const char *path, const char *text, size_t length)
@@ -170,7 +122,7 @@ static int write_file(const char *path, const char *text, size_t length)
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return -errno;
-    int status = write_all(fd, text, length);
+    int status = gt_file_write_all(fd, text, length);
     close(fd);
     return status;
 }
@@ -178,9 +130,9 @@ static int write_file(const char *path, const char *text, size_t length)
 static int write_stream(int fd, const char *text, size_t length)
 {
     fflush(stdout);
-    int status = write_all(fd, text, length);
+    int status = gt_file_write_all(fd, text, length);
     if (status >= 0 && length && text[length - 1] != '\n')
-        status = write_all(fd, "\n", 1);
+        status = gt_file_write_all(fd, "\n", 1);
     return status;
 }
 
@@ -193,7 +145,7 @@ int output_text(const struct output *output, const char *text, size_t length)
         return EXIT_TRACKER; /* the reader has seen enough, or nothing can be said */
     say("cannot write the report to '%s': %s; here it is", output->path ? output->path : "standard output",
         strerror(-status));
-    write_all(STDERR_FILENO, text, length);
+    gt_file_write_all(STDERR_FILENO, text, length);
     return EXIT_TRACKER;
 }
 

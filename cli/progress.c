@@ -8,18 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_SIZE = 200, REFRESH_NS = 500000000 };
+#include "base/clock.h"
+#include "base/file.h"
 
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
+enum { LINE_SIZE = 200, REFRESH_NS = 500000000 };
 
 void progress_open(struct progress *progress, bool wanted)
 {
-    *progress = (struct progress){.start = now()};
+    *progress = (struct progress){.start = gt_clock_ns(CLOCK_MONOTONIC)};
     if (wanted && isatty(STDERR_FILENO))
         progress->next_ns = progress->start + REFRESH_NS;
 }
@@ -68,19 +64,6 @@ static size_t line_text(char *line, size_t size, int64_t elapsed, const struct g
     return strlen(line);
 }
 
-static void put(const char *text, size_t length)
-{
-    while (length) {
-        ssize_t written = write(STDERR_FILENO, text, length);
-        if (written < 0 && errno != EINTR)
-            return;
-        if (written > 0) {
-            text += written;
-            length -= (size_t)written;
-        }
-    }
-}
-
 /* A line that the terminal has wrapped since, because it became narrower, covers more than one row. */
 static size_t erase_text(char *text, size_t size, size_t drawn)
 {
@@ -102,7 +85,7 @@ void progress_draw(struct progress *progress, const struct gt_tracker *tracker, 
         length = width;
     size_t start = erase_text(text, sizeof text, progress->drawn);
     memcpy(text + start, line, length);
-    put(text, start + length);
+    gt_file_write_all(STDERR_FILENO, text, start + length);
     progress->drawn = length;
 }
 
@@ -110,7 +93,7 @@ void progress_erase(struct progress *progress)
 {
     char text[32];
     if (progress->drawn)
-        put(text, erase_text(text, sizeof text, progress->drawn));
+        gt_file_write_all(STDERR_FILENO, text, erase_text(text, sizeof text, progress->drawn));
     progress->drawn = 0;
 }
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "message.h"
 
 static const int64_t TURN_NS = 100000000;
@@ -91,13 +92,6 @@ struct loop {
     int64_t turn_ns;
 };
 
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 static void leave(struct client *client)
 {
     close(client->fd);
@@ -146,7 +140,7 @@ static void answer(struct loop *loop, struct client *client)
 /* A turn is over: everybody may ask again. Milliseconds until the next, -1 when nobody waits for it. */
 static int take_turn(struct loop *loop)
 {
-    int64_t time = now();
+    int64_t time = gt_clock_ns(CLOCK_MONOTONIC);
     bool waits = false;
     if (time - loop->turn_ns >= TURN_NS) {
         loop->turn_ns = time;

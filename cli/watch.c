@@ -1,22 +1,18 @@
 #include "watch.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/root.h"
 #include "message.h"
 
-enum { SIGNALS, MAIN, EVENTS, SOURCE_COUNT };
-/* Between two looks at the kernel's process events: no storm outruns it. Between two looks for signals that no descriptor tells of. */
-static const int64_t EVENTS_PAUSE_NS = 5000000, SIGNALS_PAUSE_NS = 20000000, LONGEST_NS = INT64_C(3600000000000);
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
+/* Between two looks for signals that no descriptor tells of. */
+static const int64_t SIGNALS_PAUSE_NS = 20000000;
 
 void watch_warn(void *context, const char *sentence)
 {
@@ -27,75 +23,156 @@ void watch_warn(void *context, const char *sentence)
     say("%s", sentence);
 }
 
-void watch_tick(struct watch *watch)
+/* ---- Signals ----------------------------------------------------------------------------------------------------- */
+
+/* Most signals of the terminal reach the command by themselves, since it is in the same process group; those of the job's
+ * own processes were meant for us. */
+static bool is_for_command(const struct watch *watch, const siginfo_t *signal)
 {
-    struct gt_error error = {0};
-    if (watch->is_blind)
+    pid_t sender = signal->si_pid;
+    bool is_session_leader = getsid(0) == getpid();
+    if (signal->si_signo == SIGHUP && signal->si_code == SI_KERNEL && is_session_leader)
+        return true; /* the terminal has gone: only the leader is told */
+    if (signal->si_code != SI_USER && signal->si_code != SI_QUEUE && signal->si_code != SI_TKILL)
+        return false;
+    return !watch->main_ended && sender != getpid() && !(watch->tracker && gt_tracker_contains(watch->tracker, sender));
+}
+
+static void handle(struct watch *watch, const siginfo_t *signal)
+{
+    int number = signal->si_signo;
+    if (number == SIGCHLD)
         return;
-    int status = gt_tracker_tick(watch->tracker, &error);
-    if (status < 0) {
-        progress_erase(&watch->progress);
-        say("%s; no more samples are taken", error.text);
-        watch->is_blind = true;
+    if (!watch->is_child || watch->main_ended) {
+        watch->interrupted |= signal_asks_for_end(number);
+        return;
     }
-    if (status == 0 && !watch->is_child)
-        watch->main_ended = true;
+    if (signal_stops(number))
+        watch->stop_received = number;
+    if (number == SIGCONT)
+        watch->stop_received = 0;
+    if (is_for_command(watch, signal))
+        kill(watch->main, number);
 }
 
-/* The time until the next thing to do. */
-static struct timespec patience(const struct watch *watch)
+/* Without a shell of its own a process that stops the terminal's job would leave the terminal to nobody. */
+static bool owns_terminal(void)
 {
-    int64_t now = monotonic_ns(), due = INT64_MAX;
-    if (!watch->is_blind)
-        due = gt_tracker_due(watch->tracker);
-    if (watch->progress.next_ns && watch->tracker && watch->progress.next_ns < due)
-        due = watch->progress.next_ns;
-    int64_t left = due > now ? due - now : 0;
-    int64_t most = watch->pauses_events ? EVENTS_PAUSE_NS : watch->signals.fd < 0 ? SIGNALS_PAUSE_NS : LONGEST_NS;
-    left = left < most ? left : most;
-    return (struct timespec){left / 1000000000, left % 1000000000};
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0)
+        return false;
+    bool owns = tcgetpgrp(terminal) == getpgrp();
+    close(terminal);
+    return owns;
 }
 
-static bool is_over(const struct watch *watch)
+/* 0 with info->si_pid, which is 0 when there is nothing to tell. */
+static int look(const struct watch *watch, int what, siginfo_t *info)
 {
-    if (watch->interrupted)
-        return true;
-    return watch->main_ended && (!watch->waits_for_all || watch->all_ended);
+    info->si_pid = 0;
+    return waitid(P_PID, (id_t)watch->main, info, what | WNOHANG);
 }
 
-static int step(struct watch *watch)
+/* The shell waits for this process: it has to stop for the shell to see that the job has. */
+static void follow_stop(struct watch *watch, int number)
 {
-    bool is_deaf = watch->is_blind || watch->pauses_events;
-    struct pollfd source[SOURCE_COUNT] = {
-        [SIGNALS] = {watch->signals.fd, POLLIN, 0},
-        [MAIN] = {watch->is_child || !watch->tracker ? -1 : gt_tracker_pidfd(watch->tracker), POLLIN, 0},
-        [EVENTS] = {is_deaf ? -1 : gt_tracker_events_fd(watch->tracker), POLLIN, 0},
-    };
-    const struct timespec timeout = patience(watch);
-    if (ppoll(source, SOURCE_COUNT, &timeout, NULL) < 0)
-        return errno == EINTR ? 0 : -errno;
-    watch->pauses_events = source[EVENTS].revents && gt_tracker_drain(watch->tracker, NULL) >= 0;
-    if (source[SIGNALS].revents || watch->signals.fd < 0)
-        job_signals(watch);
-    if (source[MAIN].revents)
-        watch->main_ended = true;
-    if (is_over(watch))
-        return 0;
-    progress_draw(&watch->progress, watch->tracker, monotonic_ns());
-    if (!watch->is_blind && gt_tracker_due(watch->tracker) <= monotonic_ns())
-        watch_tick(watch);
-    return 0;
+    siginfo_t info;
+    progress_erase(&watch->progress);
+    watch->stop_received = 0;
+    signal_stop_self(number);
+    if (look(watch, WCONTINUED, &info) < 0 || info.si_pid == 0)
+        kill(watch->main, SIGCONT); /* only this process was continued, or nobody tells */
+}
+
+/* Where nothing tells of stops: the third field, man 5 proc_pid_stat. */
+static bool has_stopped(pid_t pid)
+{
+    char path[64], text[256];
+    struct gt_root root;
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_open(&root, NULL, NULL) < 0)
+        return false;
+    bool is_told = gt_root_read(&root, path, text, sizeof text) > 0;
+    gt_root_close(&root);
+    const char *state = strrchr(text, ')');
+    return is_told && state && !strncmp(state, ") T", 3);
+}
+
+static void follow_stops(struct watch *watch)
+{
+    siginfo_t info;
+    int status;
+    while ((status = look(watch, WSTOPPED | WCONTINUED, &info)) == 0 && info.si_pid)
+        if (info.si_code != CLD_CONTINUED && (watch->stop_received || owns_terminal()))
+            follow_stop(watch, info.si_status);
+    bool is_untold = status < 0 && errno != ECHILD;
+    if (is_untold && has_stopped(watch->main) && (watch->stop_received || owns_terminal()))
+        follow_stop(watch, watch->stop_received ? watch->stop_received : SIGTSTP);
+}
+
+static int take_signals(void *context, int fd)
+{
+    (void)fd;
+    struct watch *watch = context;
+    siginfo_t signal;
+    while (signals_next(&watch->signals, &signal))
+        handle(watch, &signal);
+    if (watch->is_child && !watch->main_ended)
+        follow_stops(watch);
+    return !watch->interrupted;
+}
+
+/* ---- The run ----------------------------------------------------------------------------------------------------- */
+
+static int turn(void *context, int64_t *wake_ns)
+{
+    struct watch *watch = context;
+    int64_t now = gt_clock_monotonic(&gt_clock_system);
+    progress_draw(&watch->progress, watch->tracker, now);
+    if (watch->progress.next_ns && watch->tracker)
+        *wake_ns = watch->progress.next_ns;
+    if (watch->signals.fd >= 0)
+        return 1;
+    if (*wake_ns > now + SIGNALS_PAUSE_NS)
+        *wake_ns = now + SIGNALS_PAUSE_NS;
+    return take_signals(watch, -1);
+}
+
+static void note_sample(void *context, int status, const struct gt_error *error)
+{
+    struct watch *watch = context;
+    if (status >= 0)
+        return;
+    progress_erase(&watch->progress);
+    say("%s; no more samples are taken", error->text);
+}
+
+static void note_end(void *context, pid_t pid, int wait_status)
+{
+    struct watch *watch = context;
+    if (pid != watch->main)
+        return;
+    watch->main_ended = true;
+    watch->wait_status = wait_status;
 }
 
 int watch_run(struct watch *watch)
 {
-    int status = 0;
-    watch->is_blind = !watch->tracker;
-    watch_tick(watch);
-    while (status >= 0 && !is_over(watch))
-        status = step(watch);
+    struct gt_run_options options = GT_INIT(struct gt_run_options);
+    bool can_wait_for_all = watch->tracker || watch->owns_children;
+    options.until = watch->waits_for_all && can_wait_for_all ? GT_UNTIL_ALL_END : GT_UNTIL_MAIN_ENDS;
+    options.child = watch->is_child ? watch->main : 0;
+    options.fds = &watch->signals.fd;
+    options.fd_count = 1;
+    options.ready = take_signals;
+    options.turn = turn;
+    options.sampled = note_sample;
+    options.reaped = note_end;
+    options.context = watch;
+    int status = gt_tracker_run(watch->tracker, &options, NULL);
     progress_erase(&watch->progress);
-    return status;
+    watch->main_ended |= status > 0;
+    return status < 0 ? status : 0;
 }
 
 void watch_close(struct watch *watch)

@@ -1,4 +1,4 @@
-/* Watching a job until it ends: sampling on schedule, reaping its processes, passing signals on, following its stops. */
+/* Watching a job until it ends: signals passed on to it, its stops followed, a line of progress. */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 
@@ -17,25 +17,15 @@ struct watch {
     bool is_quiet;      /* no warnings */
 
     bool main_ended;
-    int wait_status; /* of the main process, once it has ended; only when it was a child */
-    bool all_ended;
+    int wait_status;   /* of the main process, once it has ended; only when it was a child */
     bool interrupted;  /* asked to end before the job did */
     int stop_received; /* a stop signal that came here and not yet led to a stop, or 0 */
-    bool pauses_events;
-    bool is_blind; /* sampling failed for good */
 };
 
 /* Watch until the end that was asked for. 0 or negative errno. */
 int watch_run(struct watch *watch);
 /* For gt_tracker_options.warn: `context` is the struct watch. */
 void watch_warn(void *context, const char *sentence);
-/* Let the tracker do what is due. */
-void watch_tick(struct watch *watch);
 void watch_close(struct watch *watch);
-
-/* Handle what has come in on the signal descriptor. */
-void job_signals(struct watch *watch);
-/* Reap what has ended, notice stops. */
-void job_children(struct watch *watch);
 
 #endif

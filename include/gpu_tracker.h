@@ -30,7 +30,7 @@ struct gt_error {
     int path_length; /* the text begins with the path of a file, of so many bytes; 0: it does not */
 };
 
-/* What a figure is about. */
+/* The subject of a figure. */
 enum gt_scope {
     GT_SCOPE_SYSTEM,      /* the whole machine */
     GT_SCOPE_MAIN,        /* the tracked process alone */
@@ -53,8 +53,7 @@ struct gt_metric_info {
     const char *help;
 };
 
-/* How many metrics there are; one of them (0 or -ENOENT); the number of a name (-ENOENT). */
-size_t gt_metric_count(void);
+/* Metric number `metric`, from 0; 0 or -ENOENT, also past the last. The number of a name, or -ENOENT. */
 int gt_metric_info(size_t metric, struct gt_metric_info *ret);
 int gt_metric_find(const char *name);
 
@@ -66,7 +65,6 @@ const char *gt_time_unit(size_t index);
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
 struct gt_tracker;
 struct gt_report;
-struct gt_dataset;
 struct gt_group;
 
 struct gt_tracker_options {
@@ -84,20 +82,20 @@ struct gt_tracker_options {
     const char *memory;           /* how shared memory is counted once: "auto", "rss", "pss", "unique"; NULL: "auto" */
     const char *machine_root;     /* a stored machine to read instead of this one; NULL: this one */
     const char *const *libraries; /* "nvml=PATH", ... NULL-terminated; NULL: the installed drivers */
-    /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and will
-     * tell of each child it waits for with gt_tracker_reaped. */
+    /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and leaves waiting for
+     * them to gt_tracker_run. */
     int launched;
     const struct gt_group
         *group;          /* the control group the process was launched into; NULL: none. Outlives the tracker */
     const char *command; /* what is tracked, for the report; NULL: read from the process */
     /* May be NULL. Called on the thread that called into the tracker, before that call returns, or on that of gt_tracker_start; no
-     * lock is held, so it may call any function. The tracker it closes is gone when it returns, and the call ends with -ECANCELED. */
+     * lock is held, so it may call any function. The tracker it closes is gone when that call has returned, with -ECANCELED. */
     void (*warn)(void *context, const char *sentence);
     void *context;
-    /* What becomes of energy that devices draw while idle: "share" (charged to whoever uses the device, in proportion),
+    /* The fate of energy that devices draw while idle: "share" (charged to whoever uses the device, in proportion),
      * "exclude" (to nobody), "all" (to the job); NULL: "share". */
     const char *idle;
-    /* What energy comes to, in every report; NULL: not told. Nothing is looked up on a network. */
+    /* The costs of energy, told in every report; NULL: not told. Nothing is looked up on a network. */
     const char *carbon_intensity; /* grams of CO2 equivalent for each kWh, or a region of the file: "300", "FR" */
     const char *carbon_file;      /* CSV: region, name, year, grams_per_kwh, source; NULL: the installed one */
     const char *price;            /* for each kWh, with or without a currency: "0.30 EUR" */
@@ -113,6 +111,12 @@ struct gt_tracker_options {
      * which makes ru_maxrss of getrusage(2) begin anew. 1: the mark is left alone, and the peak lies between the largest look
      * and the mark. */
     int keep_high_water_mark;
+    /* Not 0: the tracking file is a folder as AIPowerMeter's, each record of which tells of so many seconds at least. */
+    double measurement_period;
+    /* May be NULL. Instead of that folder: called with the "metrics" of each record as JSON, on the thread that samples, which
+     * holds a lock: it may call no function of the tracker. Negative errno: the record cannot be taken, and there are no more. */
+    int (*record)(void *context, const char *metrics);
+    int all_gpu_users; /* in such records all processes on GPUs count as the job's */
 };
 
 /* Blank-separated marks of all trackers around, the innermost last. */
@@ -147,30 +151,43 @@ int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error
 
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */
 int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error);
-/* CLOCK_MONOTONIC time, ns, at which gt_tracker_tick is due next: a sample of the schedule, or a look between two
- * samples that are far apart, so that short-lived processes and peaks are seen. */
-int64_t gt_tracker_due(const struct gt_tracker *tracker);
-/* Do what is due. Also to be called when the main process has ended and was not yet waited for (waitid with WNOWAIT).
- * Results as gt_tracker_sample. Ticks that were missed are counted, not made up for. */
-int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error);
-/* Readable when the kernel has told of processes that began or ended: call gt_tracker_drain, after which the next tick may be due
- * sooner (and leave the descriptor out of the poll for 5 ms). Negative where the kernel tells none. */
-int gt_tracker_events_fd(const struct gt_tracker *tracker);
-int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error);
-/* A descriptor that becomes readable when the main process ends (a pidfd; the tracker's own), or negative. */
-int gt_tracker_pidfd(const struct gt_tracker *tracker);
+/* The end of a run. */
+enum gt_run_until {
+    GT_UNTIL_MAIN_ENDS, /* the main process has ended */
+    GT_UNTIL_ALL_END,   /* so have all processes of the job */
+    GT_UNTIL_TOLD,      /* a hook asks for it */
+};
 
-/* Or let a thread of the library do it on schedule, until stop or until the job has ended. */
+/* Everything a run does beside sampling. Hooks may be NULL, and may call any function. */
+struct gt_run_options {
+    size_t size;
+    enum gt_run_until until;
+    /* The main process, when the caller launched it: every child of the caller is waited for as it ends, and what wait4 tells of it makes
+     * totals exact. SIGCHLD must not be ignored. 0: nobody is waited for. */
+    pid_t child;
+    const int *fds; /* descriptors of the caller; negative ones are left out */
+    size_t fd_count;
+    /* Descriptor `fd` is readable. 1: go on; 0: end the run; negative errno: end it with this result. */
+    int (*ready)(void *context, int fd);
+    /* Called before each wait, which lasts until *wake_ns at most (CLOCK_MONOTONIC, ns). Results as of `ready`. */
+    int (*turn)(void *context, int64_t *wake_ns);
+    /* Called after each reading. `status`: 1, or 0 when no process of the job lives, or a negative errno, after which nothing more is
+     * read and `error` says why. NULL: the run ends with such a failure. */
+    void (*sampled)(void *context, int status, const struct gt_error *error);
+    /* A child was waited for, with the status that waitpid gives. */
+    void (*reaped)(void *context, pid_t pid, int wait_status);
+    void *context;
+};
+enum { GT_RUN_FDS = 8 };
+
+/* Sample on schedule in the calling thread, as `gpu-tracker run` does: a sample each sleep_time, a reading each second between samples
+ * that are far apart, and looks at the memory of processes soon after they are born. Samples that were missed are counted, not made up
+ * for. 1: the end that `until` names has come; 0: a hook ended the run. A tracker of NULL samples nothing, and the rest is done. */
+int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *options, struct gt_error *error);
+
+/* Do the same in a thread of the library, until stop or until the job has ended. */
 int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error);
 int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error);
-
-struct rusage;
-/* The caller has launched the main process and is a subreaper: tell what wait4 said of a child, so that totals are
- * exact. */
-void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, const struct rusage *usage);
-
-/* The largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is exact from now on. */
-void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
 
 /* The latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
 double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric);
@@ -182,15 +199,13 @@ struct gt_drawn {
     double error, job_error;                      /* +-, of the total and of the job's part */
     int is_estimated;                             /* by a model of the user's, as a whole or in part */
 };
-/* What was drawn up to the latest sample since the one of the last call, the first time since tracking began. */
+/* The energy drawn between the sample of the last call, or the begin of tracking, and the latest sample. */
 void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret);
 /* Pids of the job that live now, the main process first while it lives; returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
 
 /* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
 int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
-/* The name of a process, as ps shows it; 0 or negative errno. */
-int gt_process_name(pid_t pid, char *ret, size_t size);
 
 /* End the measurement: the final figures, and the recording closed with them. Afterwards only values, report, close. */
 int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
@@ -199,19 +214,15 @@ int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct
 void gt_tracker_close(struct gt_tracker *tracker);
 
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
-/* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. Units NULL: the
- * file's. */
-int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
-                        struct gt_report **ret, struct gt_error *error);
-/* The same, with what energy comes to. */
 struct gt_recording_options {
     size_t size;
     const char *ram_unit, *gpu_ram_unit, *time_unit;    /* NULL: the file's */
     const char *carbon_intensity, *carbon_file, *price; /* as of a tracker; NULL: as recorded */
     const char *power_meter; /* as of a tracker: the meter ran beside the recording; NULL: as recorded */
 };
-int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
-                             struct gt_error *error);
+/* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. `options` may be NULL. */
+int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
+                        struct gt_error *error);
 /* A recording in CSV may be several files, "run.csv", "run.gpus.csv" and so on: the path of number `index` of the others, whether it is
  * there or not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
@@ -222,6 +233,12 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
  * followed by their error. -EINVAL names the row that has no time. */
 int gt_recording_points(const char *path, const char *points, const char *columns, struct gt_report **ret,
                         struct gt_error *error);
+/* Values of a column at moments of your choosing, in the unit of the column: accuracy of each epoch against joules
+ * ("combined_energy"). Linear between the samples around a moment, NaN before the first and after the last. `column` may be
+ * several, added up: "combined_cpu_energy+combined_gpu_energy". `times` are seconds since the epoch, in any order; `values`
+ * has as many. -ENOENT names a column that the recording has not. */
+int gt_recording_interpolate(const char *path, const char *column, const double *times, size_t count, double *values,
+                             struct gt_error *error);
 /* Every metric, where it comes from here, and what would enable the rest. */
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
 /* The commands by which an administrator would let this user read what is denied, each with what it opens and its risk; only
@@ -249,14 +266,9 @@ void gt_report_width(struct gt_report *report, size_t columns);
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
 void gt_report_free(struct gt_report *report);
-/* Table number `index` of those at the top of a report, as a data set; 0 or -ENOENT. The key is borrowed. */
-int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_dataset **ret,
-                         struct gt_error *error);
 
 /* ---- The rest, by subject ------------------------------------------------------------------------------------- */
 #include "gpu_tracker/block.h"
-#include "gpu_tracker/dataset.h"
-#include "gpu_tracker/experiment.h"
 #include "gpu_tracker/service.h"
 #include "gpu_tracker/trace.h"
 

@@ -51,33 +51,25 @@ PyObject *core_raise(int status, const struct gt_error *error)
 
 /* ---- options ---- */
 
-enum kind { TEXT, NUMBER, COUNT, FLAG, LIST };
+enum kind { KIND_TEXT, KIND_NUMBER, KIND_COUNT, KIND_FLAG, KIND_LIST };
+#define KIND_PATH KIND_TEXT
+#define KIND_WORDS KIND_TEXT
+#define KIND_CHOICE KIND_TEXT
+#define KIND_INTEGER KIND_COUNT
 
 static const struct {
-    const char *name; /* in Python and, with - for _, of the program's option */
+    const char *name, *option; /* in Python, on the command line */
+    const char *fallback;      /* NULL: none */
     enum kind kind;
     size_t offset;
 } settings[] = {
-    {"sleep_time", NUMBER, offsetof(struct gt_tracker_options, sleep_time)},
-    {"ram_unit", TEXT, offsetof(struct gt_tracker_options, ram_unit)},
-    {"gpu_ram_unit", TEXT, offsetof(struct gt_tracker_options, gpu_ram_unit)},
-    {"time_unit", TEXT, offsetof(struct gt_tracker_options, time_unit)},
-    {"n_expected_cores", COUNT, offsetof(struct gt_tracker_options, expected_cores)},
-    {"gpu_uuids", TEXT, offsetof(struct gt_tracker_options, gpu_uuids)},
-    {"gpu_brand", TEXT, offsetof(struct gt_tracker_options, gpu_brand)},
-    {"tracking_file", TEXT, offsetof(struct gt_tracker_options, tracking_file)},
-    {"overwrite", FLAG, offsetof(struct gt_tracker_options, overwrite)},
-    {"detail", FLAG, offsetof(struct gt_tracker_options, detail)},
-    {"memory", TEXT, offsetof(struct gt_tracker_options, memory)},
-    {"idle", TEXT, offsetof(struct gt_tracker_options, idle)},
-    {"carbon_intensity", TEXT, offsetof(struct gt_tracker_options, carbon_intensity)},
-    {"carbon_file", TEXT, offsetof(struct gt_tracker_options, carbon_file)},
-    {"price", TEXT, offsetof(struct gt_tracker_options, price)},
-    {"power_meter", TEXT, offsetof(struct gt_tracker_options, power_meter)},
-    {"power_model", TEXT, offsetof(struct gt_tracker_options, power_model)},
-    {"cpu_tdp", NUMBER, offsetof(struct gt_tracker_options, cpu_tdp)},
-    {"library", LIST, offsetof(struct gt_tracker_options, libraries)},
+#define GT_OPTION(member, key, type, long, ...) \
+    {#key, "--" long, NULL, KIND_##type, offsetof(struct gt_tracker_options, member)},
+#define GT_OPTION_OR(fallback, member, key, type, long, ...) \
+    {#key, "--" long, #fallback, KIND_##type, offsetof(struct gt_tracker_options, member)},
+#include "schema/option.def"
 };
+enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* In the file system's encoding. */
 const char *core_text(PyObject *value, PyObject *keep)
@@ -119,7 +111,7 @@ int core_texts(PyObject *value, const char *const **place, PyObject *keep)
 /* In the library 0 stands for the default; who says 0 here means it, and is told that it is wrong. */
 static int store_number(enum kind kind, PyObject *value, void *place)
 {
-    if (kind == NUMBER) {
+    if (kind == KIND_NUMBER) {
         double number = PyFloat_AsDouble(value);
         *(double *)place = number == 0 ? -1 : number;
     } else {
@@ -133,11 +125,11 @@ static int store(size_t i, PyObject *value, struct gt_tracker_options *options, 
 {
     void *place = (char *)options + settings[i].offset;
     switch (settings[i].kind) {
-    case TEXT: return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
-    case LIST: return core_texts(value, place, keep);
-    case FLAG: return (*(int *)place = PyObject_IsTrue(value)) < 0 ? -1 : 0;
-    case NUMBER:
-    case COUNT: break;
+    case KIND_TEXT: return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
+    case KIND_LIST: return core_texts(value, place, keep);
+    case KIND_FLAG: return (*(int *)place = PyObject_IsTrue(value)) < 0 ? -1 : 0;
+    case KIND_NUMBER:
+    case KIND_COUNT: break;
     }
     return store_number(settings[i].kind, value, place);
 }
@@ -148,7 +140,7 @@ int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyO
     *keep = PyList_New(0);
     if (!*keep)
         return -1;
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    for (size_t i = 0; i < SETTINGS; i++) {
         PyObject *value = PyDict_GetItemString(keywords, settings[i].name);
         if (value && value != Py_None && store(i, value, ret, *keep) < 0) {
             Py_CLEAR(*keep);
@@ -176,21 +168,17 @@ static PyObject *check(PyObject *module, PyObject *keywords)
 /* "--sleep-time=0.5", "--overwrite": nothing for a flag that is not set. */
 static int append_word(PyObject *words, size_t i, PyObject *value)
 {
-    char option[40];
-    snprintf(option, sizeof option, "--%s", settings[i].name);
-    for (char *c = option; *c; c++)
-        if (*c == '_')
-            *c = '-';
+    const char *option = settings[i].option;
     int is_set = PyObject_IsTrue(value);
-    if (is_set < 0 || (settings[i].kind == FLAG && !is_set))
+    if (is_set < 0 || (settings[i].kind == KIND_FLAG && !is_set))
         return is_set < 0 ? -1 : 0;
     /* Numbers of other libraries have texts of their own. */
-    PyObject *plain = settings[i].kind == NUMBER  ? PyNumber_Float(value)
-                      : settings[i].kind == COUNT ? PyNumber_Index(value)
-                                                  : Py_NewRef(value);
-    PyObject *word = !plain                     ? NULL
-                     : settings[i].kind == FLAG ? PyUnicode_FromString(option)
-                                                : PyUnicode_FromFormat("%s=%S", option, plain);
+    PyObject *plain = settings[i].kind == KIND_NUMBER  ? PyNumber_Float(value)
+                      : settings[i].kind == KIND_COUNT ? PyNumber_Index(value)
+                                                       : Py_NewRef(value);
+    PyObject *word = !plain                          ? NULL
+                     : settings[i].kind == KIND_FLAG ? PyUnicode_FromString(option)
+                                                     : PyUnicode_FromFormat("%s=%S", option, plain);
     int status = word ? PyList_Append(words, word) : -1;
     Py_XDECREF(plain);
     Py_XDECREF(word);
@@ -199,7 +187,7 @@ static int append_word(PyObject *words, size_t i, PyObject *value)
 
 static int append_words(PyObject *words, size_t i, PyObject *value)
 {
-    if (settings[i].kind != LIST)
+    if (settings[i].kind != KIND_LIST)
         return append_word(words, i, value);
     for (Py_ssize_t item = 0; item < PySequence_Size(value); item++) {
         PyObject *text = PySequence_GetItem(value, item);
@@ -215,12 +203,34 @@ static PyObject *command_line(PyObject *module, PyObject *keywords)
 {
     (void)module;
     PyObject *words = PyList_New(0);
-    for (size_t i = 0; words && i < sizeof settings / sizeof *settings; i++) {
+    for (size_t i = 0; words && i < SETTINGS; i++) {
         PyObject *value = PyDict_GetItemString(keywords, settings[i].name);
         if (value && value != Py_None && append_words(words, i, value) < 0)
             Py_CLEAR(words);
     }
     return words;
+}
+
+static PyObject *fallback_of(size_t i)
+{
+    if (!settings[i].fallback)
+        return Py_NewRef(Py_None);
+    return settings[i].kind == KIND_NUMBER ? PyFloat_FromDouble(atof(settings[i].fallback))
+                                           : PyUnicode_FromString(settings[i].fallback);
+}
+
+static PyObject *tracker_options(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *ret = PyDict_New();
+    for (size_t i = 0; ret && i < SETTINGS; i++) {
+        PyObject *fallback = fallback_of(i);
+        if (!fallback || PyDict_SetItemString(ret, settings[i].name, fallback) < 0)
+            Py_CLEAR(ret);
+        Py_XDECREF(fallback);
+    }
+    return ret;
 }
 
 /* ---- the module ---- */
@@ -236,6 +246,8 @@ static PyMethodDef methods[] = {
     {"version", version, METH_NOARGS, "version()\n--\n\nThe version of the library."},
     {"check", check, METH_O,
      "check(options, /)\n--\n\nRaise what is wrong with the options of a tracker, the tracking file's place included."},
+    {"tracker_options", tracker_options, METH_NOARGS,
+     "tracker_options()\n--\n\nThe options of a tracker and their defaults; None without one."},
     {"command_line", command_line, METH_O,
      "command_line(options, /)\n--\n\nThe options of a tracker as words for the command line."},
     {NULL, NULL, 0, NULL},
@@ -259,7 +271,7 @@ static int fill(PyObject *module)
             return -1;
     if (PyModule_AddFunctions(module, core_memory_methods) < 0 || PyModule_AddFunctions(module, core_trace_methods) < 0)
         return -1;
-    if (PyModule_AddFunctions(module, core_power_methods) < 0 || PyModule_AddFunctions(module, core_curve_methods) < 0)
+    if (PyModule_AddFunctions(module, core_power_methods) < 0)
         return -1;
     return PyModule_AddFunctions(module, core_report_methods);
 }

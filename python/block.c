@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "entries.h"
+#include "blocks/marking.h"
 
 struct sub_tracker {
     PyObject_HEAD PyObject *name; /* as given */

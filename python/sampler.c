@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -63,7 +64,7 @@ static int spawn(const char *program, char *const *words, int socket)
     return -code;
 }
 
-/* `items` as a NULL-terminated array of strings: program, "agent", the version, the items. Free with free_words. */
+/* `items` as a NULL-terminated array of strings: program, "agent", AGENT_VERSION, the items. Free with free_words. */
 static void free_words(char **words)
 {
     for (size_t i = 0; words && words[i]; i++)
@@ -79,7 +80,7 @@ static char **words_of(const char *program, PyObject *items)
         return NULL;
     words[0] = strdup(program);
     words[1] = strdup("agent");
-    words[2] = strdup(gt_version());
+    words[2] = strdup(AGENT_VERSION);
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *bytes = NULL;
         if (!PyUnicode_FSConverter(PyList_GetItem(items, i), &bytes)) {
@@ -183,6 +184,14 @@ static PyObject *error_of(const char *data, size_t length)
     return core_raise(-error.code, &error);
 }
 
+/* The sampler of another version has nothing else to say. */
+static PyObject *refusal_of(const char *data, size_t length)
+{
+    struct gt_error error = {.code = EINVAL};
+    snprintf(error.text, sizeof error.text, "%.*s", (int)length, data);
+    return core_raise(-EINVAL, &error);
+}
+
 static PyObject *sentence_of(const char *data, size_t length)
 {
     char *text = strndup(data, length);
@@ -193,12 +202,17 @@ static PyObject *sentence_of(const char *data, size_t length)
 
 static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *data, size_t length)
 {
-    const char *name = kind == AGENT_WARNING ? "warning" : kind == AGENT_JSON ? "json" : "text";
+    const char *name = kind == AGENT_WARNING  ? "warning"
+                       : kind == AGENT_JSON   ? "json"
+                       : kind == AGENT_RECORD ? "record"
+                                              : "text";
     switch (kind) {
+    case AGENT_REFUSAL: return refusal_of(data, length);
     case AGENT_READY: return ready_of(sampler, data, length);
     case AGENT_WINDOW: return window_of(data, length);
     case AGENT_ERROR: return error_of(data, length);
     case AGENT_WARNING:
+    case AGENT_RECORD:
     case AGENT_JSON:
     case AGENT_TEXT: break;
     default: return PyErr_Format(PyExc_RuntimeError, "the sampler sent a message of the unknown kind %u", kind);
@@ -214,7 +228,7 @@ static PyObject *gone(void)
     return NULL;
 }
 
-/* What has come of a message, without waiting: 1 whole, 0 more is to come, -1 the sampler has gone, or -2 without memory. */
+/* Take the part of a message that has come, without waiting: 1 whole, 0 more is to come, -1 the sampler has gone, or -2 without memory. */
 static int take_part(struct sampler *sampler)
 {
     struct agent_message *head = &sampler->head;

@@ -32,18 +32,6 @@ void gt_block_end(struct gt_block *block);
 /* The same, with the CPU seconds of child processes that were the block's work and have been waited for. */
 void gt_block_end_with_children(struct gt_block *block, double cpu_seconds);
 
-/* Mark in a file of your choice, .csv or .sqlite. It stays open until the process ends; asking again gives the same. All
- * processes of a run of the program write to it: those forked from one that has opened it, whoever opens it after a fork, and
- * those below gt_block_parent. -EEXIST when an earlier run left it and `overwrite` is 0; a file of this run is never replaced. */
-int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
-struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
-/* Where the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
-const char *gt_block_file_path(const struct gt_block_file *file);
-/* 0, or why blocks are not being recorded in a file (NULL: the process's own); -ENOENT when it was removed or renamed. */
-int gt_block_file_status(const struct gt_block_file *file, struct gt_error *error);
-/* Before a file is opened: `pid` started this process as a part of its own program, but not by fork. */
-void gt_block_parent(pid_t pid);
-
 /* NULL, or one sentence about why blocks of this process are not being recorded. */
 const char *gt_block_trouble(void);
 
@@ -63,7 +51,7 @@ const char *gt_block_trouble(void);
 #endif
 #define GT_BLOCK_HERE() GT_BLOCK(__FILE__ ":" GT_BLOCK_TEXT(__LINE__))
 
-/* Which block used what: a recording joined with sub-tracking files, ours or the original gpu_tracker's. */
+/* The report of what each block used: a recording joined with sub-tracking files, ours or the original gpu_tracker's. */
 struct gt_blocks_options {
     size_t size;
     const char *tracking_file;
@@ -83,10 +71,6 @@ int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error);
 
-/* The results in a file, as JSON: of the file itself, or of a pickle made by this project, its Python package or the original
- * gpu_tracker 5. A pickle's names are compared with those that results have, and nothing of it is run. Free with free(). */
-int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error);
-
 /* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle as above),
  * or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
  * first session is what the others are measured against. */
@@ -102,10 +86,6 @@ struct gt_compare_options {
 };
 /* Returns how many rules are broken. */
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error);
-
-/* Results in JSON that are not in a file, as a report: of the type "sub_tracking_results" (of gt_blocks_analyze),
- * "code_block_results" (one of its blocks) or "comparison_results" (of gt_blocks_compare). */
-int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error);
 
 /* For whoever tracks a command: make the folder in which the command's processes leave their blocks (set
  * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is

@@ -14,7 +14,7 @@
 int gt_open_early(int events);
 
 /* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
-/* What a relay reads and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
+/* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
  * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
 struct gt_energy_relay;
 int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error);
@@ -22,8 +22,8 @@ int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root,
 int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, size_t length, const char **ret,
                            size_t *ret_length);
 void gt_energy_relay_close(struct gt_energy_relay *relay);
-/* Where trackers look for a relay. */
-const char *gt_energy_relay_socket(void);
+/* The path at which trackers look for a relay. */
+#define GT_ENERGY_RELAY_SOCKET "/run/gpu-tracker/energy.sock"
 
 /* ---- For Prometheus ------------------------------------------------------------------------------------------ */
 /* The forms of the text: OpenMetrics 1.0, and the older text format 0.0.4. */

@@ -388,14 +388,7 @@ static void combine_counts(const struct gt_sampler *sampler, struct gt_row *row)
 
 static int make_rows(struct gt_combiner *combine, size_t count)
 {
-    if (count <= combine->row_capacity)
-        return 0;
-    struct gt_row *row = realloc(combine->row, (count + count / 2) * sizeof *row);
-    if (!row)
-        return -ENOMEM;
-    combine->row = row;
-    combine->row_capacity = count + count / 2;
-    return 0;
+    return GT_GROW_TO(combine->row, combine->row_capacity, count);
 }
 
 static void clear_row(struct gt_row *row, enum gt_scope scope)
@@ -405,15 +398,29 @@ static void clear_row(struct gt_row *row, enum gt_scope scope)
 }
 
 /* A counter that could not be read this time has no figure in this row; the next one that can covers the gap. */
-static void hide_unread(const struct gt_sampler *sampler, struct gt_row *row)
+static void hide_unread(const struct gt_sampler *sampler, struct gt_row *row, struct gt_energy_reading *energy)
 {
-    static const enum gt_metric_id counters[] = {GT_CPU_ENERGY, GT_DRAM_ENERGY};
-    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
-        if (isnan(sampler->frame.system[counters[i]]))
-            row[GT_SCOPE_SYSTEM].value[counters[i]] = row[GT_SCOPE_COMBINED].value[counters[i]] = NAN;
+    for (int i = 0; i < GT_ENERGY_GPU; i++) {
+        enum gt_metric_id counter = gt_energy_metrics[i];
+        if (!isnan(sampler->frame.system[counter]))
+            continue;
+        row[GT_SCOPE_SYSTEM].value[counter] = row[GT_SCOPE_COMBINED].value[counter] = NAN;
+        energy->device[i].total = energy->device[i].job = NAN;
+    }
 }
 
-static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sampler)
+static void combine_energy(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row,
+                           struct gt_energy_reading *ret)
+{
+    gt_attribution_read(&combine->attribution, ret);
+    ret->cpu_time = row[GT_SCOPE_COMBINED].value[GT_CPU_TIME];
+    ret->platform = row[GT_SCOPE_SYSTEM].value[GT_PLATFORM_ENERGY];
+    ret->wall = row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY];
+    gt_energy_reading_show(ret, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
+    hide_unread(sampler, row, ret);
+}
+
+static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_energy_reading *energy)
 {
     struct gt_row *row = combine->row;
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
@@ -426,8 +433,7 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
     combine_counts(sampler, row);
     combine_cpu(combine, sampler, row);
     combine_gpus(sampler, row);
-    gt_attribution_show(&combine->attribution, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
-    hide_unread(sampler, row);
+    combine_energy(combine, sampler, row, energy);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         for (int id = 0; id < GT_METRIC_COUNT; id++)
             if (gt_metrics[id].kind == GT_PEAK && !isnan(combine->peak[scope][id]))
@@ -503,16 +509,15 @@ int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, st
     status = gt_combine_keep(combine, sampler);
     if (status < 0)
         return status;
-    fixed_rows(combine, sampler);
+    *ret = (struct gt_sample){
+        .real_ns = sampler->frame.real_ns, .monotonic_ns = sampler->frame.monotonic_ns, .row = combine->row};
+    fixed_rows(combine, sampler, &ret->energy);
     size_t count = GT_FIXED_ROWS;
     count += gpu_rows(sampler, combine->row + count);
     for (size_t i = 0; i < processes; i++)
         process_row(combine, sampler, sampler->tree.process[i], &combine->row[count++]);
     if (processes)
         forget_ended(combine);
-    *ret = (struct gt_sample){.real_ns = sampler->frame.real_ns,
-                              .monotonic_ns = sampler->frame.monotonic_ns,
-                              .row_count = count,
-                              .row = combine->row};
+    ret->row_count = count;
     return 0;
 }

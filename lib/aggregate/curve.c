@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/order.h"
+
 void gt_curve_init(struct gt_curve *curve, size_t width)
 {
     *curve = (struct gt_curve){.width = width};
@@ -14,6 +17,11 @@ void gt_curve_release(struct gt_curve *curve)
 {
     free(curve->point);
     *curve = (struct gt_curve){.width = curve->width};
+}
+
+static size_t size_of_point(const struct gt_curve *curve)
+{
+    return (curve->width + 1) * sizeof *curve->point;
 }
 
 static double *point_of(const struct gt_curve *curve, size_t point)
@@ -31,22 +39,11 @@ double gt_curve_value(const struct gt_curve *curve, size_t point, size_t quantit
     return point_of(curve, point)[1 + quantity];
 }
 
-static int grow(struct gt_curve *curve)
-{
-    size_t capacity = curve->capacity ? curve->capacity * 2 : 256;
-    double *point = reallocarray(curve->point, capacity, (curve->width + 1) * sizeof *point);
-    if (!point)
-        return -ENOMEM;
-    curve->point = point;
-    curve->capacity = capacity;
-    return 0;
-}
-
 int gt_curve_add(struct gt_curve *curve, double time, const double *values)
 {
     if (isnan(time))
         return 0;
-    if (curve->count == curve->capacity && grow(curve) < 0)
+    if (gt_grow_to((void **)&curve->point, &curve->capacity, curve->count + 1, size_of_point(curve)) < 0)
         return -ENOMEM;
     double *point = point_of(curve, curve->count);
     *point = time;
@@ -56,16 +53,17 @@ int gt_curve_add(struct gt_curve *curve, double time, const double *values)
     return 0;
 }
 
-static int by_time(const void *a, const void *b)
+void gt_curve_remove(struct gt_curve *curve, size_t point)
 {
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
+    memmove(point_of(curve, point), point_of(curve, point + 1),
+            (curve->count - point - 1) * (curve->width + 1) * sizeof *curve->point);
+    curve->count--;
 }
 
 void gt_curve_finish(struct gt_curve *curve)
 {
     if (curve->is_unsorted)
-        qsort(curve->point, curve->count, (curve->width + 1) * sizeof *curve->point, by_time);
+        qsort(curve->point, curve->count, size_of_point(curve), gt_order_doubles);
     curve->is_unsorted = false;
 }
 

@@ -1,14 +1,12 @@
-/* Several quantities over time, for asking what they were at moments between two samples. */
+/* Several quantities over time, linear between two points. */
 #ifndef GT_AGGREGATE_CURVE_H
 #define GT_AGGREGATE_CURVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { GT_CURVE_VALUES = 8 };
-
 struct gt_curve {
-    size_t width; /* quantities, at most GT_CURVE_VALUES */
+    size_t width; /* quantities */
     size_t count, capacity;
     double *point; /* [count]: time, then the values */
     bool is_unsorted;
@@ -21,7 +19,8 @@ int gt_curve_add(struct gt_curve *curve, double time, const double *values);
 void gt_curve_finish(struct gt_curve *curve);
 double gt_curve_time(const struct gt_curve *curve, size_t point);
 double gt_curve_value(const struct gt_curve *curve, size_t point, size_t quantity);
-/* How many points are at or before `time`. */
+void gt_curve_remove(struct gt_curve *curve, size_t point);
+/* The number of points at or before `time`. */
 size_t gt_curve_find(const struct gt_curve *curve, double time);
 /* Linear between the points around `time`; NaN before the first and after the last, and where one of them is missing. */
 double gt_curve_at(const struct gt_curve *curve, double time, size_t quantity);

@@ -1,16 +1,20 @@
 #include "aggregate/energy_curve.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/attribute.h"
+#include "base/order.h"
 
 bool gt_energy_is_estimated(const struct gt_energy_source *source)
 {
     return !strncmp(source->name, "estimated", strlen("estimated"));
 }
 
-double gt_energy_lag(const struct gt_energy_source *source, double joules, double seconds)
+/* Joules that were drawn in `seconds` between two readings are behind by so many together; NaN: not known. */
+static double lag_of(const struct gt_energy_source *source, double joules, double seconds)
 {
     bool is_known = source->refresh > 0 && seconds > 0 && !gt_energy_is_estimated(source);
     return is_known ? source->refresh * joules / seconds : NAN;
@@ -24,38 +28,38 @@ static double or_nothing(double error)
 double gt_energy_run_error(const struct gt_energy_run *run, bool of_job)
 {
     const struct gt_counter_fields *counter = run->counter;
-    double joules = (of_job ? run->job : run->system)[gt_energy_metrics[run->device]], mean = joules / run->seconds;
-    double lag = gt_energy_lag(run->source, joules, run->seconds);
+    double joules = gt_energy_part(&run->end->device[run->device], of_job ? GT_ENERGY_JOB : GT_ENERGY_TOTAL);
+    double mean = joules / run->seconds, lag = lag_of(run->source, joules, run->seconds);
     double most = counter && (of_job ? counter->job_most_watts : counter->most_watts) > mean
                       ? (of_job ? counter->job_most_watts : counter->most_watts)
                       : mean;
-    if (isnan(lag) || run->system[gt_missing_metrics[run->device]] > 0)
+    if (isnan(lag) || run->end->missing[run->device] > 0)
         return NAN;
     /* The greatest power of long gaps is a mean: within one it may be twice that. */
     most *= run->period <= 2 * run->source->refresh && run->period > 0 ? 1 : 2;
     double error = run->source->refresh * most + (counter && counter->doubt > 0 ? counter->doubt : 0);
     if (of_job && run->device == GT_ENERGY_CPU)
-        error += gt_tick_seconds() * most + or_nothing(run->job[GT_CPU_ENERGY_SHARE_ERROR]) +
-                 or_nothing(run->job[GT_CPU_ENERGY_PLACEMENT_ERROR]);
+        error += gt_tick_seconds() * most + or_nothing(run->end->share_error) + or_nothing(run->end->placement_error);
     return error;
 }
 
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part)
 {
-    if (isnan(part.joules))
-        return;
-    if (isnan(sum->joules))
-        *sum = (struct gt_spent){.joules = 0};
-    sum->joules += part.joules;
-    sum->error += part.error;
-    sum->is_estimated |= part.is_estimated;
+    bool is_first = isnan(sum->joules);
     sum->missing = fmax(sum->missing, part.missing);
+    if (!isnan(part.joules)) {
+        sum->joules = is_first ? part.joules : sum->joules + part.joules;
+        sum->error = is_first ? part.error : sum->error + part.error;
+        sum->is_estimated |= part.is_estimated;
+    }
+    if (sum->missing > 0)
+        sum->error = NAN;
 }
 
 static int by_start(const void *a, const void *b)
 {
     const struct gt_time_stretch *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
+    return GT_ORDER(x->start, y->start);
 }
 
 size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)
@@ -70,17 +74,35 @@ size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)
     return kept;
 }
 
+/* Quantities of a point, after the parts. Only CPUs have those after the first. */
+enum { MISSING = GT_ENERGY_PARTS, CPU_SECONDS, PLACEMENT_ERROR, SHARE_ERROR };
+_Static_assert(SHARE_ERROR + 1 == GT_ENERGY_QUANTITIES, "quantities");
+
+static void init_device(struct gt_device_curve *device, bool is_cpu, const struct gt_energy_source *source)
+{
+    gt_curve_init(&device->curve, is_cpu ? GT_ENERGY_QUANTITIES : MISSING + 1);
+    device->refresh = source->refresh > 0 ? source->refresh : 0;
+    device->is_estimated = gt_energy_is_estimated(source);
+    device->guessed = SIZE_MAX;
+    device->unread_from = NAN;
+    for (int part = 0; part < GT_ENERGY_PARTS; part++)
+        device->last[part] = NAN;
+}
+
 void gt_energy_curve_init(struct gt_energy_curve *curve, const struct gt_machine *machine)
 {
-    *curve = (struct gt_energy_curve){0};
+    *curve = (struct gt_energy_curve){.time = NAN};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        struct gt_device_curve *device = &curve->device[i];
-        gt_curve_init(&device->curve, GT_COURSE_QUANTITIES);
-        device->refresh = machine->energy_source[i].refresh > 0 ? machine->energy_source[i].refresh : 0;
-        device->has_packages = i == GT_ENERGY_CPU;
-        device->share_seconds = gt_energy_share_seconds(i);
-        device->is_estimated = gt_energy_is_estimated(&machine->energy_source[i]);
+        init_device(&curve->device[i], i == GT_ENERGY_CPU, &machine->energy_source[i]);
+        curve->device[i].share_seconds = gt_energy_share_seconds(i);
     }
+}
+
+void gt_energy_curve_follow(struct gt_energy_curve *curve, const struct gt_machine *machine, double since)
+{
+    gt_energy_curve_init(curve, machine);
+    curve->is_live = true;
+    curve->since = since;
 }
 
 void gt_energy_curve_release(struct gt_energy_curve *curve)
@@ -89,53 +111,84 @@ void gt_energy_curve_release(struct gt_energy_curve *curve)
         gt_curve_release(&curve->device[i].curve);
 }
 
-static double known(double value, double last)
+/* The time before the first reading is not outside of the recording, but missing. */
+static int add_start(struct gt_device_curve *device)
 {
-    return value > last ? value : last;
+    double point[GT_ENERGY_QUANTITIES] = {0};
+    return gt_curve_add(&device->curve, device->unread_from, point);
 }
 
 /* A counter that stands still was not read, or asked more often than it is renewed: what it has at its next move was drawn
  * in all the time since its last. */
-static int add(struct gt_device_curve *device, double time, double total, double job, double missing,
-               const double *job_values)
+static int add(struct gt_device_curve *device, double time, const struct gt_energy *energy,
+               const double now[GT_ENERGY_QUANTITIES])
 {
-    bool is_first = !device->is_measured, is_gap = missing > device->last[GT_COURSE_MISSING];
-    if (isnan(total) || isnan(job))
+    bool is_first = !device->is_measured, is_gap = now[MISSING] > device->last[MISSING];
+    bool has_moved = energy->total > device->last[GT_ENERGY_TOTAL];
+    if (!isnan(now[MISSING]))
+        device->missing = now[MISSING];
+    if (isnan(energy->total) || isnan(energy->job)) {
+        device->unread_from = isnan(device->unread_from) ? time : device->unread_from;
         return 0;
+    }
+    if (is_first && is_gap && device->unread_from < time && add_start(device) < 0)
+        return -ENOMEM;
     device->is_measured = true;
     device->time = time;
-    device->last[GT_COURSE_JOULES] = known(job, device->last[GT_COURSE_JOULES]);
-    device->last[GT_COURSE_CPU_SECONDS] = known(job_values[GT_CPU_TIME], device->last[GT_COURSE_CPU_SECONDS]);
-    if (device->has_packages)
-        device->last[GT_COURSE_PLACEMENT_ERROR] = known(job_values[GT_CPU_ENERGY_PLACEMENT_ERROR],
-                                                        device->last[GT_COURSE_PLACEMENT_ERROR]);
-    if (device->share_seconds > 0)
-        device->last[GT_COURSE_SHARE_ERROR] = known(job_values[GT_CPU_ENERGY_SHARE_ERROR],
-                                                    device->last[GT_COURSE_SHARE_ERROR]);
-    device->last[GT_COURSE_MISSING] = known(missing, device->last[GT_COURSE_MISSING]);
-    if (!is_first && !is_gap && !(total > device->total))
-        return 0;
-    device->total = total;
-    return gt_curve_add(&device->curve, time, device->last);
+    for (int i = 0; i < GT_ENERGY_QUANTITIES; i++)
+        device->last[i] = fmax(device->last[i], now[i]); /* that which is a number */
+    return is_first || is_gap || has_moved ? gt_curve_add(&device->curve, time, device->last) : 0;
 }
 
-int gt_energy_curve_add(struct gt_energy_curve *curve, double time, const double *system, const double *job)
+/* The moves around `since` and the latest two are enough for a curve that is asked for the time since then alone. */
+static void thin(struct gt_curve *curve, double since)
+{
+    size_t after = gt_curve_find(curve, since);
+    for (; after > 2; after--)
+        gt_curve_remove(curve, 0);
+    after = after ? after : 1;
+    while (curve->count > after + 3)
+        gt_curve_remove(curve, after + 1);
+}
+
+int gt_energy_curve_add(struct gt_energy_curve *curve, double time, const struct gt_energy_reading *reading)
 {
     int status = 0;
+    curve->time = time;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
-        enum gt_metric_id metric = gt_energy_metrics[i];
-        status = add(&curve->device[i], time, system[metric], job[metric], system[gt_missing_metrics[i]], job);
+        struct gt_device_curve *device = &curve->device[i];
+        const double now[GT_ENERGY_QUANTITIES] = {
+            [GT_ENERGY_TOTAL] = reading->device[i].total,
+            [GT_ENERGY_JOB] = reading->device[i].job,
+            [GT_ENERGY_OTHER] = reading->device[i].other,
+            [GT_ENERGY_IDLE] = reading->device[i].idle,
+            [GT_ENERGY_UNATTRIBUTED] = reading->device[i].unattributed,
+            [MISSING] = reading->missing[i],
+            [CPU_SECONDS] = reading->cpu_time,
+            [PLACEMENT_ERROR] = reading->placement_error,
+            [SHARE_ERROR] = reading->share_error,
+        };
+        status = add(device, time, &reading->device[i], now);
+        if (curve->is_live)
+            thin(&device->curve, curve->since);
     }
     return status;
 }
 
-static double power_before(const struct gt_curve *curve, size_t point)
+static double power_before(const struct gt_curve *curve, size_t point, size_t part)
 {
     double seconds = point ? gt_curve_time(curve, point) - gt_curve_time(curve, point - 1) : 0;
-    return seconds > 0
-               ? (gt_curve_value(curve, point, GT_COURSE_JOULES) - gt_curve_value(curve, point - 1, GT_COURSE_JOULES)) /
-                     seconds
-               : 0;
+    return seconds > 0 ? (gt_curve_value(curve, point, part) - gt_curve_value(curve, point - 1, part)) / seconds : 0;
+}
+
+/* A point `seconds` after the last, up to where power was as before for `late` seconds. */
+static int add_guess(struct gt_device_curve *device, size_t last, double seconds, double late)
+{
+    double point[GT_ENERGY_QUANTITIES];
+    memcpy(point, device->last, sizeof point);
+    for (int part = 0; part < GT_ENERGY_PARTS; part++)
+        point[part] += late * power_before(&device->curve, last, (size_t)part);
+    return gt_curve_add(&device->curve, gt_curve_time(&device->curve, last) + seconds, point);
 }
 
 /* Within one refresh a counter that stands still may be late: power is as before. Beyond that it stands still in truth. */
@@ -143,11 +196,16 @@ static int add_end(struct gt_device_curve *device)
 {
     size_t last = device->curve.count - 1;
     double seconds = device->time - gt_curve_time(&device->curve, last);
-    if (!(seconds > 0))
+    return seconds > 0 ? add_guess(device, last, seconds, seconds <= device->refresh ? seconds : 0) : 0;
+}
+
+/* It could not be read any more: the same of the time after the last reading. */
+static int add_unread(struct gt_device_curve *device, double end)
+{
+    if (!(end > device->time) || !(device->missing > device->last[MISSING]))
         return 0;
-    if (seconds <= device->refresh)
-        device->last[GT_COURSE_JOULES] += seconds * power_before(&device->curve, last);
-    return gt_curve_add(&device->curve, device->time, device->last);
+    device->last[MISSING] = device->missing;
+    return gt_curve_add(&device->curve, end, device->last);
 }
 
 int gt_energy_curve_finish(struct gt_energy_curve *curve)
@@ -156,8 +214,8 @@ int gt_energy_curve_finish(struct gt_energy_curve *curve)
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
         struct gt_device_curve *device = &curve->device[i];
         gt_curve_finish(&device->curve);
-        if (device->is_measured)
-            status = add_end(device);
+        if (device->is_measured && (status = add_end(device)) == 0)
+            status = add_unread(device, curve->time);
     }
     return status;
 }
@@ -176,7 +234,7 @@ unsigned gt_energy_curve_marks(const struct gt_energy_curve *curve)
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_device_curve *device = &curve->device[i];
         marks |= device->is_measured && device->is_estimated ? GT_ENERGY_IS_ESTIMATED : 0u;
-        marks |= device->is_measured && device->last[GT_COURSE_MISSING] > 0 ? GT_ENERGY_IS_PARTIAL : 0u;
+        marks |= device->is_measured && device->last[MISSING] > 0 ? GT_ENERGY_IS_PARTIAL : 0u;
     }
     return marks;
 }
@@ -187,12 +245,11 @@ struct gap {
     double start, seconds, rise;
 };
 
-static struct gap gap_before(const struct gt_curve *curve, size_t point)
+static struct gap gap_before(const struct gt_curve *curve, size_t point, size_t part)
 {
     double start = gt_curve_time(curve, point - 1);
     return (struct gap){start, gt_curve_time(curve, point) - start,
-                        gt_curve_value(curve, point, GT_COURSE_JOULES) -
-                            gt_curve_value(curve, point - 1, GT_COURSE_JOULES)};
+                        gt_curve_value(curve, point, part) - gt_curve_value(curve, point - 1, part)};
 }
 
 static double covered(const struct gap *gap, struct gt_time_stretch stretch)
@@ -212,17 +269,18 @@ static const double LEAST_USE = 0.05;
 /* A part that may be due to rounding. */
 static const double LEAST_MISSING = 1e-6, LEAST_COVERED = 1e-3;
 
-/* Of some stretches, and what of their error is due to what. */
+/* Some stretches: a part of the joules, and the parts of its error. */
 struct figure {
+    enum gt_energy_part part;
     double joules, interpolation, lag, placement, share;
 };
 
-static void close_gap(const struct gt_device_curve *device, size_t point, double part, struct figure *figure)
+static void close_gap(const struct gt_device_curve *device, size_t point, double covered_part, struct figure *figure)
 {
-    struct gap gap = gap_before(&device->curve, point);
-    figure->joules += fmin(part, 1) * gap.rise;
-    if (part < WHOLE)
-        figure->interpolation += fmax(part, 1 - part) * gap.rise;
+    struct gap gap = gap_before(&device->curve, point, figure->part);
+    figure->joules += fmin(covered_part, 1) * gap.rise;
+    if (covered_part < WHOLE && point < device->guessed)
+        figure->interpolation += fmax(covered_part, 1 - covered_part) * gap.rise;
 }
 
 /* The first gap that ends after `time`. */
@@ -252,17 +310,21 @@ struct chain {
     size_t first, last, shared;
 };
 
-static double lag_in(const struct gt_device_curve *device, size_t point)
+/* In what is guessed, power is that before the last reading. */
+static double lag_in(const struct gt_device_curve *device, size_t point, enum gt_energy_part part)
 {
-    struct gap gap = gap_before(&device->curve, point);
-    return gap.seconds > 0 ? (device->refresh + fmax(0, device->share_seconds - gap.seconds)) * gap.rise / gap.seconds
-                           : 0;
+    const struct gt_curve *curve = &device->curve;
+    bool is_guess = point >= device->guessed;
+    size_t from = is_guess ? device->guessed - 1 : point - 1, to = is_guess ? curve->count - 1 : point;
+    double seconds = gt_curve_time(curve, to) - gt_curve_time(curve, from);
+    double share = part == GT_ENERGY_JOB ? fmax(0, device->share_seconds - seconds) : 0;
+    return (device->refresh + share) * power_before(curve, is_guess ? from : point, part);
 }
 
 static void end_chain(const struct gt_device_curve *device, const struct chain *chain, struct figure *figure)
 {
     if (chain->first)
-        figure->lag += fmax(lag_in(device, chain->first), lag_in(device, chain->last));
+        figure->lag += fmax(lag_in(device, chain->first, figure->part), lag_in(device, chain->last, figure->part));
 }
 
 static void chain_device(const struct gt_device_curve *device, struct chain *chain, struct gt_time_stretch stretch,
@@ -276,35 +338,36 @@ static void chain_device(const struct gt_device_curve *device, struct chain *cha
     }
     bool all_in_one = chain->first == first && last == first;
     if (!all_in_one && chain->shared != first)
-        figure->lag += lag_in(device, chain->shared = first);
+        figure->lag += lag_in(device, chain->shared = first, figure->part);
     chain->last = last;
 }
 
-static struct figure over(const struct gt_device_curve *device, const struct gt_time_stretch *stretch, size_t count)
+static struct figure over(const struct gt_device_curve *device, enum gt_energy_part part,
+                          const struct gt_time_stretch *stretch, size_t count)
 {
     const struct gt_curve *curve = &device->curve;
-    struct figure figure = {0};
+    struct figure figure = {.part = part};
     struct chain chain = {0};
     size_t point = 0; /* 0: no gap is open */
-    double part = 0;
+    double covered_part = 0;
     for (size_t i = 0; i < count; i++) {
         if (!is_inside(curve, stretch[i]))
             continue;
         chain_device(device, &chain, stretch[i], &figure);
         for (size_t next = first_gap(curve, stretch[i].start); next < curve->count; next++) {
-            struct gap gap = gap_before(curve, next);
+            struct gap gap = gap_before(curve, next, part);
             if (gap.start >= stretch[i].stop)
                 break;
             if (next != point && point)
-                close_gap(device, point, part, &figure);
-            part = (next == point ? part : 0) + covered(&gap, stretch[i]);
+                close_gap(device, point, covered_part, &figure);
+            covered_part = (next == point ? covered_part : 0) + covered(&gap, stretch[i]);
             point = next;
         }
     }
     if (point)
-        close_gap(device, point, part, &figure);
+        close_gap(device, point, covered_part, &figure);
     end_chain(device, &chain, &figure);
-    return chain.first ? figure : (struct figure){NAN, NAN, NAN, NAN, NAN};
+    return chain.first ? figure : (struct figure){part, NAN, NAN, NAN, NAN, NAN};
 }
 
 static double clamp(double value, double least, double most)
@@ -328,16 +391,15 @@ static double between(const struct gt_device_curve *device, struct gt_time_stret
     return last - first;
 }
 
-/* How far off the job's share is because it is not known on which package CPU time was used. */
 static double placement_error(const struct gt_device_curve *device, const struct gt_time_stretch *stretch, size_t count)
 {
     double sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum += is_inside(&device->curve, stretch[i]) ? between(device, stretch[i], GT_COURSE_PLACEMENT_ERROR) : 0;
+        sum += is_inside(&device->curve, stretch[i]) ? between(device, stretch[i], PLACEMENT_ERROR) : 0;
     return sum;
 }
 
-/* The part of the stretches of which it is not known what the device drew. */
+/* The part of the stretches in which it is not known what the device drew. */
 static double missing_part(const struct gt_device_curve *device, const struct gt_time_stretch *stretch, size_t count)
 {
     const struct gt_curve *curve = &device->curve;
@@ -347,7 +409,7 @@ static double missing_part(const struct gt_device_curve *device, const struct gt
     for (size_t i = 0; i < count; i++) {
         if (!is_inside(curve, stretch[i]))
             continue;
-        missing += between(device, stretch[i], GT_COURSE_MISSING);
+        missing += between(device, stretch[i], MISSING);
         seconds += clamp(stretch[i].stop, first, last) - clamp(stretch[i].start, first, last);
     }
     return seconds > 0 && missing > LEAST_MISSING * seconds ? fmin(1, missing / seconds) : 0;
@@ -358,31 +420,109 @@ static struct gt_spent spent_of(const struct gt_device_curve *device, struct fig
     bool is_known = !device->is_estimated && !missing;
     double error = is_known ? figure.interpolation + figure.lag + figure.placement + figure.share : NAN;
     if (missing > 1 - LEAST_COVERED)
-        return (struct gt_spent){.joules = NAN, .error = NAN};
+        return (struct gt_spent){.joules = NAN, .error = NAN, .missing = missing};
     return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules), missing};
 }
 
-/* How far off the job's share is in stretches that do not overlap. */
 static double share_error(const struct gt_device_curve *device, const struct gt_time_stretch *stretch, size_t count)
 {
     double sum = 0, first, last;
     for (size_t i = 0; i < count; i++) {
         if (!is_inside(&device->curve, stretch[i]))
             continue;
-        ends(device, stretch[i], GT_COURSE_SHARE_ERROR, &first, &last);
+        ends(device, stretch[i], SHARE_ERROR, &first, &last);
         sum += last * last - first * first;
     }
     return sqrt(fmax(0, sum));
 }
 
-struct gt_spent gt_energy_curve_over(const struct gt_energy_curve *curve, enum gt_energy_device device,
-                                     const struct gt_time_stretch *stretch, size_t count)
+static struct gt_spent spent_over(const struct gt_device_curve *device, enum gt_energy_part part,
+                                  const struct gt_time_stretch *stretch, size_t count)
 {
-    const struct gt_device_curve *of = &curve->device[device];
-    struct figure figure = over(of, stretch, count);
-    figure.placement = placement_error(of, stretch, count);
-    figure.share = share_error(of, stretch, count);
-    return spent_of(of, figure, missing_part(of, stretch, count));
+    struct figure figure = over(device, part, stretch, count);
+    if (part == GT_ENERGY_JOB && device->curve.width == GT_ENERGY_QUANTITIES) {
+        figure.placement = placement_error(device, stretch, count);
+        figure.share = share_error(device, stretch, count);
+    }
+    return spent_of(device, figure, missing_part(device, stretch, count));
+}
+
+struct gt_spent gt_energy_curve_over(const struct gt_energy_curve *curve, enum gt_energy_device device,
+                                     enum gt_energy_part part, const struct gt_time_stretch *stretch, size_t count)
+{
+    return spent_over(&curve->device[device], part, stretch, count);
+}
+
+double gt_energy_curve_at(const struct gt_energy_curve *curve, enum gt_energy_device device, enum gt_energy_part part,
+                          double time)
+{
+    double sum = NAN;
+    if (device < GT_ENERGY_DEVICES)
+        return gt_curve_at(&curve->device[device].curve, time, part);
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        double joules = gt_curve_at(&curve->device[i].curve, time, part);
+        if (!isnan(joules))
+            sum = (isnan(sum) ? 0 : sum) + joules;
+    }
+    return sum;
+}
+
+/* ---- up to now ---- */
+
+/* Power goes on as before for one refresh; what a counter misses meanwhile is missing. */
+static int guess_present(struct gt_device_curve *device, double now)
+{
+    size_t last = device->curve.count - 1;
+    double seconds = now - gt_curve_time(&device->curve, last), late = fmin(seconds, device->refresh);
+    double *missing = &device->last[MISSING], before = *missing;
+    int status = 0;
+    device->guessed = last + 1;
+    if (!(seconds > 0))
+        return 0;
+    *missing = before + (device->missing - before) * late / seconds;
+    if (late > 0 && late < seconds)
+        status = add_guess(device, last, late, late);
+    *missing = device->missing;
+    if (status == 0)
+        status = add_guess(device, last, seconds, late);
+    *missing = before;
+    return status;
+}
+
+static void forget_guess(struct gt_device_curve *device)
+{
+    device->curve.count = device->guessed;
+    device->guessed = SIZE_MAX;
+}
+
+void gt_energy_curve_drawn(struct gt_energy_curve *curve, struct gt_drawn *ret)
+{
+    const struct gt_time_stretch stretch = {curve->since, curve->time};
+    struct gt_spent sum[GT_ENERGY_PARTS];
+    for (int part = 0; part < GT_ENERGY_PARTS; part++)
+        sum[part] = (struct gt_spent){.joules = NAN, .error = NAN};
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        struct gt_device_curve *device = &curve->device[i];
+        if (!device->is_measured)
+            continue;
+        bool is_known = guess_present(device, curve->time) == 0;
+        for (int part = 0; part < GT_ENERGY_PARTS && is_known; part++) {
+            struct gt_spent spent = spent_over(device, (enum gt_energy_part)part, &stretch, 1);
+            spent.error = device->refresh > 0 ? spent.error : NAN;
+            gt_spent_add(&sum[part], spent);
+        }
+        forget_guess(device);
+    }
+    *ret = (struct gt_drawn){.total = sum[GT_ENERGY_TOTAL].joules,
+                             .job = sum[GT_ENERGY_JOB].joules,
+                             .other = sum[GT_ENERGY_OTHER].joules,
+                             .idle = sum[GT_ENERGY_IDLE].joules,
+                             .unattributed = sum[GT_ENERGY_UNATTRIBUTED].joules,
+                             .error = sum[GT_ENERGY_TOTAL].error,
+                             .job_error = sum[GT_ENERGY_JOB].error,
+                             .is_estimated = sum[GT_ENERGY_TOTAL].is_estimated};
+    if (!isnan(curve->time))
+        curve->since = curve->time;
 }
 
 /* ---- CPU energy by CPU time ---- */
@@ -394,32 +534,31 @@ static struct gt_time_stretch around(const struct gt_device_curve *device, struc
     return (struct gt_time_stretch){stretch.start - more, stretch.stop + more};
 }
 
-/* What a CPU second of the job draws differs within the stretch: from mean to the farthest of its parts, of which each is longer
- * than a share is a mean of, and holds a whole gap; but it draws between nothing and twice the mean. */
+/* The greatest difference between the joules of a CPU second of the job in a part of the stretch and the mean. Each part is longer than
+ * the time that a share is a mean of, and holds a whole gap; a second draws between nothing and twice the mean. */
 static double spread(const struct gt_device_curve *device, struct gt_time_stretch stretch, double mean)
 {
     const struct gt_curve *curve = &device->curve;
     double most = 0;
     size_t last = last_gap(curve, stretch.stop) + 1, from = first_gap(curve, stretch.start) - 1;
     for (size_t to = from + 1; to < curve->count && to <= last; to++) {
-        double used = gt_curve_value(curve, to, GT_COURSE_CPU_SECONDS) -
-                      gt_curve_value(curve, from, GT_COURSE_CPU_SECONDS);
+        double used = gt_curve_value(curve, to, CPU_SECONDS) - gt_curve_value(curve, from, CPU_SECONDS);
         double seconds = gt_curve_time(curve, to) - gt_curve_time(curve, from);
         if (seconds < PARTS * device->share_seconds || !(used > LEAST_USE * seconds))
             continue;
-        double rise = gt_curve_value(curve, to, GT_COURSE_JOULES) - gt_curve_value(curve, from, GT_COURSE_JOULES);
+        double rise = gt_curve_value(curve, to, GT_ENERGY_JOB) - gt_curve_value(curve, from, GT_ENERGY_JOB);
         most = fmax(most, fabs(rise / used - mean));
         from = to;
     }
     return fmin(most, mean);
 }
 
-/* What the job drew in all gaps that the stretch touches: no part of it drew more. */
+/* The job's joules in all gaps that the stretch touches: no part of it drew more. */
 static double whole_gaps(const struct gt_device_curve *device, struct gt_time_stretch stretch)
 {
     const struct gt_curve *curve = &device->curve;
-    return gt_curve_value(curve, last_gap(curve, stretch.stop), GT_COURSE_JOULES) -
-           gt_curve_value(curve, first_gap(curve, stretch.start) - 1, GT_COURSE_JOULES);
+    return gt_curve_value(curve, last_gap(curve, stretch.stop), GT_ENERGY_JOB) -
+           gt_curve_value(curve, first_gap(curve, stretch.start) - 1, GT_ENERGY_JOB);
 }
 
 struct gt_spent gt_energy_curve_of_cpu(const struct gt_energy_curve *curve, struct gt_time_stretch stretch,
@@ -427,16 +566,16 @@ struct gt_spent gt_energy_curve_of_cpu(const struct gt_energy_curve *curve, stru
 {
     const struct gt_device_curve *device = &curve->device[GT_ENERGY_CPU];
     struct gt_time_stretch wide = around(device, stretch);
-    struct figure by_time = over(device, &stretch, 1);
+    struct figure by_time = over(device, GT_ENERGY_JOB, &stretch, 1);
     double missing = missing_part(device, &stretch, 1);
     by_time.placement = placement_error(device, &wide, 1);
     by_time.share = share_error(device, &wide, 1);
     if (isnan(by_time.joules) || isnan(cpu_seconds))
         return spent_of(device, by_time, missing);
-    double used = between(device, wide, GT_COURSE_CPU_SECONDS);
+    double used = between(device, wide, CPU_SECONDS);
     if (!(used > 0))
         return spent_of(device, by_time, missing);
-    double rate = between(device, wide, GT_COURSE_JOULES) / used, part = fmin(1, cpu_seconds / used);
+    double rate = between(device, wide, GT_ENERGY_JOB) / used, part = fmin(1, cpu_seconds / used);
     double joules = rate * cpu_seconds, rest = whole_gaps(device, wide) - joules;
     double interpolation = cpu_seconds * spread(device, wide, rate) + fmin(joules, part * by_time.interpolation);
     struct figure figure = {.joules = joules,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/order.h"
 #include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };
@@ -45,7 +47,7 @@ void gt_job_groups_release(struct gt_job_groups *groups)
     free(groups->group);
     free(groups->member);
     free(groups->previous);
-    gt_pid_map_release(&groups->index);
+    gt_map_release(&groups->index);
     *groups = (struct gt_job_groups){0};
 }
 
@@ -209,35 +211,31 @@ static void begin_member(struct gt_job_groups_member *member, const struct gt_pr
 
 static struct gt_job_groups_member *find_member(const struct gt_job_groups *groups, pid_t pid)
 {
-    uint32_t index = gt_pid_map_get(&groups->index, pid);
-    return index == GT_PID_ABSENT ? NULL : &groups->member[index];
+    uint32_t index = gt_map_get(&groups->index, pid);
+    return index == GT_MAP_ABSENT ? NULL : &groups->member[index];
 }
 
 static int younger_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
-    return p->start < q->start ? 1 : p->start > q->start ? -1 : (p->pid < q->pid) - (p->pid > q->pid);
+    return p->start < q->start ? 1 : p->start > q->start ? -1 : GT_ORDER(q->pid, p->pid);
 }
 
 static int busiest_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
     double x = p->value[GT_CPU_TIME], y = q->value[GT_CPU_TIME];
-    return x < y ? 1 : x > y ? -1 : (p->pid > q->pid) - (p->pid < q->pid);
+    return x < y ? 1 : x > y ? -1 : GT_ORDER(p->pid, q->pid);
 }
 
 /* The members of this reading: those of the last one whose process is still in the tree, and new ones. */
 static int renew_members(struct gt_job_groups *groups, struct gt_process *const *process, size_t count,
                          uint64_t start_tick)
 {
+    if (GT_GROW_TO(groups->previous, groups->previous_capacity, count) < 0)
+        return -ENOMEM;
     struct gt_job_groups_member *spare = groups->previous;
     size_t spare_capacity = groups->previous_capacity;
-    if (spare_capacity < count) {
-        spare = realloc(spare, 2 * count * sizeof *spare);
-        if (!spare)
-            return -ENOMEM;
-        spare_capacity = 2 * count;
-    }
     for (size_t i = 0; i < count; i++) {
         const struct gt_job_groups_member *known = find_member(groups, process[i]->pid);
         if (known && known->start == process[i]->start) {
@@ -252,9 +250,9 @@ static int renew_members(struct gt_job_groups *groups, struct gt_process *const 
     groups->member = spare;
     groups->member_capacity = spare_capacity;
     groups->member_count = count;
-    gt_pid_map_clear(&groups->index);
+    gt_map_clear(&groups->index);
     for (size_t i = 0; i < count; i++)
-        if (gt_pid_map_put(&groups->index, process[i]->pid, (uint32_t)i) < 0)
+        if (gt_map_put(&groups->index, process[i]->pid, (uint32_t)i) < 0)
             return -ENOMEM;
     return 0;
 }

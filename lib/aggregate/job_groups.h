@@ -13,7 +13,7 @@
 
 #include "aggregate/attribute.h"
 #include "aggregate/rate.h"
-#include "base/pid_map.h"
+#include "base/map.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/process/identity.h"
 #include "sample/sampler.h"
@@ -50,7 +50,7 @@ struct gt_job_groups {
     size_t device_count;
     struct gt_job_groups_member *member, *previous;
     size_t member_count, member_capacity, previous_count, previous_capacity;
-    struct gt_pid_map index; /* of `member` */
+    struct gt_map index; /* of `member` */
     bool is_begun;
 };
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 static void clear(struct gt_statistic statistics[GT_METRIC_COUNT])
 {
     for (int id = 0; id < GT_METRIC_COUNT; id++)
@@ -42,13 +44,10 @@ static void add(struct gt_statistic *s, double value)
 static int add_gpu(struct gt_summary *summary, const struct gt_row *row)
 {
     size_t needed = (size_t)row->device + 1;
-    if (needed > summary->gpu_count) {
-        void *grown = reallocarray(summary->gpu, needed, sizeof *summary->gpu);
-        if (!grown)
+    while (summary->gpu_count < needed) {
+        if (!GT_GROW_BY_ONE(summary->gpu, summary->gpu_count))
             return -ENOMEM;
-        summary->gpu = grown;
-        for (; summary->gpu_count < needed; summary->gpu_count++)
-            clear(summary->gpu[summary->gpu_count]);
+        clear(summary->gpu[summary->gpu_count++]);
     }
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         add(&summary->gpu[row->device][id], row->value[id]);

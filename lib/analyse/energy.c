@@ -29,16 +29,12 @@ static const double JOULES_PER_KWH = 3.6e6;
 
 static double value_of(const struct gt_energy_figures *figures, enum gt_energy_device device, enum gt_energy_part part)
 {
-    return gt_energy_part(device, part, figures->system, figures->job);
+    return gt_energy_part(&figures->end->device[device], part);
 }
 
-/* Recordings of other tools may have a total without parts. */
 static bool is_divided(const struct gt_energy_figures *figures, enum gt_energy_device device)
 {
-    for (int part = 0; part < GT_ENERGY_PARTS; part++)
-        if (isnan(value_of(figures, device, part)))
-            return false;
-    return true;
+    return gt_energy_is_divided(&figures->end->device[device]);
 }
 
 static bool is_estimated(const struct gt_energy_figures *figures, enum gt_energy_device device)
@@ -49,7 +45,7 @@ static bool is_estimated(const struct gt_energy_figures *figures, enum gt_energy
 /* The part of the time of which it is known what the device drew. */
 static double covered(const struct gt_energy_figures *figures, enum gt_energy_device device)
 {
-    double missing = figures->system[gt_missing_metrics[device]];
+    double missing = figures->end->missing[device];
     return missing > 0 ? fmax(0, 1 - missing / figures->seconds) : 1;
 }
 
@@ -59,25 +55,18 @@ static double error_of(const struct gt_energy_figures *figures, enum gt_energy_d
         .source = &figures->machine->energy_source[device],
         .counter = figures->outcome ? &figures->outcome->counter[device] : NULL,
         .device = device,
-        .system = figures->system,
-        .job = figures->job,
+        .end = figures->end,
         .seconds = figures->seconds,
         .period = figures->machine->period,
     };
     return gt_energy_run_error(&run, of_job);
 }
 
-/* What is not known of where CPU time was used; NaN: nothing depends on it. */
-static double placement_error(const struct gt_energy_figures *figures, enum gt_energy_device device)
-{
-    return device == GT_ENERGY_CPU ? figures->job[GT_CPU_ENERGY_PLACEMENT_ERROR] : NAN;
-}
-
 static void add_errors(const struct gt_energy_figures *figures, struct gt_node *line, enum gt_energy_device device,
                        bool is_known)
 {
-    double placement = placement_error(figures, device);
-    double share = device == GT_ENERGY_CPU ? figures->job[GT_CPU_ENERGY_SHARE_ERROR] : NAN;
+    bool is_cpu = device == GT_ENERGY_CPU;
+    double placement = is_cpu ? figures->end->placement_error : NAN, share = is_cpu ? figures->end->share_error : NAN;
     gt_report_number(line, "error", "Uncertainty of the total (+-)", error_of(figures, device, false), "joules");
     gt_report_number(line, "job_error", "Uncertainty of this tree (+-)",
                      is_known ? error_of(figures, device, true) : NAN, "joules");
@@ -194,7 +183,7 @@ static bool has_figure(const struct gt_outcome *outcome, enum gt_package_figure 
 
 static void add_packages(const struct gt_outcome *outcome, struct gt_node *section)
 {
-    struct gt_node *table = gt_report_table(section, "packages", "CPU packages, each on its own");
+    struct gt_table *table = gt_report_table(section, "packages", "CPU packages, each on its own");
     gt_table_column(table, "package", "Package", GT_CELL_INTEGER, NULL);
     for (int i = 0; i < PACKAGE_COLUMNS; i++)
         if (has_figure(outcome, package_columns[i].figure))
@@ -282,14 +271,15 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 {
     struct gt_node *section = gt_report_section(root, "energy", "Energy");
     const char *policy = figures->machine->idle_policy;
-    double job = NAN, least = 1, platform = figures->system[GT_PLATFORM_ENERGY];
-    double wall = figures->system[GT_WALL_ENERGY];
+    double job = NAN, least = 1, platform = figures->end->platform;
+    double wall = figures->end->wall;
     bool any = !isnan(platform) || !isnan(wall), estimates = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         double joules = add_device(figures, section, device);
-        any |= !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
-        least = fmin(least, any ? covered(figures, device) : 1);
-        estimates |= is_estimated(figures, device) && !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+        bool is_measured = !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+        any |= is_measured;
+        least = fmin(least, is_measured ? covered(figures, device) : 1);
+        estimates |= is_estimated(figures, device) && is_measured;
         job = isnan(job) ? joules : isnan(joules) ? job : job + joules;
     }
     struct gt_node *whole = gt_report_number(section, "platform", "Whole platform, processors included", platform,
@@ -299,7 +289,7 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     gt_node_flags(whole, isnan(wall) ? GT_ONLY_DATA : 0);
     if (estimates)
         gt_report_text(section, "estimated", "This tree in all rests on", "estimates, not measurements");
-    add_partial(section, least);
+    add_partial(section, isnan(job) ? NAN : least);
     add_cost(figures->machine, section, job);
     gt_report_text(section, "idle_policy", "Idle energy", *policy ? policy : NULL);
     if (figures->parts)
@@ -313,7 +303,7 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 
 /* ---- parts of a run ---- */
 
-void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, unsigned marks)
+void gt_energy_columns(struct gt_table *table, const struct gt_machine *machine, unsigned marks)
 {
     gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "energy_error", "Energy +-", GT_CELL_NUMBER, "joules");
@@ -327,7 +317,7 @@ void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, 
         gt_table_column(table, "price", "Price", GT_CELL_NUMBER, currency_of(machine));
 }
 
-void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent)
+void gt_energy_cells(struct gt_table *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent)
 {
     double kwh = spent.joules / JOULES_PER_KWH;
     gt_table_number(table, spent.joules);
@@ -350,15 +340,15 @@ struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES])
     return sum;
 }
 
-struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
-                                const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time)
+struct gt_table *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
+                                 const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time)
 {
     struct gt_spent sum = gt_energy_sum(spent);
     unsigned marks = (sum.is_estimated ? GT_ENERGY_IS_ESTIMATED : 0u) | (sum.missing > 0 ? GT_ENERGY_IS_PARTIAL : 0u);
     if (isnan(sum.joules))
         return NULL;
-    struct gt_node *table = gt_report_table(parent, "energy", "Energy");
-    gt_node_flags(table, GT_KEYED);
+    struct gt_table *table = gt_report_table(parent, "energy", "Energy");
+    gt_table_flags(table, GT_KEYED);
     gt_table_column(table, "device", "", GT_CELL_TEXT, NULL);
     gt_energy_columns(table, machine, marks);
     gt_table_column(table, "method", "Method", GT_CELL_TEXT, NULL);

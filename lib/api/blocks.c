@@ -12,6 +12,7 @@
 #include "blocks/block_event.h"
 #include "blocks/block_event_folder.h"
 #include "store/store.h"
+#include "api/blocks.h"
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
 {
@@ -32,13 +33,7 @@ int gt_blocks_results(const char *type, const char *json, struct gt_report **ret
 
 int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error)
 {
-    json_t *tree = NULL;
-    int status = gt_results_load(&tree, path, NULL, NULL, error);
-    if (status < 0)
-        return status;
-    *ret = json_dumps(tree, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(tree);
-    return *ret ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+    return gt_results_json(ret, path, error);
 }
 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
@@ -88,9 +83,12 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
 {
     char file[PATH_MAX];
     struct gt_block_event_list list = {.skip_bad = true};
+    int status = gt_block_event_folder_check(folder, error);
+    if (status < 0)
+        return status;
     if (gt_block_event_folder_drop_unused(folder) > 0)
         return 0; /* no process marked a block */
-    int status = gt_store_path(file, sizeof file, tracking_file, pid, error);
+    status = gt_store_path(file, sizeof file, tracking_file, pid, error);
     if (status >= 0)
         status = gt_block_event_list_add(&list, folder, error);
     pass_on(&list.complaints, warn, context);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "collect/energy/rapl.h"
+#include "api/energy_sample.h"
 #include "gpu_tracker.h"
 
 struct gt_energy_sample {

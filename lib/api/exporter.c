@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/own.h"
+#include "base/clock.h"
 #include "collect/host/capacity.h"
 
 enum { DEFAULT_MOST = 100, GREATEST_MOST = 10000 };
@@ -58,7 +59,7 @@ static int open_job(struct gt_exporter *exporter, struct gt_exporter_job *job, p
     int status = gt_tracker_open(&job->tracker, pid, &options, error);
     if (status < 0)
         return status;
-    size_t devices = job->tracker->sampler.frame.device_count;
+    size_t devices = job->tracker->recorder.sampler.frame.device_count;
     job->gpu = calloc(devices ? devices : 1, sizeof *job->gpu);
     if (!job->gpu)
         return gt_error_system(error, ENOMEM, "exporter");
@@ -96,7 +97,7 @@ static void close_job(struct gt_exporter_job *job)
 /* A sum over GPUs and its parts must not stand beside each other: only the parts are shown. */
 static void divide_by_gpu(struct gt_exporter_job *job)
 {
-    const struct gt_sampler *sampler = &job->tracker->sampler;
+    const struct gt_sampler *sampler = &job->tracker->recorder.sampler;
     job->value[GT_GPU_RAM] = job->value[GT_GPU_UTILIZATION] = NAN;
     for (size_t i = 0; i < sampler->frame.device_count; i++)
         gt_values_clear(job->gpu[i]);
@@ -216,9 +217,10 @@ static int sample(struct gt_exporter *exporter, struct gt_error *error)
         status = sample_job(&exporter->job[i], began, error);
     if (status >= 0)
         status = gt_exporter_rows(exporter) < 0 ? gt_error_system(error, ENOMEM, "exporter") : 0;
+    if (status >= 0 && gt_exporter_note_power(exporter) < 0)
+        status = gt_error_system(error, ENOMEM, "exporter");
     if (status < 0)
         return status;
-    gt_exporter_note_power(exporter, exporter->samples ? (double)(began - exporter->sampled_ns) / 1e9 : NAN);
     exporter->sampled_ns = began;
     exporter->samples++;
     exporter->sample_seconds = (double)(now_of(exporter) - began) / 1e9;
@@ -237,6 +239,7 @@ void gt_exporter_close(struct gt_exporter *exporter)
     gt_job_groups_release(&exporter->groups);
     gt_all_processes_release(&exporter->processes);
     gt_combine_release(&exporter->combiner);
+    gt_energy_curve_release(&exporter->energy);
     gt_sampler_close(&exporter->sampler);
     free(exporter->row);
     free(exporter->row_labels);
@@ -253,7 +256,6 @@ int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options 
         return gt_error_system(error, ENOMEM, "exporter");
     gt_own(&exporter->options, sizeof exporter->options, options);
     exporter->sampler.root.fd = -1;
-    exporter->cpu_power.joules = exporter->job_power.joules = NAN;
     int status = check(&exporter->options, error);
     if (status >= 0)
         status = open_machine(exporter, error);
@@ -297,9 +299,7 @@ static void write_gpu_names(const struct gt_exporter *exporter, struct gt_buffer
 
 static void write_self(const struct gt_exporter *exporter, struct gt_buffer *out, enum gt_exposition form)
 {
-    struct timespec cpu;
     struct gt_buffer labels = {0};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
     const struct {
         const char *name, *type, *unit, *help;
         double value;
@@ -308,7 +308,7 @@ static void write_self(const struct gt_exporter *exporter, struct gt_buffer *out
         {"gpu_tracker_exporter_sample_seconds", "gauge", "seconds", "Time that the latest sample took",
          exporter->sample_seconds},
         {"gpu_tracker_exporter_cpu_time_seconds", "counter", "seconds", "CPU time the exporter has used",
-         (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9},
+         (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9},
     };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         gt_exposition_family(out, form, own[i].name, own[i].type, own[i].unit, own[i].help);

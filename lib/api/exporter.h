@@ -3,6 +3,7 @@
 #define GT_API_EXPORTER_H
 
 #include "aggregate/combine.h"
+#include "aggregate/energy_curve.h"
 #include "aggregate/job_groups.h"
 #include "api/tracker.h"
 #include "report/exposition.h"
@@ -16,12 +17,6 @@ struct gt_exporter_job {
     int64_t ended_ns; /* 0: it lives */
     double value[GT_METRIC_COUNT];
     double (*gpu)[GT_METRIC_COUNT]; /* of each device of its tracker */
-};
-
-/* Joules at a sample, for power between two. */
-struct gt_exporter_power {
-    double joules; /* NaN before the first */
-    double watts;
 };
 
 struct gt_exporter {
@@ -40,7 +35,8 @@ struct gt_exporter {
     int64_t sampled_ns, period_ns;
     double sample_seconds;
     uint64_t samples;
-    struct gt_exporter_power cpu_power, job_power; /* for AIPowerMeter's gauges */
+    struct gt_energy_curve energy;           /* of the processors and all jobs together, since the last sample */
+    double job_joules, cpu_watts, job_watts; /* for AIPowerMeter's gauges */
 
     struct gt_exposition_row *row;
     size_t *row_labels; /* where in `labels` those of each row begin */
@@ -52,7 +48,7 @@ struct gt_exporter {
 /* The rows of the latest sample. -ENOMEM. */
 int gt_exporter_rows(struct gt_exporter *exporter);
 /* The gauges power_draw_cpu, intel_power, mem_used_cpu, mem_used_gpu and power_draw_gpu, at each sample and in the text. */
-void gt_exporter_note_power(struct gt_exporter *exporter, double seconds);
+int gt_exporter_note_power(struct gt_exporter *exporter);
 void gt_exporter_write_aipowermeter(const struct gt_exporter *exporter, struct gt_buffer *out, enum gt_exposition form);
 
 #endif

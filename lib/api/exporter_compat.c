@@ -1,12 +1,6 @@
 /* The gauges that AIPowerMeter offered to Prometheus, by their names: of what is followed, or of the machine when nothing is. */
 #include "api/exporter.h"
 
-static void advance(struct gt_exporter_power *power, double joules, double seconds)
-{
-    power->watts = seconds > 0 && joules >= power->joules ? (joules - power->joules) / seconds : NAN;
-    power->joules = joules;
-}
-
 /* The sum over all rows of jobs; NaN when none has it. Without jobs what the machine has. */
 static double of_jobs(const struct gt_exporter *exporter, enum gt_metric_id metric)
 {
@@ -23,10 +17,25 @@ static double of_jobs(const struct gt_exporter *exporter, enum gt_metric_id metr
     return has_jobs ? sum : exporter->system[metric];
 }
 
-void gt_exporter_note_power(struct gt_exporter *exporter, double seconds)
+/* When the jobs have less than before, one of them is gone: the time up to here is not asked for. */
+int gt_exporter_note_power(struct gt_exporter *exporter)
 {
-    advance(&exporter->cpu_power, exporter->system[GT_CPU_ENERGY], seconds);
-    advance(&exporter->job_power, of_jobs(exporter, GT_CPU_ENERGY), seconds);
+    double now = (double)exporter->sample.monotonic_ns / 1e9, since = exporter->energy.time;
+    struct gt_energy_reading reading;
+    struct gt_drawn drawn;
+    gt_energy_reading_clear(&reading);
+    reading.device[GT_ENERGY_CPU].total = exporter->system[GT_CPU_ENERGY];
+    reading.device[GT_ENERGY_CPU].job = of_jobs(exporter, GT_CPU_ENERGY);
+    if (!exporter->samples || reading.device[GT_ENERGY_CPU].job < exporter->job_joules) {
+        gt_energy_curve_release(&exporter->energy);
+        gt_energy_curve_follow(&exporter->energy, &(struct gt_machine){0}, now);
+    }
+    exporter->job_joules = reading.device[GT_ENERGY_CPU].job;
+    int status = gt_energy_curve_add(&exporter->energy, now, &reading);
+    gt_energy_curve_drawn(&exporter->energy, &drawn);
+    exporter->cpu_watts = drawn.total / (now - since);
+    exporter->job_watts = drawn.job / (now - since);
+    return status;
 }
 
 void gt_exporter_write_aipowermeter(const struct gt_exporter *exporter, struct gt_buffer *out, enum gt_exposition form)
@@ -36,9 +45,8 @@ void gt_exporter_write_aipowermeter(const struct gt_exporter *exporter, struct g
         const char *name, *help;
         double value;
     } gauges[] = {
-        {"power_draw_cpu", "Power of the processors drawn for the followed processes, watts",
-         exporter->job_power.watts},
-        {"intel_power", "Power of all processor packages, watts", exporter->cpu_power.watts},
+        {"power_draw_cpu", "Power of the processors drawn for the followed processes, watts", exporter->job_watts},
+        {"intel_power", "Power of all processor packages, watts", exporter->cpu_watts},
         {"mem_used_cpu", "Memory of the followed processes, bytes", isnan(ram) ? of_jobs(exporter, GT_RSS) : ram},
         {"mem_used_gpu", "GPU memory of the followed processes, bytes", of_jobs(exporter, GT_GPU_RAM)},
         {"power_draw_gpu", "Power of all GPUs, watts", exporter->system[GT_GPU_POWER]},

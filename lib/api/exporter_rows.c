@@ -5,21 +5,14 @@
 #include <string.h>
 
 #include "api/exporter.h"
+#include "base/grow.h"
 
 static int add_row(struct gt_exporter *exporter, enum gt_scope scope, const double *value)
 {
-    if (exporter->row_count == exporter->row_capacity) {
-        size_t capacity = exporter->row_capacity ? 2 * exporter->row_capacity : 32;
-        struct gt_exposition_row *row = realloc(exporter->row, capacity * sizeof *row);
-        if (!row)
-            return -ENOMEM;
-        exporter->row = row;
-        size_t *labels = realloc(exporter->row_labels, capacity * sizeof *labels);
-        if (!labels)
-            return -ENOMEM;
-        exporter->row_labels = labels;
-        exporter->row_capacity = capacity;
-    }
+    size_t capacity = exporter->row_capacity; /* of both arrays */
+    if (GT_GROW_TO(exporter->row, capacity, exporter->row_count + 1) < 0 ||
+        GT_GROW_TO(exporter->row_labels, exporter->row_capacity, exporter->row_count + 1) < 0)
+        return -ENOMEM;
     exporter->row[exporter->row_count] = (struct gt_exposition_row){.scope = scope, .value = value};
     exporter->row_labels[exporter->row_count++] = exporter->labels.length;
     return 0;
@@ -77,7 +70,7 @@ static int add_followed(struct gt_exporter *exporter, const struct gt_exporter_j
     snprintf(pid, sizeof pid, "%d", (int)job->pid);
     const struct label label[JOB_LABELS] = {
         {"pid", pid}, {"user", job->user}, {"job_id", job->identity.job}, {"command", job->identity.command}};
-    return add_job(exporter, job->value, job->gpu, &job->tracker->sampler.frame, label);
+    return add_job(exporter, job->value, job->gpu, &job->tracker->recorder.sampler.frame, label);
 }
 
 static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_group *group)

@@ -1,19 +1,26 @@
-/* What a recording measured, at the moments of another time base. */
+/* The columns of a recording at the moments of another time base. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregate/curve.h"
 #include "base/clock.h"
 #include "gpu_tracker.h"
+#include "store/recording_energy.h"
 #include "store/store.h"
 
-/* The columns of "combined_cpu_energy+combined_gpu_energy". */
+enum { MOST_COLUMNS = 8 };
+
+/* The columns of "combined_cpu_energy+main_ram". */
 struct sum {
     struct gt_columns columns; /* keep the names */
-    const struct gt_column *column[GT_CURVE_VALUES];
+    const struct gt_column *column[MOST_COLUMNS];
     size_t count;
+    struct { /* the curve of energy is asked for these */
+        enum gt_energy_device device;
+        enum gt_energy_part part;
+    } energy[MOST_COLUMNS];
+    size_t energy_count;
 };
 
 static int add_column(struct sum *sum, const struct gt_recording *recording, const char *path, const char *name,
@@ -22,16 +29,22 @@ static int add_column(struct sum *sum, const struct gt_recording *recording, con
     int index = gt_store_column_find(&sum->columns, name);
     if (index < 0 || !gt_recording_has(recording, sum->columns.column[index].name))
         return gt_error_set(error, ENOENT, "%s has no column \"%s\"", path, name);
-    if (sum->count == GT_CURVE_VALUES)
-        return gt_error_set(error, E2BIG, "at most %d columns can be added up", GT_CURVE_VALUES);
-    sum->column[sum->count++] = &sum->columns.column[index];
+    if (sum->count + sum->energy_count == MOST_COLUMNS)
+        return gt_error_set(error, E2BIG, "at most %d columns can be added up", MOST_COLUMNS);
+    const struct gt_column *column = &sum->columns.column[index];
+    size_t last = sum->energy_count;
+    if (column->scope >= 0 && gt_energy_column((enum gt_scope)column->scope, column->metric, &sum->energy[last].device,
+                                               &sum->energy[last].part))
+        sum->energy_count++;
+    else
+        sum->column[sum->count++] = column;
     return 0;
 }
 
 static int choose(struct sum *sum, struct gt_recording *recording, const char *path, const char *names,
                   struct gt_error *error)
 {
-    const char *wanted[GT_CURVE_VALUES + 1];
+    const char *wanted[MOST_COLUMNS + 1];
     int status = 0;
     gt_store_columns(&sum->columns, gt_recording_machine(recording));
     for (const char *name = names; status == 0 && name; name = strchr(name, '+') ? strchr(name, '+') + 1 : NULL) {
@@ -90,21 +103,33 @@ static int read_curve(struct gt_curve *curve, struct gt_recording *recording, co
     return status;
 }
 
+static double energy_at(const struct sum *sum, const struct gt_energy_curve *curve, double time)
+{
+    double joules = 0;
+    for (size_t i = 0; i < sum->energy_count; i++)
+        joules += gt_energy_curve_at(curve, sum->energy[i].device, sum->energy[i].part, time);
+    return joules;
+}
+
 int gt_recording_interpolate(const char *path, const char *column, const double *times, size_t count, double *values,
                              struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
     struct sum sum = {0};
     struct gt_curve curve;
+    struct gt_energy_curve energy = {0};
     gt_curve_init(&curve, 1);
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
         status = choose(&sum, recording, path, column, error);
-    if (status >= 0)
+    if (status >= 0 && sum.count)
         status = read_curve(&curve, recording, &sum, path, error);
+    if (status >= 0 && sum.energy_count)
+        status = gt_recording_energy(&energy, path, false, error);
     for (size_t i = 0; status >= 0 && i < count; i++)
-        values[i] = gt_curve_at(&curve, times[i], 0);
+        values[i] = (sum.count ? gt_curve_at(&curve, times[i], 0) : 0) + energy_at(&sum, &energy, times[i]);
     gt_recording_close(recording);
     gt_curve_release(&curve);
+    gt_energy_curve_release(&energy);
     return status;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 int gt_meter_join_open(struct gt_meter_join *ret, const char *name, const struct gt_machine *machine,
                        struct gt_error *error)
 {
@@ -24,13 +26,8 @@ const struct gt_sample *gt_meter_join_sample(struct gt_meter_join *join, const s
 {
     if (!join->meter || !sample->row_count)
         return sample;
-    if (sample->row_count > join->capacity) {
-        struct gt_row *row = realloc(join->row, sample->row_count * sizeof *row);
-        if (!row)
-            return NULL;
-        join->row = row;
-        join->capacity = sample->row_count;
-    }
+    if (GT_GROW_TO(join->row, join->capacity, sample->row_count) < 0)
+        return NULL;
     if (join->begin_ns <= 0 || join->begin_ns > sample->real_ns)
         join->begin_ns = sample->real_ns; /* the recording does not tell when it began */
     memcpy(join->row, sample->row, sample->row_count * sizeof *join->row);
@@ -38,10 +35,11 @@ const struct gt_sample *gt_meter_join_sample(struct gt_meter_join *join, const s
     join->row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY] = gt_meter_joules(join->meter, join->begin_ns, sample->real_ns);
     join->sample = *sample;
     join->sample.row = join->row;
+    join->sample.energy.wall = join->row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY];
     return &join->sample;
 }
 
-/* What the recording said of these figures, if anything, is replaced. */
+/* Replace the recording's own provenance of these figures. */
 static int tell_source(const struct gt_meter_join *join, struct gt_outcome *outcome)
 {
     static const enum gt_metric_id metrics[] = {GT_WALL_POWER, GT_WALL_ENERGY};

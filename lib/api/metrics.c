@@ -2,11 +2,6 @@
 
 #include "schema/metric.h"
 
-size_t gt_metric_count(void)
-{
-    return GT_METRIC_COUNT;
-}
-
 int gt_metric_info(size_t metric, struct gt_metric_info *ret)
 {
     if (metric >= GT_METRIC_COUNT)

@@ -1,8 +1,3 @@
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/root.h"
 #include "gpu_tracker.h"
 #include "schema/unit.h"
 
@@ -22,21 +17,4 @@ const char *gt_memory_unit(size_t index)
 const char *gt_time_unit(size_t index)
 {
     return name_at(gt_time_units, index);
-}
-
-int gt_process_name(pid_t pid, char *ret, size_t size)
-{
-    char path[40];
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/comm", (int)pid);
-    int status = gt_root_open(&root, NULL, NULL);
-    if (status < 0)
-        return status;
-    ssize_t length = gt_root_read(&root, path, ret, size);
-    gt_root_close(&root);
-    if (length < 0)
-        return (int)length;
-    if (length && ret[length - 1] == '\n') /* the name may hold others */
-        ret[length - 1] = '\0';
-    return length ? 0 : -ESRCH;
 }

@@ -21,28 +21,24 @@ static bool is_one_of(const char *text, const char *const choices[])
     return *choices != NULL;
 }
 
-/* Every text option and its place, so that copying, filling in and freeing are one loop each. */
+#define TEXT_TEXT(member, fallback) {offsetof(struct gt_tracker_options, member), fallback},
+#define TEXT_PATH TEXT_TEXT
+#define TEXT_WORDS TEXT_TEXT
+#define TEXT_CHOICE TEXT_TEXT
+#define TEXT_NUMBER(member, fallback)
+#define TEXT_INTEGER TEXT_NUMBER
+#define TEXT_FLAG TEXT_NUMBER
+#define TEXT_LIST TEXT_NUMBER
+
+/* Every text and its place, so that copying, filling in and freeing are one loop each. */
 static const struct {
     size_t offset;
     const char *fallback;
 } texts[] = {
-    {offsetof(struct gt_tracker_options, ram_unit), "gigabytes"},
-    {offsetof(struct gt_tracker_options, gpu_ram_unit), "gigabytes"},
-    {offsetof(struct gt_tracker_options, time_unit), "hours"},
-    {offsetof(struct gt_tracker_options, memory), "auto"},
-    {offsetof(struct gt_tracker_options, idle), "share"},
-    {offsetof(struct gt_tracker_options, carbon_intensity), NULL},
-    {offsetof(struct gt_tracker_options, carbon_file), NULL},
-    {offsetof(struct gt_tracker_options, price), NULL},
-    {offsetof(struct gt_tracker_options, gpu_uuids), NULL},
-    {offsetof(struct gt_tracker_options, gpu_brand), NULL},
-    {offsetof(struct gt_tracker_options, tracking_file), NULL},
-    {offsetof(struct gt_tracker_options, machine_root), NULL},
-    {offsetof(struct gt_tracker_options, power_meter), NULL},
-    {offsetof(struct gt_tracker_options, power_model), NULL},
-    {offsetof(struct gt_tracker_options, mark), NULL},
-    {offsetof(struct gt_tracker_options, command), NULL},
-};
+#define GT_OPTION(member, key, type, ...) TEXT_##type(member, NULL)
+#define GT_OPTION_OR(fallback, member, key, type, ...) TEXT_##type(member, #fallback)
+#include "schema/option.def"
+    TEXT_TEXT(machine_root, NULL) TEXT_TEXT(mark, NULL) TEXT_TEXT(command, NULL)};
 enum { TEXTS = sizeof texts / sizeof *texts };
 
 static const char **text_at(struct gt_tracker_options *options, int i)
@@ -76,6 +72,19 @@ static int copy_libraries(struct gt_tracker_options *options)
     return 0;
 }
 
+#define FILL_NUMBER(member, fallback) \
+    if (options->member == 0)         \
+        options->member = fallback;
+#define FILL_TEXT(member, fallback)
+#define FILL_CHOICE FILL_TEXT
+
+static void fill_numbers(struct gt_tracker_options *options)
+{
+#define GT_OPTION(...)
+#define GT_OPTION_OR(fallback, member, key, type, ...) FILL_##type(member, fallback)
+#include "schema/option.def"
+}
+
 int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
                             struct gt_error *error)
 {
@@ -90,8 +99,7 @@ int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_trac
     }
     if (copy_libraries(ret) < 0)
         status = -ENOMEM;
-    if (ret->sleep_time == 0)
-        ret->sleep_time = 1.0;
+    fill_numbers(ret);
     if (status < 0) {
         gt_tracker_options_release(ret);
         return gt_error_system(error, ENOMEM, "tracker options");
@@ -122,6 +130,10 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
         return gt_error_set(error, EINVAL, "the sleep time must be at least 0.001 seconds");
     if (options->sleep_time > 86400)
         return gt_error_set(error, EINVAL, "the sleep time must be at most 86400 seconds");
+    if (!(options->measurement_period >= 0) || options->measurement_period > 1e9)
+        return gt_error_set(error, EINVAL, "the measurement period must be a number of seconds");
+    if (options->record && !(options->measurement_period > 0))
+        return gt_error_set(error, EINVAL, "records need a measurement period");
     if (options->expected_cores < 0)
         return gt_error_set(error, EINVAL, "the number of expected cores must be at least 1");
     if (!is_one_of(options->memory, memory_methods))
@@ -187,7 +199,7 @@ int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *
     if (status >= 0 && copy.tracking_file) {
         char path[4096];
         struct gt_store_options store = {.path = path, .overwrite = copy.overwrite, .detail = copy.detail};
-        status = gt_store_path(path, sizeof path, copy.tracking_file, 0, error);
+        status = gt_recorder_path(&copy, 0, path, sizeof path, error);
         if (status >= 0)
             status = gt_store_check(&store, error);
     }

@@ -1,6 +1,5 @@
 /* Moments of another time base, joined with what a recording has at them. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +7,15 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "aggregate/energy_curve.h"
 #include "base/clock.h"
 #include "base/csv.h"
+#include "base/given_file.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "collect/energy/meter_line.h"
 #include "gpu_tracker.h"
 #include "report/report.h"
+#include "store/recording_energy.h"
 #include "store/store.h"
 
 /* The file of moments: its cells row by row. */
@@ -23,7 +24,7 @@ struct points {
     char **name;
     size_t columns;
     char **cell;
-    size_t cells, capacity;
+    size_t cells, cell_capacity, line_capacity;
     uint64_t *line; /* of each row */
     double *time;   /* seconds since the epoch */
     size_t rows;
@@ -34,7 +35,7 @@ struct base {
     struct gt_columns columns;
     struct gt_machine machine;
     struct gt_energy_curve curve;
-    double begin, first; /* of the run and of its samples, seconds since the epoch */
+    double begin; /* of the run, seconds since the epoch */
 };
 
 /* ---- the file of moments ---- */
@@ -62,16 +63,9 @@ static int take_header(struct points *points, char **fields, size_t count)
 
 static int take_row(struct points *points, char **fields, uint64_t line)
 {
-    if (points->rows == points->capacity) {
-        size_t capacity = points->capacity ? 2 * points->capacity : 64;
-        char **cell = reallocarray(points->cell, capacity * points->columns, sizeof *cell);
-        points->cell = cell ? cell : points->cell;
-        uint64_t *lines = cell ? reallocarray(points->line, capacity, sizeof *lines) : NULL;
-        points->line = lines ? lines : points->line;
-        if (!lines)
-            return -ENOMEM;
-        points->capacity = capacity;
-    }
+    if (GT_GROW_TO(points->cell, points->cell_capacity, points->cells + points->columns) < 0 ||
+        GT_GROW_TO(points->line, points->line_capacity, points->rows + 1) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < points->columns; i++)
         if (!(points->cell[points->cells] = strdup(fields[i])))
             return -ENOMEM;
@@ -105,9 +99,9 @@ static int read_rows(struct points *points, struct gt_csv_reader *csv, struct gt
 static int read_points(struct points *points, struct gt_error *error)
 {
     struct gt_csv_reader *csv = NULL;
-    int fd = open(points->path, O_RDONLY | O_CLOEXEC);
+    int fd = gt_given_file_open(points->path, NULL, error);
     if (fd < 0)
-        return gt_error_system(error, errno, "%s", points->path);
+        return fd;
     int status = gt_csv_open(&csv, fd, points->path, error);
     if (status >= 0)
         status = read_rows(points, csv, error);
@@ -153,28 +147,21 @@ static int read_base(struct base *base, const char *path, struct gt_error *error
 {
     struct gt_recording *recording = NULL;
     const struct gt_sample *sample;
-    int status = gt_recording_open(&recording, path, error);
+    int status = gt_recording_energy(&base->curve, path, false, error);
+    if (status >= 0)
+        status = gt_recording_open(&recording, path, error);
     if (status < 0)
         return status;
     base->machine = *gt_recording_machine(recording);
     base->machine.gpu = NULL;
     base->begin = (double)base->machine.start_real_ns / 1e9;
-    base->first = NAN;
     gt_store_columns(&base->columns, &base->machine);
-    gt_energy_curve_init(&base->curve, &base->machine);
-    while ((status = gt_recording_next(recording, &sample, error)) > 0) {
-        double time = (double)sample->real_ns / 1e9;
-        base->first = isnan(base->first) ? time : base->first;
-        if (gt_energy_curve_add(&base->curve, time, sample->row[GT_SCOPE_SYSTEM].value,
-                                sample->row[GT_SCOPE_COMBINED].value) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", path);
-        if (status < 0)
-            break;
+    if (!(base->begin > 0)) {
+        status = gt_recording_next(recording, &sample, error);
+        base->begin = status > 0 ? (double)sample->real_ns / 1e9 : NAN;
     }
-    if (!(base->begin > 0))
-        base->begin = base->first;
     gt_recording_close(recording);
-    return status < 0 ? status : gt_energy_curve_finish(&base->curve);
+    return status < 0 ? status : 0;
 }
 
 /* The device whose energy a column has, for the job; GT_ENERGY_DEVICES: of all; -1: another column. */
@@ -182,21 +169,19 @@ static int device_of(const struct base *base, const char *name)
 {
     int index = gt_store_column_find(&base->columns, name);
     const struct gt_column *column = index < 0 ? NULL : &base->columns.column[index];
-    if (!column || column->scope != GT_SCOPE_COMBINED)
-        return -1;
-    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        if (column->metric == gt_energy_metrics[i])
-            return i;
-    return column->metric == GT_ENERGY ? GT_ENERGY_DEVICES : -1;
+    enum gt_energy_device device;
+    enum gt_energy_part part;
+    bool is_job = column && column->scope == GT_SCOPE_COMBINED;
+    return is_job && gt_energy_column(GT_SCOPE_COMBINED, column->metric, &device, &part) ? (int)device : -1;
 }
 
 static double error_at(const struct base *base, int device, double time)
 {
     struct gt_spent sum = {.joules = NAN, .error = NAN};
-    struct gt_time_stretch stretch = {base->first, time};
+    struct gt_time_stretch stretch = {-INFINITY, time};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         if (device == GT_ENERGY_DEVICES || device == i)
-            gt_spent_add(&sum, gt_energy_curve_over(&base->curve, i, &stretch, 1));
+            gt_spent_add(&sum, gt_energy_curve_over(&base->curve, i, GT_ENERGY_JOB, &stretch, 1));
     return sum.error;
 }
 
@@ -301,7 +286,7 @@ static bool any_estimated(const struct base *base, const struct figures *figures
     return any;
 }
 
-static void add_columns(struct gt_node *table, const struct points *points, const struct base *base,
+static void add_columns(struct gt_table *table, const struct points *points, const struct base *base,
                         const struct figures *figures)
 {
     for (size_t i = 0; i < points->columns; i++)
@@ -319,16 +304,16 @@ static void add_columns(struct gt_node *table, const struct points *points, cons
         gt_table_column(table, "energy_certainty", "Energy is", GT_CELL_TEXT, NULL);
 }
 
-static void add_row(struct gt_node *table, const struct points *points, const struct base *base,
+static void add_row(struct gt_table *table, const struct points *points, const struct base *base,
                     const struct figures *figures, size_t row)
 {
     for (size_t i = 0; i < points->columns; i++) {
         const char *text = points->cell[row * points->columns + i];
         double number = NAN;
         int64_t integer;
-        if (gt_table_column_kind(table, i) == GT_CELL_TEXT)
+        if (table->column[i].kind == GT_CELL_TEXT)
             gt_table_text(table, text);
-        else if (gt_table_column_kind(table, i) == GT_CELL_INTEGER && gt_number_i64(text, &integer) == 0)
+        else if (table->column[i].kind == GT_CELL_INTEGER && gt_number_i64(text, &integer) == 0)
             gt_table_integer(table, integer);
         else
             gt_table_number(table, gt_number_double(text, &number) < 0 ? NAN : number);
@@ -349,7 +334,7 @@ static int build(struct gt_report **ret, const struct points *points, const stru
     int status = gt_report_new(ret, "points", error);
     if (status < 0)
         return status;
-    struct gt_node *table = gt_report_table(gt_report_root(*ret), "points", "Points");
+    struct gt_table *table = gt_report_table(gt_report_root(*ret), "points", "Points");
     add_columns(table, points, base, figures);
     for (size_t row = 0; row < points->rows; row++)
         add_row(table, points, base, figures, row);

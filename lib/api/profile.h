@@ -3,6 +3,7 @@
 #define GT_API_PROFILE_H
 
 #include "analyse/trace/analysis.h"
+#include "api/profile_data.h"
 
 struct gt_profile {
     struct gt_trace *trace;
@@ -12,7 +13,7 @@ struct gt_profile {
 /* Arguments of events that are kept, in this order. */
 enum { GT_PROFILE_WORKER_ID, GT_PROFILE_NUM_WORKERS, GT_PROFILE_PIN_MEMORY };
 
-/* Which rows meet a caller's requests. */
+/* The rows that meet a caller's requests. */
 struct gt_row_filter {
     const struct gt_profile *profile;
     struct gt_profile_rows *rows; /* copies */

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/dataset.h"
+#include "base/table.h"
 #include "api/own.h"
 #include "api/profile.h"
 #include "api/request.h"
+#include "base/order.h"
 
 /* ---- opening ---- */
 
@@ -75,23 +76,22 @@ int gt_profile_analyse(const struct gt_profile *profile, const char *name, const
 
 /* ---- cells ---- */
 
-static void put_string(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string)
+static void put_string(struct gt_table *data, const struct gt_trace *trace, uint32_t string)
 {
-    gt_dataset_choice(data, string, gt_trace_text(trace, string));
+    gt_table_choice(data, string, gt_trace_text(trace, string));
 }
 
-static void put_us(struct gt_dataset *data, int64_t time)
+static void put_us(struct gt_table *data, int64_t time)
 {
-    gt_dataset_number(data, (double)time / 1e3);
+    gt_table_number(data, (double)time / 1e3);
 }
 
 /* ---- samples ---- */
 
 static const struct gt_column_kind sample_columns[] = {
-    {"timestamp", GT_DATASET_TIME, false},   {"timestamp_us", GT_DATASET_NUMBER, true},
-    {"value", GT_DATASET_NUMBER, false},     {"system_metric", GT_DATASET_CHOICE, false},
-    {"dimension", GT_DATASET_CHOICE, false}, {"nodeID", GT_DATASET_CHOICE, false},
-    {"type", GT_DATASET_CHOICE, false},
+    {"timestamp", GT_CELL_TIME, false},     {"timestamp_us", GT_CELL_NUMBER, true}, {"value", GT_CELL_NUMBER, false},
+    {"system_metric", GT_CELL_TEXT, false}, {"dimension", GT_CELL_TEXT, false},     {"nodeID", GT_CELL_TEXT, false},
+    {"type", GT_CELL_TEXT, false},
 };
 enum { SAMPLE_COLUMNS = sizeof sample_columns / sizeof *sample_columns };
 
@@ -101,16 +101,16 @@ static int by_time(const void *a, const void *b, void *context)
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     if (time[x] != time[y])
         return time[x] < time[y] ? -1 : 1;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
-static void put_sample(struct gt_dataset *data, const struct gt_profile *profile, size_t sample)
+static void put_sample(struct gt_table *data, const struct gt_profile *profile, size_t sample)
 {
     const struct gt_trace *trace = profile->trace;
     const struct gt_trace_series *series = &trace->series[trace->samples.series[sample]];
-    gt_dataset_time(data, trace->samples.time[sample]);
+    gt_table_time(data, trace->samples.time[sample]);
     put_us(data, trace->samples.time[sample] - profile->origin);
-    gt_dataset_number(data, trace->samples.value[sample]);
+    gt_table_number(data, trace->samples.value[sample]);
     put_string(data, trace, series->name);
     put_string(data, trace, series->dimension);
     put_string(data, trace, series->node);
@@ -118,20 +118,20 @@ static void put_sample(struct gt_dataset *data, const struct gt_profile *profile
 }
 
 int gt_profile_samples(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
-                       struct gt_dataset **ret, struct gt_error *error)
+                       struct gt_table **ret, struct gt_error *error)
 {
     const struct gt_trace_samples *samples = &profile->trace->samples;
     struct gt_row_filter filter;
     int status = gt_row_filter_open(&filter, profile, rows, count, error);
     if (status < 0)
         return status;
-    struct gt_dataset *data = gt_dataset_new();
+    struct gt_table *data = gt_table_new();
     uint32_t *order = malloc((samples->count + 1) * sizeof *order);
     size_t kept = 0;
     for (size_t i = 0; order && i < samples->count; i++)
         if (gt_row_filter_sample(&filter, i))
             order[kept++] = (uint32_t)i;
-    gt_dataset_add_columns(data, sample_columns, SAMPLE_COLUMNS);
+    gt_table_add_columns(data, sample_columns, SAMPLE_COLUMNS);
     if (kept)
         qsort_r(order, kept, sizeof *order, by_time, samples->time);
     for (size_t i = 0; i < kept; i++)
@@ -140,34 +140,34 @@ int gt_profile_samples(const struct gt_profile *profile, const struct gt_profile
     free(order);
     gt_row_filter_release(&filter);
     if (has_memory)
-        return gt_dataset_finish_columns(ret, data, sample_columns, SAMPLE_COLUMNS, "profile", error);
-    gt_dataset_free(data);
+        return gt_table_finish_columns(ret, data, sample_columns, SAMPLE_COLUMNS, "profile", error);
+    gt_table_free(data);
     return gt_error_system(error, ENOMEM, "profile");
 }
 
 /* ---- events ---- */
 
 static const struct gt_column_kind event_columns[] = {
-    {"start_time", GT_DATASET_TIME, false},
-    {"end_time", GT_DATASET_TIME, false},
-    {"start_time_us", GT_DATASET_NUMBER, true},
-    {"end_time_us", GT_DATASET_NUMBER, true},
-    {"tid", GT_DATASET_CHOICE, false},
-    {"pid", GT_DATASET_CHOICE, false},
-    {"framework_metric", GT_DATASET_CHOICE, false},
-    {"step", GT_DATASET_INTEGER, false},
-    {"bytes", GT_DATASET_INTEGER, false},
-    {"process", GT_DATASET_CHOICE, false},
-    {"nodeID", GT_DATASET_CHOICE, false},
+    {"start_time", GT_CELL_TIME, false},
+    {"end_time", GT_CELL_TIME, false},
+    {"start_time_us", GT_CELL_NUMBER, true},
+    {"end_time_us", GT_CELL_NUMBER, true},
+    {"tid", GT_CELL_TEXT, false},
+    {"pid", GT_CELL_TEXT, false},
+    {"framework_metric", GT_CELL_TEXT, false},
+    {"step", GT_CELL_INTEGER, false},
+    {"bytes", GT_CELL_INTEGER, false},
+    {"process", GT_CELL_TEXT, false},
+    {"nodeID", GT_CELL_TEXT, false},
 };
 static const struct gt_column_kind loader_columns[] = {
-    {"start_time", GT_DATASET_TIME, false},         {"end_time", GT_DATASET_TIME, false},
-    {"start_time_us", GT_DATASET_NUMBER, true},     {"end_time_us", GT_DATASET_NUMBER, true},
-    {"duration_us", GT_DATASET_NUMBER, true},       {"pid", GT_DATASET_CHOICE, false},
-    {"framework_metric", GT_DATASET_CHOICE, false}, {"step", GT_DATASET_INTEGER, false},
-    {"worker_id", GT_DATASET_INTEGER, false},       {"num_workers", GT_DATASET_INTEGER, false},
-    {"pin_memory", GT_DATASET_CHOICE, false},       {"process", GT_DATASET_CHOICE, false},
-    {"node_id", GT_DATASET_CHOICE, false},
+    {"start_time", GT_CELL_TIME, false},       {"end_time", GT_CELL_TIME, false},
+    {"start_time_us", GT_CELL_NUMBER, true},   {"end_time_us", GT_CELL_NUMBER, true},
+    {"duration_us", GT_CELL_NUMBER, true},     {"pid", GT_CELL_TEXT, false},
+    {"framework_metric", GT_CELL_TEXT, false}, {"step", GT_CELL_INTEGER, false},
+    {"worker_id", GT_CELL_INTEGER, false},     {"num_workers", GT_CELL_INTEGER, false},
+    {"pin_memory", GT_CELL_TEXT, false},       {"process", GT_CELL_TEXT, false},
+    {"node_id", GT_CELL_TEXT, false},
 };
 
 /* How the rows of events are written. */
@@ -201,12 +201,11 @@ static bool is_thread(const struct gt_trace *trace, uint32_t string)
     return !*gt_trace_text(trace, string) || is_number(trace, string);
 }
 
-static void put_id(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string, bool as_number,
-                   uint32_t track)
+static void put_id(struct gt_table *data, const struct gt_trace *trace, uint32_t string, bool as_number, uint32_t track)
 {
     const char *text = gt_trace_text(trace, string);
     if (as_number)
-        gt_dataset_integer(data, *text ? strtoll(text, NULL, 10) : track);
+        gt_table_integer(data, *text ? strtoll(text, NULL, 10) : track);
     else
         put_string(data, trace, string);
 }
@@ -221,24 +220,24 @@ static int64_t integer_argument(const struct gt_trace *trace, size_t event, uint
     return fabs(argument->number) < 9e15 ? (int64_t)argument->number : -1;
 }
 
-static void put_loader(struct gt_dataset *data, const struct gt_trace *trace, size_t event)
+static void put_loader(struct gt_table *data, const struct gt_trace *trace, size_t event)
 {
     static const char *const texts[] = {"False", "True", "NA"};
     const struct gt_trace_argument *pinned = gt_trace_argument(trace, event, GT_PROFILE_PIN_MEMORY);
     uint32_t pin = !pinned ? 2 : pinned->text == GT_TRACE_NONE && pinned->number == 1;
-    gt_dataset_integer(data, integer_argument(trace, event, GT_PROFILE_WORKER_ID));
-    gt_dataset_integer(data, integer_argument(trace, event, GT_PROFILE_NUM_WORKERS));
-    gt_dataset_choice(data, pin, texts[pin]);
+    gt_table_integer(data, integer_argument(trace, event, GT_PROFILE_WORKER_ID));
+    gt_table_integer(data, integer_argument(trace, event, GT_PROFILE_NUM_WORKERS));
+    gt_table_choice(data, pin, texts[pin]);
 }
 
-static void put_event(struct gt_dataset *data, const struct gt_profile *profile, const struct event_table *table,
+static void put_event(struct gt_table *data, const struct gt_profile *profile, const struct event_table *table,
                       size_t event)
 {
     const struct gt_trace *trace = profile->trace;
     const struct gt_trace_events *events = &trace->events;
     int64_t start = events->start[event], end = start + events->duration[event];
-    gt_dataset_time(data, start);
-    gt_dataset_time(data, end);
+    gt_table_time(data, start);
+    gt_table_time(data, end);
     put_us(data, start - profile->origin);
     put_us(data, end - profile->origin);
     if (table->of_loader)
@@ -247,19 +246,19 @@ static void put_event(struct gt_dataset *data, const struct gt_profile *profile,
         put_id(data, trace, tid_of(trace, event), table->tid_is_number, events->track[event]);
     put_id(data, trace, pid_of(trace, event), table->pid_is_number, 0);
     put_string(data, trace, events->name[event]);
-    gt_dataset_integer(data, gt_profile_step(trace, event));
+    gt_table_integer(data, gt_profile_step(trace, event));
     if (table->of_loader)
         put_loader(data, trace, event);
     else
-        gt_dataset_integer(data, events->bytes[event]);
+        gt_table_integer(data, events->bytes[event]);
     put_string(data, trace, gt_trace_process_of(trace, event)->name);
     put_string(data, trace, gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file));
 }
 
-static struct gt_dataset *dataset_of(const struct gt_profile *profile, struct event_table *table, const uint32_t *order,
-                                     size_t count)
+static struct gt_table *table_of(const struct gt_profile *profile, struct event_table *table, const uint32_t *order,
+                                 size_t count)
 {
-    struct gt_dataset *data = gt_dataset_new();
+    struct gt_table *data = gt_table_new();
     table->tid_is_number = table->pid_is_number = true;
     for (size_t i = 0; i < count; i++) {
         table->tid_is_number = table->tid_is_number && is_thread(profile->trace, tid_of(profile->trace, order[i]));
@@ -269,7 +268,7 @@ static struct gt_dataset *dataset_of(const struct gt_profile *profile, struct ev
         const char *name = table->column[i].name;
         bool is_id = (strcmp(name, "tid") == 0 && table->tid_is_number) ||
                      (strcmp(name, "pid") == 0 && table->pid_is_number);
-        gt_dataset_add_column(data, name, is_id ? GT_DATASET_INTEGER : table->column[i].kind);
+        gt_table_column(data, name, name, is_id ? GT_CELL_INTEGER : table->column[i].kind, NULL);
     }
     for (size_t i = 0; i < count; i++)
         put_event(data, profile, table, order[i]);
@@ -277,7 +276,7 @@ static struct gt_dataset *dataset_of(const struct gt_profile *profile, struct ev
 }
 
 static int make_table(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
-                      struct event_table *table, struct gt_dataset **ret, struct gt_error *error)
+                      struct event_table *table, struct gt_table **ret, struct gt_error *error)
 {
     struct gt_row_filter filter;
     int status = gt_row_filter_open(&filter, profile, rows, count, error);
@@ -291,20 +290,20 @@ static int make_table(const struct gt_profile *profile, const struct gt_profile_
     gt_row_filter_release(&filter);
     if (!order)
         return gt_error_system(error, ENOMEM, "profile");
-    struct gt_dataset *data = dataset_of(profile, table, order, kept);
+    struct gt_table *data = table_of(profile, table, order, kept);
     free(order);
-    return gt_dataset_finish_columns(ret, data, table->column, table->columns, "profile", error);
+    return gt_table_finish_columns(ret, data, table->column, table->columns, "profile", error);
 }
 
 int gt_profile_events(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
-                      struct gt_dataset **ret, struct gt_error *error)
+                      struct gt_table **ret, struct gt_error *error)
 {
     struct event_table table = {event_columns, sizeof event_columns / sizeof *event_columns, false, false, false};
     return make_table(profile, rows, count, &table, ret, error);
 }
 
 int gt_profile_loader_events(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
-                             struct gt_dataset **ret, struct gt_error *error)
+                             struct gt_table **ret, struct gt_error *error)
 {
     struct event_table table = {loader_columns, sizeof loader_columns / sizeof *loader_columns, true, false, false};
     return make_table(profile, rows, count, &table, ret, error);

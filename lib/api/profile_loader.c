@@ -4,16 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/loader.h"
+#include "analyse/trace/dataloader.h"
 #include "analyse/trace/numbers.h"
-#include "api/dataset.h"
+#include "base/table.h"
 #include "api/profile.h"
+#include "base/order.h"
 
 static const struct gt_column_kind columns[] = {
-    {"previous_start", GT_DATASET_TIME, false}, {"start_time", GT_DATASET_TIME, false},
-    {"end_time", GT_DATASET_TIME, false},       {"duration_us", GT_DATASET_NUMBER, true},
-    {"worker_id", GT_DATASET_INTEGER, false},   {"framework_metric", GT_DATASET_CHOICE, false},
-    {"nodeID", GT_DATASET_CHOICE, false},
+    {"previous_start", GT_CELL_TIME, false}, {"start_time", GT_CELL_TIME, false},
+    {"end_time", GT_CELL_TIME, false},       {"duration_us", GT_CELL_NUMBER, true},
+    {"worker_id", GT_CELL_INTEGER, false},   {"framework_metric", GT_CELL_TEXT, false},
+    {"nodeID", GT_CELL_TEXT, false},
 };
 
 static int by_length(const void *a, const void *b)
@@ -22,7 +23,7 @@ static int by_length(const void *a, const void *b)
     int64_t one = x->end - x->start, other = y->end - y->start;
     if (one != other)
         return one > other ? -1 : 1;
-    return x->start != y->start ? (x->start < y->start ? -1 : 1) : (x->key[0] > y->key[0]) - (x->key[0] < y->key[0]);
+    return x->start != y->start ? (x->start < y->start ? -1 : 1) : GT_ORDER(x->key[0], y->key[0]);
 }
 
 /* Keep those of one part that take twice the median of their node. */
@@ -56,18 +57,18 @@ static int64_t worker_of(const struct gt_trace *trace, size_t event)
 }
 
 /* A batch is told by the fetch that ends it. */
-static void put_row(struct gt_dataset *data, const struct gt_trace *trace, const struct gt_keyed_span *span)
+static void put_row(struct gt_table *data, const struct gt_trace *trace, const struct gt_keyed_span *span)
 {
     const struct gt_trace_events *events = &trace->events;
     size_t event = span->key[1] == GT_LOADER_BATCH ? span->key[3] : span->event;
     uint32_t node = gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file);
-    gt_dataset_time(data, span->start);
-    gt_dataset_time(data, events->start[event]);
-    gt_dataset_time(data, events->start[event] + events->duration[event]);
-    gt_dataset_number(data, (double)(span->end - span->start) / 1e3);
-    gt_dataset_integer(data, worker_of(trace, event));
-    gt_dataset_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
-    gt_dataset_choice(data, node, gt_trace_text(trace, node));
+    gt_table_time(data, span->start);
+    gt_table_time(data, events->start[event]);
+    gt_table_time(data, events->start[event] + events->duration[event]);
+    gt_table_number(data, (double)(span->end - span->start) / 1e3);
+    gt_table_integer(data, worker_of(trace, event));
+    gt_table_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
+    gt_table_choice(data, node, gt_trace_text(trace, node));
 }
 
 static int part_number(const char *part, struct gt_error *error)
@@ -78,7 +79,7 @@ static int part_number(const char *part, struct gt_error *error)
     return gt_error_set(error, EINVAL, "a data loader has no part '%s': initialization, worker, get_next, batch", part);
 }
 
-int gt_profile_loader_outliers(const struct gt_profile *profile, const char *part, struct gt_dataset **ret,
+int gt_profile_loader_outliers(const struct gt_profile *profile, const char *part, struct gt_table **ret,
                                struct gt_error *error)
 {
     static const struct gt_profile_options defaults = {.size = sizeof defaults};
@@ -94,15 +95,15 @@ int gt_profile_loader_outliers(const struct gt_profile *profile, const char *par
     gt_analysis_close(&input);
     if (status >= 0)
         status = keep_outliers(&spans, (uint32_t)number);
-    struct gt_dataset *data = gt_dataset_new();
-    gt_dataset_add_columns(data, columns, COLUMNS);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, columns, COLUMNS);
     if (spans.count)
         qsort(spans.span, spans.count, sizeof *spans.span, by_length);
     for (size_t i = 0; i < spans.count && status >= 0; i++)
         put_row(data, profile->trace, &spans.span[i]);
     gt_spans_release(&spans);
     if (status >= 0)
-        return gt_dataset_finish_columns(ret, data, columns, COLUMNS, "profile", error);
-    gt_dataset_free(data);
+        return gt_table_finish_columns(ret, data, columns, COLUMNS, "profile", error);
+    gt_table_free(data);
     return gt_error_system(error, -status, "profile");
 }

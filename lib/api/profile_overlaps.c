@@ -4,15 +4,16 @@
 #include <stdlib.h>
 
 #include "analyse/trace/spans.h"
-#include "api/dataset.h"
+#include "base/table.h"
 #include "api/profile.h"
+#include "base/order.h"
 
 __extension__ typedef __int128 wide; /* sums of times over many spans */
 
 static const struct gt_column_kind columns[] = {
-    {"framework_metric", GT_DATASET_CHOICE, false},
-    {"process", GT_DATASET_CHOICE, false},
-    {"overlap_us", GT_DATASET_NUMBER, true},
+    {"framework_metric", GT_CELL_TEXT, false},
+    {"process", GT_CELL_TEXT, false},
+    {"overlap_us", GT_CELL_NUMBER, true},
 };
 
 /* Sorted times, each with the sum of all up to it. */
@@ -27,12 +28,6 @@ struct spans {
     struct bounds start, end, moment;
 };
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int open_bounds(struct bounds *bounds, size_t capacity)
 {
     bounds->time = calloc(capacity + 1, sizeof *bounds->time);
@@ -43,7 +38,7 @@ static int open_bounds(struct bounds *bounds, size_t capacity)
 static void sort_bounds(struct bounds *bounds)
 {
     if (bounds->count)
-        qsort(bounds->time, bounds->count, sizeof *bounds->time, ascending);
+        qsort(bounds->time, bounds->count, sizeof *bounds->time, gt_order_int64s);
     for (size_t i = 0; i < bounds->count; i++)
         bounds->sum[i + 1] = bounds->sum[i] + bounds->time[i];
 }
@@ -136,29 +131,28 @@ static int collect(const struct gt_profile *profile, const struct spans *spans, 
 }
 
 int gt_profile_overlaps(const struct gt_profile *profile, const int64_t (*span)[2], size_t count,
-                        const char *const *names, struct gt_dataset **ret, struct gt_error *error)
+                        const char *const *names, struct gt_table **ret, struct gt_error *error)
 {
     enum { COLUMNS = sizeof columns / sizeof *columns };
     struct spans spans = {0};
     struct gt_spans found = {0};
     int status = open_spans(&spans, span, count);
     status = status < 0 ? gt_error_system(error, -status, "profile") : collect(profile, &spans, names, &found, error);
-    struct gt_dataset *data = gt_dataset_new();
-    gt_dataset_add_columns(data, columns, COLUMNS);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, columns, COLUMNS);
     for (size_t from = 0, to; from < found.count && status >= 0; from = to) {
         double sum = 0;
         to = gt_spans_run(&found, from, 2);
         for (size_t i = from; i < to; i++)
             sum += overlap(&spans, found.span[i].start, found.span[i].end);
         for (int key = 1; key >= 0; key--)
-            gt_dataset_choice(data, found.span[from].key[key],
-                              gt_trace_text(profile->trace, found.span[from].key[key]));
-        gt_dataset_number(data, sum / 1e3);
+            gt_table_choice(data, found.span[from].key[key], gt_trace_text(profile->trace, found.span[from].key[key]));
+        gt_table_number(data, sum / 1e3);
     }
     gt_spans_release(&found);
     close_spans(&spans);
     if (status >= 0)
-        return gt_dataset_finish_columns(ret, data, columns, COLUMNS, "profile", error);
-    gt_dataset_free(data);
+        return gt_table_finish_columns(ret, data, columns, COLUMNS, "profile", error);
+    gt_table_free(data);
     return status;
 }

@@ -4,20 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/functions_sum.h"
-#include "api/dataset.h"
+#include "analyse/trace/functions.h"
+#include "base/table.h"
 #include "api/profile.h"
+#include "base/order.h"
 
 /* ---- dumps ---- */
 
 static const struct gt_column_kind dump_columns[] = {
-    {"profiler_name", GT_DATASET_TEXT, false}, {"framework", GT_DATASET_CHOICE, false},
-    {"node_id", GT_DATASET_CHOICE, false},     {"start_mode", GT_DATASET_CHOICE, false},
-    {"start_phase", GT_DATASET_CHOICE, false}, {"start_step", GT_DATASET_NUMBER, false},
-    {"start_us", GT_DATASET_NUMBER, false},    {"end_mode", GT_DATASET_CHOICE, false},
-    {"end_phase", GT_DATASET_CHOICE, false},   {"end_step", GT_DATASET_NUMBER, false},
-    {"end_us", GT_DATASET_NUMBER, false},      {"stats_path", GT_DATASET_TEXT, false},
-    {"html_path", GT_DATASET_CHOICE, false},
+    {"profiler_name", GT_CELL_PLAIN_TEXT, false},
+    {"framework", GT_CELL_TEXT, false},
+    {"node_id", GT_CELL_TEXT, false},
+    {"start_mode", GT_CELL_TEXT, false},
+    {"start_phase", GT_CELL_TEXT, false},
+    {"start_step", GT_CELL_NUMBER, false},
+    {"start_us", GT_CELL_NUMBER, false},
+    {"end_mode", GT_CELL_TEXT, false},
+    {"end_phase", GT_CELL_TEXT, false},
+    {"end_step", GT_CELL_NUMBER, false},
+    {"end_us", GT_CELL_NUMBER, false},
+    {"stats_path", GT_CELL_PLAIN_TEXT, false},
+    {"html_path", GT_CELL_TEXT, false},
 };
 
 static const char *const profilers[] = {
@@ -30,36 +37,36 @@ static int by_start(const void *a, const void *b, void *context)
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     int order = strcmp(gt_trace_text(trace, x->node), gt_trace_text(trace, y->node));
-    return order ? order : (x > y) - (x < y);
+    return order ? order : GT_ORDER(x, y);
 }
 
-static void put_text(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string)
+static void put_text(struct gt_table *data, const struct gt_trace *trace, uint32_t string)
 {
-    gt_dataset_choice(data, string, gt_trace_text(trace, string));
+    gt_table_choice(data, string, gt_trace_text(trace, string));
 }
 
-static void put_moment(struct gt_dataset *data, const struct gt_trace *trace, uint32_t mode, uint32_t phase,
-                       double step, int64_t time)
+static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint32_t mode, uint32_t phase, double step,
+                       int64_t time)
 {
     bool known = time != GT_TRACE_EVER && time != -GT_TRACE_EVER;
     put_text(data, trace, mode);
     put_text(data, trace, phase);
-    gt_dataset_number(data, step);
-    gt_dataset_number(data, known ? (double)time / 1e3 : NAN);
+    gt_table_number(data, step);
+    gt_table_number(data, known ? (double)time / 1e3 : NAN);
 }
 
-static void put_dump(struct gt_dataset *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)
+static void put_dump(struct gt_table *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)
 {
-    gt_dataset_text(data, profilers[profile->profiler]);
+    gt_table_text(data, profilers[profile->profiler]);
     put_text(data, trace, profile->framework);
     put_text(data, trace, profile->node);
     put_moment(data, trace, profile->start_mode, profile->start_phase, profile->start_step, profile->start);
     put_moment(data, trace, profile->end_mode, profile->end_phase, profile->end_step, profile->end);
-    gt_dataset_text(data, trace->file[profile->file].path);
+    gt_table_text(data, trace->file[profile->file].path);
     put_text(data, trace, profile->report);
 }
 
-int gt_profile_dumps(const struct gt_profile *profile, struct gt_dataset **ret, struct gt_error *error)
+int gt_profile_dumps(const struct gt_profile *profile, struct gt_table **ret, struct gt_error *error)
 {
     enum { COLUMNS = sizeof dump_columns / sizeof *dump_columns };
     struct gt_trace *trace = profile->trace;
@@ -69,12 +76,12 @@ int gt_profile_dumps(const struct gt_profile *profile, struct gt_dataset **ret, 
     for (size_t i = 0; i < trace->profile_count; i++)
         order[i] = i;
     qsort_r(order, trace->profile_count, sizeof *order, by_start, trace);
-    struct gt_dataset *data = gt_dataset_new();
-    gt_dataset_add_columns(data, dump_columns, COLUMNS);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, dump_columns, COLUMNS);
     for (size_t i = 0; i < trace->profile_count; i++)
         put_dump(data, trace, &trace->profile[order[i]]);
     free(order);
-    return gt_dataset_finish_columns(ret, data, dump_columns, COLUMNS, "profile", error);
+    return gt_table_finish_columns(ret, data, dump_columns, COLUMNS, "profile", error);
 }
 
 /* ---- functions ---- */
@@ -187,36 +194,36 @@ static int collect_callers(const struct gt_trace *trace, const char *const *path
     return 0;
 }
 
-static void put_name(struct gt_dataset *data, const struct gt_trace *trace, const struct row *row)
+static void put_name(struct gt_table *data, const struct gt_trace *trace, const struct row *row)
 {
     struct gt_buffer text = {0};
     const char *name = gt_function_name(gt_trace_text(trace, row->key[0]), row->key[2],
                                         gt_trace_text(trace, row->key[1]), &text);
-    gt_dataset_text(data, name ? name : "");
+    gt_table_text(data, name ? name : "");
     gt_buffer_release(&text);
 }
 
-static void put_figures(struct gt_dataset *data, const struct row *row)
+static void put_figures(struct gt_table *data, const struct row *row)
 {
-    gt_dataset_integer(data, (int64_t)row->figure[PRIMITIVE]);
-    gt_dataset_integer(data, (int64_t)row->figure[TOTAL]);
-    gt_dataset_number(data, row->figure[SELF]);
-    gt_dataset_number(data, row->figure[CUMULATIVE]);
+    gt_table_integer(data, (int64_t)row->figure[PRIMITIVE]);
+    gt_table_integer(data, (int64_t)row->figure[TOTAL]);
+    gt_table_number(data, row->figure[SELF]);
+    gt_table_number(data, row->figure[CUMULATIVE]);
 }
 
 static const struct gt_column_kind function_columns[] = {
-    {"file", GT_DATASET_CHOICE, false},        {"line", GT_DATASET_INTEGER, false},
-    {"function", GT_DATASET_CHOICE, false},    {"function_name", GT_DATASET_TEXT, false},
-    {"prim_calls", GT_DATASET_INTEGER, false}, {"total_calls", GT_DATASET_INTEGER, false},
-    {"total_time", GT_DATASET_NUMBER, false},  {"cumulative_time", GT_DATASET_NUMBER, false},
+    {"file", GT_CELL_TEXT, false},          {"line", GT_CELL_INTEGER, false},
+    {"function", GT_CELL_TEXT, false},      {"function_name", GT_CELL_PLAIN_TEXT, false},
+    {"prim_calls", GT_CELL_INTEGER, false}, {"total_calls", GT_CELL_INTEGER, false},
+    {"total_time", GT_CELL_NUMBER, false},  {"cumulative_time", GT_CELL_NUMBER, false},
 };
 static const struct gt_column_kind caller_columns[] = {
-    {"function", GT_DATASET_INTEGER, false},   {"caller", GT_DATASET_INTEGER, false},
-    {"prim_calls", GT_DATASET_INTEGER, false}, {"total_calls", GT_DATASET_INTEGER, false},
-    {"total_time", GT_DATASET_NUMBER, false},  {"cumulative_time", GT_DATASET_NUMBER, false},
+    {"function", GT_CELL_INTEGER, false},   {"caller", GT_CELL_INTEGER, false},
+    {"prim_calls", GT_CELL_INTEGER, false}, {"total_calls", GT_CELL_INTEGER, false},
+    {"total_time", GT_CELL_NUMBER, false},  {"cumulative_time", GT_CELL_NUMBER, false},
 };
 
-int gt_profile_functions(const struct gt_profile *profile, const char *const *stats_paths, struct gt_dataset **ret,
+int gt_profile_functions(const struct gt_profile *profile, const char *const *stats_paths, struct gt_table **ret,
                          struct gt_error *error)
 {
     enum { COLUMNS = sizeof function_columns / sizeof *function_columns };
@@ -224,18 +231,18 @@ int gt_profile_functions(const struct gt_profile *profile, const char *const *st
     struct rows rows = {0};
     if (collect_functions(trace, stats_paths, &rows) < 0)
         return gt_error_system(error, ENOMEM, "profile");
-    struct gt_dataset *data = gt_dataset_new();
-    gt_dataset_add_columns(data, function_columns, COLUMNS);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, function_columns, COLUMNS);
     for (size_t i = 0; i < rows.count; i++) {
         const struct row *row = &rows.row[i];
         put_text(data, trace, row->key[0]);
-        gt_dataset_integer(data, (int32_t)row->key[2]);
+        gt_table_integer(data, (int32_t)row->key[2]);
         put_text(data, trace, row->key[1]);
         put_name(data, trace, row);
         put_figures(data, row);
     }
     free(rows.row);
-    return gt_dataset_finish_columns(ret, data, function_columns, COLUMNS, "profile", error);
+    return gt_table_finish_columns(ret, data, function_columns, COLUMNS, "profile", error);
 }
 
 static int64_t row_number(const struct rows *functions, const uint32_t key[3])
@@ -245,7 +252,7 @@ static int64_t row_number(const struct rows *functions, const uint32_t key[3])
     return found ? found - functions->row : -1;
 }
 
-int gt_profile_callers(const struct gt_profile *profile, const char *const *stats_paths, struct gt_dataset **ret,
+int gt_profile_callers(const struct gt_profile *profile, const char *const *stats_paths, struct gt_table **ret,
                        struct gt_error *error)
 {
     enum { COLUMNS = sizeof caller_columns / sizeof *caller_columns };
@@ -253,18 +260,18 @@ int gt_profile_callers(const struct gt_profile *profile, const char *const *stat
     int status = collect_functions(profile->trace, stats_paths, &functions);
     if (status >= 0)
         status = collect_callers(profile->trace, stats_paths, &callers);
-    struct gt_dataset *data = gt_dataset_new();
-    gt_dataset_add_columns(data, caller_columns, COLUMNS);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, caller_columns, COLUMNS);
     for (size_t i = 0; i < callers.count && status >= 0; i++) {
         const struct row *row = &callers.row[i];
-        gt_dataset_integer(data, row_number(&functions, row->key));
-        gt_dataset_integer(data, row_number(&functions, row->key + 3));
+        gt_table_integer(data, row_number(&functions, row->key));
+        gt_table_integer(data, row_number(&functions, row->key + 3));
         put_figures(data, row);
     }
     free(functions.row);
     free(callers.row);
     if (status >= 0)
-        return gt_dataset_finish_columns(ret, data, caller_columns, COLUMNS, "profile", error);
-    gt_dataset_free(data);
+        return gt_table_finish_columns(ret, data, caller_columns, COLUMNS, "profile", error);
+    gt_table_free(data);
     return gt_error_system(error, -status, "profile");
 }

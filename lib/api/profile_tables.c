@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "api/profile.h"
-#include "trace/format.h"
+#include "trace/source.h"
 #include "base/grow.h"
 #include "trace/steps.h"
 
 /* One column of numbers or of texts, whose strings are known by number. */
 struct source {
-    const struct gt_dataset_column *column;
+    const struct gt_table_column *column;
     uint32_t *string; /* of each choice */
 };
 
@@ -21,28 +21,28 @@ struct builder {
     struct gt_error *error;
 };
 
-static const struct gt_dataset_column *find_column(const struct gt_profile_table *table, const char *name)
+static const struct gt_table_column *find_column(const struct gt_table *table, const char *name)
 {
     for (size_t i = 0; i < table->columns; i++)
-        if (strcmp(table->column[i].name, name) == 0)
+        if (strcmp(table->column[i].key, name) == 0)
             return &table->column[i];
     return NULL;
 }
 
-static bool is_number(const struct gt_dataset_column *column)
+static bool is_number(const struct gt_table_column *column)
 {
-    return column->kind == GT_DATASET_NUMBER || column->kind == GT_DATASET_INTEGER;
+    return column->kind == GT_CELL_NUMBER || column->kind == GT_CELL_INTEGER;
 }
 
 /* A column of no rows may have any kind: who makes tables does not know better. */
-static int open_numbers(const struct gt_profile_table *table, const char *name, struct source *ret,
-                        struct gt_error *error)
+static int open_numbers(const struct gt_table *table, const char *name, struct source *ret, struct gt_error *error)
 {
     ret->column = find_column(table, name);
     if (!ret->column)
         return gt_error_set(error, EINVAL, "the table has no column \"%s\"", name);
-    return !table->rows || is_number(ret->column) ? 0
-                                                  : gt_error_set(error, EINVAL, "column \"%s\" holds no numbers", name);
+    return !gt_table_rows(table) || is_number(ret->column)
+               ? 0
+               : gt_error_set(error, EINVAL, "column \"%s\" holds no numbers", name);
 }
 
 static int intern(struct builder *builder, const char *text, int64_t length, uint32_t *ret)
@@ -54,33 +54,32 @@ static int intern(struct builder *builder, const char *text, int64_t length, uin
     return 0;
 }
 
-static int open_texts(struct builder *builder, const struct gt_profile_table *table, const char *name,
-                      struct source *ret)
+static int open_texts(struct builder *builder, const struct gt_table *table, const char *name, struct source *ret)
 {
-    const struct gt_dataset_column *column = ret->column = find_column(table, name);
+    const struct gt_table_column *column = ret->column = find_column(table, name);
     if (!column)
         return gt_error_set(builder->error, EINVAL, "the table has no column \"%s\"", name);
-    if (table->rows && column->kind != GT_DATASET_CHOICE && column->kind != GT_DATASET_TEXT)
+    if (gt_table_rows(table) && column->kind != GT_CELL_TEXT && column->kind != GT_CELL_PLAIN_TEXT)
         return gt_error_set(builder->error, EINVAL, "column \"%s\" holds no texts", name);
-    size_t texts = column->kind == GT_DATASET_CHOICE ? column->choices : table->rows;
+    size_t texts = column->texts;
     ret->string = calloc(texts + 1, sizeof *ret->string);
     int status = ret->string ? 0 : gt_error_system(builder->error, ENOMEM, "profile");
     for (size_t i = 0; i < texts && status >= 0; i++) {
-        int64_t from = i ? column->text_end[i - 1] : 0;
-        status = intern(builder, column->text + from, column->text_end[i] - from, &ret->string[i]);
+        int64_t from = column->begin[i];
+        status = intern(builder, column->text + from, column->begin[i + 1] - from, &ret->string[i]);
     }
     return status;
 }
 
 static double number_at(const struct source *source, size_t row)
 {
-    const struct gt_dataset_column *column = source->column;
-    return column->kind == GT_DATASET_INTEGER ? (double)column->integer[row] : column->number[row];
+    const struct gt_table_column *column = source->column;
+    return column->kind == GT_CELL_INTEGER ? (double)column->integer[row] : column->number[row];
 }
 
 static uint32_t string_at(const struct source *source, size_t row)
 {
-    if (source->column->kind == GT_DATASET_TEXT)
+    if (source->column->kind == GT_CELL_PLAIN_TEXT)
         return source->string[row];
     int32_t choice = source->column->choice[row];
     return choice < 0 ? GT_TRACE_NONE : source->string[choice];
@@ -92,7 +91,7 @@ static bool time_at(const struct source *source, size_t row, int64_t *ret)
     double us = number_at(source, row);
     if (!(fabs(us) < 9e15))
         return false;
-    *ret = source->column->kind == GT_DATASET_INTEGER ? source->column->integer[row] * 1000 : llround(us * 1e3);
+    *ret = source->column->kind == GT_CELL_INTEGER ? source->column->integer[row] * 1000 : llround(us * 1e3);
     return true;
 }
 
@@ -172,7 +171,7 @@ static int add_samples(struct builder *builder, const struct source number[2], c
     return 0;
 }
 
-static int take_samples(struct builder *builder, const struct gt_profile_table *table)
+static int take_samples(struct builder *builder, const struct gt_table *table)
 {
     static const char *const numbers[] = {"timestamp_us", "value"};
     static const char *const texts[] = {"system_metric", "dimension", "nodeID", "type"};
@@ -182,7 +181,7 @@ static int take_samples(struct builder *builder, const struct gt_profile_table *
         status = open_numbers(table, numbers[i], &number[i], builder->error);
     for (size_t i = 0; i < 4 && status >= 0; i++)
         status = open_texts(builder, table, texts[i], &text[i]);
-    if (status >= 0 && add_samples(builder, number, text, table->rows) < 0)
+    if (status >= 0 && add_samples(builder, number, text, gt_table_rows(table)) < 0)
         status = gt_error_system(builder->error, ENOMEM, "profile");
     for (size_t i = 0; i < 4; i++)
         free(text[i].string);
@@ -272,7 +271,7 @@ static int add_event(struct builder *builder, const struct source *number, const
     return events->step[at] >= 0 ? note_step(builder, at, file) : 0;
 }
 
-static int take_events(struct builder *builder, const struct gt_profile_table *table)
+static int take_events(struct builder *builder, const struct gt_table *table)
 {
     static const char *const numbers[] = {"start_time_us", "end_time_us", "step"};
     static const char *const texts[] = {"framework_metric", "process", "nodeID"};
@@ -283,16 +282,16 @@ static int take_events(struct builder *builder, const struct gt_profile_table *t
     for (size_t i = 0; i < TEXTS && status >= 0; i++)
         status = open_texts(builder, table, texts[i], &text[i]);
     if (status >= 0)
-        status = allocate_events(&builder->trace->events, table->rows);
-    for (size_t row = 0; row < table->rows && status >= 0; row++)
+        status = allocate_events(&builder->trace->events, gt_table_rows(table));
+    for (size_t row = 0; row < gt_table_rows(table) && status >= 0; row++)
         status = add_event(builder, number, text, row);
     for (size_t i = 0; i < TEXTS; i++)
         free(text[i].string);
     return status == -ENOMEM ? gt_error_system(builder->error, ENOMEM, "profile") : status;
 }
 
-int gt_profile_of_tables(struct gt_profile **ret, const struct gt_profile_table *samples,
-                         const struct gt_profile_table *events, struct gt_error *error)
+int gt_profile_of_tables(struct gt_profile **ret, const struct gt_table *samples, const struct gt_table *events,
+                         struct gt_error *error)
 {
     struct gt_profile *profile = calloc(1, sizeof *profile);
     struct builder builder = {.error = error};

@@ -6,6 +6,7 @@
 
 #include "analyse/trace/spans.h"
 #include "api/profile.h"
+#include "base/order.h"
 
 enum { MOST_BANDS = 500 };
 
@@ -46,8 +47,8 @@ static int take_events(struct window *window, const char *const *names, struct g
 
 static void add_event_table(struct window *window)
 {
-    struct gt_node *table = gt_analysis_table(window->root, "events", "Events",
-                                              "text:framework_metric integer:count number:total_us number:longest_us");
+    struct gt_table *table = gt_analysis_table(window->root, "events", "Events",
+                                               "text:framework_metric integer:count number:total_us number:longest_us");
     for (size_t from = 0, to; from < window->events.count; from = to) {
         double total = 0, longest = 0;
         to = gt_spans_run(&window->events, from, 1);
@@ -68,7 +69,7 @@ static int by_length(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
     int64_t one = x->end - x->start, other = y->end - y->start;
-    return one != other ? (one > other ? -1 : 1) : (x->start > y->start) - (x->start < y->start);
+    return one != other ? (one > other ? -1 : 1) : GT_ORDER(x->start, y->start);
 }
 
 /* What touches becomes one band; of many bands the longest are drawn. */
@@ -131,7 +132,7 @@ static int by_series_and_time(const void *a, const void *b, void *context)
         return samples->series[x] < samples->series[y] ? -1 : 1;
     if (samples->time[x] != samples->time[y])
         return samples->time[x] < samples->time[y] ? -1 : 1;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
 static void draw(struct window *window, struct pictures *pictures, uint32_t *order, const struct gt_row_filter *filter)

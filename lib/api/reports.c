@@ -1,4 +1,4 @@
-/* Reports of trackers and recordings, for those who see only the public header. */
+/* Reports of recordings, for those who see only the public header. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,24 +6,9 @@
 #include "analyse/usage/usage.h"
 #include "api/own.h"
 #include "api/meter_join.h"
-#include "api/tracker.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
 #include "store/type.h"
-
-int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
-{
-    if (tracker->is_finished)
-        return gt_usage_report(ret, &tracker->machine, &tracker->summary, &tracker->outcome, error);
-    struct gt_outcome outcome = {0};
-    pthread_mutex_lock(&tracker->mutex);
-    int status = gt_tracker_outcome(tracker, &outcome, error);
-    if (status >= 0)
-        status = gt_usage_report(ret, &tracker->machine, &tracker->summary, &outcome, error);
-    pthread_mutex_unlock(&tracker->mutex);
-    gt_outcome_release(&outcome);
-    return status;
-}
 
 static int choose_unit(char *unit, size_t size, const char *wanted,
                        int (*check)(const char *, double *, struct gt_error *), struct gt_error *error)
@@ -72,8 +57,8 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
     return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
 }
 
-int gt_recording_report_with(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
-                             struct gt_error *error)
+int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
+                        struct gt_error *error)
 {
     GT_OWN(struct gt_recording_options, own, options);
     struct gt_recording *recording = NULL;
@@ -110,14 +95,4 @@ int gt_recording_report_with(const char *path, const struct gt_recording_options
     gt_summary_release(summary);
     free(summary);
     return status;
-}
-
-int gt_recording_report(const char *path, const char *ram_unit, const char *gpu_ram_unit, const char *time_unit,
-                        struct gt_report **ret, struct gt_error *error)
-{
-    struct gt_recording_options options = GT_INIT(struct gt_recording_options);
-    options.ram_unit = ram_unit;
-    options.gpu_ram_unit = gpu_ram_unit;
-    options.time_unit = time_unit;
-    return gt_recording_report_with(path, &options, ret, error);
 }

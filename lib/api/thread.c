@@ -1,64 +1,40 @@
-/* Sampling on schedule by a thread of the library. */
+/* A run in a thread of the library. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/tracker.h"
 
-enum { STOP, MAIN, EVENTS, SOURCE_COUNT };
-enum { EVENTS_PAUSE_MS = 5 };
-
-/* Until something is due, or was told. */
-static void wait_for_due(struct gt_tracker *tracker, bool *pauses_events)
+static int end(void *context, int fd)
 {
-    int64_t left = gt_tracker_due(tracker) - gt_clock_monotonic(&gt_clock_system);
-    int64_t pause = *pauses_events ? EVENTS_PAUSE_MS * (GT_SECOND / 1000) : left;
-    struct pollfd source[SOURCE_COUNT] = {
-        [STOP] = {tracker->stop_fd, POLLIN, 0},
-        [MAIN] = {tracker->end_ns ? -1 : tracker->pidfd, POLLIN, 0},
-        [EVENTS] = {*pauses_events ? -1 : gt_tracker_events_fd(tracker), POLLIN, 0},
-    };
-    left = pause < left ? pause : left;
-    left = left > 0 ? left : 0;
-    const struct timespec timeout = {left / GT_SECOND, left % GT_SECOND};
-    pthread_mutex_unlock(&tracker->mutex);
-    bool is_told = ppoll(source, SOURCE_COUNT, &timeout, NULL) > 0;
-    *pauses_events = is_told && source[EVENTS].revents && gt_tracker_drain(tracker, NULL) >= 0;
-    pthread_mutex_lock(&tracker->mutex);
-    if (is_told && source[MAIN].revents)
-        gt_schedule_hurry(&tracker->schedule);
+    (void)context;
+    (void)fd;
+    return 0;
 }
 
 static void *run(void *opaque)
 {
     struct gt_tracker *tracker = opaque;
-    bool pauses_events = false;
+    struct gt_run_options options = GT_INIT(struct gt_run_options);
+    struct gt_error error = {0};
+    const int stop_fd = tracker->stop_fd;
     prctl(PR_SET_TIMERSLACK, 1);
     prctl(PR_SET_NAME, "gpu-tracker");
-    pthread_mutex_lock(&tracker->mutex);
-    int lives = 1;
-    while (!tracker->stop && lives > 0) {
-        if (gt_tracker_due(tracker) <= gt_clock_monotonic(&tracker->sampler.clock))
-            lives = gt_tracker_tick_locked(tracker, &tracker->thread_error);
-        else
-            wait_for_due(tracker, &pauses_events);
-        if (!tracker->complaint_count)
-            continue;
-        if (gt_tracker_unlock(tracker) < 0)
-            return NULL; /* the callback has closed the tracker */
-        pthread_mutex_lock(&tracker->mutex);
-    }
-    pthread_mutex_unlock(&tracker->mutex);
+    options.until = GT_UNTIL_ALL_END;
+    options.fds = &stop_fd;
+    options.fd_count = 1;
+    options.ready = end;
+    int status = gt_tracker_run(tracker, &options, &error);
+    if (status < 0 && status != -ECANCELED) /* then the tracker is gone */
+        tracker->thread_error = error;
     return NULL;
 }
 
 int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error)
 {
-    if (tracker->has_thread || tracker->is_finished)
+    if (tracker->has_thread || tracker->recorder.is_finished)
         return gt_error_set(error, EINVAL,
                             tracker->has_thread ? "the tracker runs already" : "the tracker has finished");
     tracker->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -68,15 +44,15 @@ int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error)
     tracker->thread_error = (struct gt_error){0};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's: the thread takes none */
-    tracker->stop = false;
+    tracker->has_thread = true;                  /* a callback on it may ask for its stop at once */
     int status = pthread_create(&tracker->thread, NULL, run, tracker);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status) {
+        tracker->has_thread = false;
         close(tracker->stop_fd);
         tracker->stop_fd = -1;
         return gt_error_system(error, status, "cannot start the sampling thread");
     }
-    tracker->has_thread = true;
     return 0;
 }
 
@@ -84,12 +60,9 @@ int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error)
 {
     if (!tracker->has_thread)
         return 0;
-    pthread_mutex_lock(&tracker->mutex);
-    tracker->stop = true;
-    pthread_mutex_unlock(&tracker->mutex);
+    eventfd_write(tracker->stop_fd, 1);
     if (pthread_equal(tracker->thread, pthread_self()))
         return 0; /* from a callback: it ends when that returns, and is waited for by whoever asks from elsewhere */
-    eventfd_write(tracker->stop_fd, 1);
     pthread_join(tracker->thread, NULL);
     tracker->has_thread = false;
     close(tracker->stop_fd);

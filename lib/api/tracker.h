@@ -1,71 +1,60 @@
-/* Inside a tracker: shared by the files of this folder. */
+/* Inside a tracker: a recorder, the schedule it is read by, a lock between the caller and the sampling thread, and that thread. */
 #ifndef GT_API_TRACKER_H
 #define GT_API_TRACKER_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "aggregate/combine.h"
-#include "aggregate/energy_window.h"
-#include "aggregate/summary.h"
+#include "record/recorder.h"
 #include "sample/schedule.h"
-#include "store/store.h"
 
 struct gt_tracker {
     struct gt_tracker_options options; /* its strings are copies */
-    char path[4096];                   /* of the tracking file, placeholders filled in */
-    struct gt_sampler sampler;
-    struct gt_combiner combiner;
-    struct gt_summary summary;
-    struct gt_machine machine;
-    struct gt_store *store;
-    struct gt_energy_window window; /* since gt_tracker_drawn was called */
-    struct gt_sample sample;        /* the latest; its rows belong to the combiner */
-    struct gt_outcome outcome;      /* once finished */
-    bool is_finished;
-    struct gt_error store_failure; /* why there is no store */
-    char store_trouble[700];       /* what the caller was told last */
-    char **complaint;              /* sentences for the caller that wait until the lock is free */
-    size_t complaint_count, complaint_capacity;
-    bool gap_warned[GT_ENERGY_DEVICES];
-    int pidfd;
-    int own_window; /* of collect/process/own_peak.h, when the process tracks itself; else 0 */
-
-    int64_t start_ns; /* CLOCK_MONOTONIC */
-    int64_t end_ns;   /* when the main process was seen to have ended; 0: it lives */
+    struct gt_recorder recorder;
     struct gt_schedule schedule;
-    uint64_t born; /* gt_sampler_born and the sum of resident sets, as of the last look */
-    double rss;
+    int pidfd;       /* of the main process, or -1 */
+    char **sentence; /* warnings that wait until the lock is free */
+    size_t sentence_count, sentence_capacity;
 
-    bool is_dedicated; /* this process does nothing but track: all its CPU time is our cost */
-    double own_cpu_base, own_cpu_spent, slowest_sample;
-    int exit_status; /* -1 unknown */
-
+    pthread_mutex_t mutex;
     pthread_t thread;
-    pthread_mutex_t mutex; /* between the caller and the sampling thread */
-    int stop_fd;           /* eventfd that ends the sampling thread's wait, or -1 */
-    bool has_thread, stop;
+    int stop_fd; /* eventfd that ends the thread's run, or -1 */
+    bool has_thread;
     struct gt_error thread_error;
 };
 
-/* Options: defaults filled in, strings copied; the check without side effects. */
+/* Options: defaults filled in, strings copied. */
 int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
                             struct gt_error *error);
-/* All but the machine and the tracking file's place. */
+/* Check all but the machine and the tracking file's place. */
 int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_error *error);
 void gt_tracker_options_release(struct gt_tracker_options *options);
 
-/* The facts that do not change. */
-int gt_tracker_describe(struct gt_tracker *tracker, struct gt_error *error);
+/* A call of the library from which callbacks are called. A tracker that one of them closes goes when the outermost such call ends. */
+struct gt_call {
+    struct gt_tracker *tracker;
+    bool closes; /* a callback closed the tracker */
+    struct gt_call *outer;
+};
+void gt_call_begin(struct gt_call *call, struct gt_tracker *tracker);
+/* 0, or -ECANCELED: the tracker is gone. */
+int gt_call_end(struct gt_call *call);
 
-/* The figures so far, as a finished run has them. */
-int gt_tracker_outcome(struct gt_tracker *tracker, struct gt_outcome *ret, struct gt_error *error);
-void gt_outcome_release(struct gt_outcome *outcome);
-
-double gt_tracker_own_cpu(const struct gt_tracker *tracker);
-int gt_tracker_sample_locked(struct gt_tracker *tracker, bool record, struct gt_error *error);
-int gt_tracker_tick_locked(struct gt_tracker *tracker, struct gt_error *error);
-/* Give up the lock, and tell the caller what there is to tell. -ECANCELED: the caller has closed the tracker, which is gone. */
+/* Give up the lock and hand the waiting sentences to the caller. -ECANCELED: the caller has closed the tracker, which is gone. */
 int gt_tracker_unlock(struct gt_tracker *tracker);
+
+/* For the sampler of Python: the largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is exact from now on. */
+void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
+
+/* For the loop (run.c). */
+/* CLOCK_MONOTONIC time, ns, at which gt_tracker_tick is due next. */
+int64_t gt_tracker_due(const struct gt_tracker *tracker);
+/* Take the sample, reading or look that is due; where none is, a reading. 1: done; 0: no process of the job lives. */
+int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error);
+/* The descriptor of the kernel's news about processes, negative where it tells none, and taking in what it has told. */
+int gt_tracker_events_fd(struct gt_tracker *tracker);
+int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error);
+/* wait4 told of a child of the calling process. */
+void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, const struct rusage *usage);
 
 #endif

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
+enum { FIRST = 256 };
+
 int gt_buffer_reserve(struct gt_buffer *buffer, size_t more)
 {
     if (buffer->failed)
@@ -15,15 +19,7 @@ int gt_buffer_reserve(struct gt_buffer *buffer, size_t more)
         return buffer->failed = -EFBIG;
     if (needed <= buffer->capacity)
         return 0;
-    size_t capacity = buffer->capacity ? buffer->capacity : 256;
-    while (capacity < needed)
-        capacity *= 2;
-    char *data = realloc(buffer->data, capacity);
-    if (!data)
-        return buffer->failed = -ENOMEM;
-    buffer->data = data;
-    buffer->capacity = capacity;
-    return 0;
+    return buffer->failed = GT_GROW_TO(buffer->data, buffer->capacity, needed < FIRST ? FIRST : needed);
 }
 
 int gt_buffer_append(struct gt_buffer *buffer, const void *bytes, size_t length)

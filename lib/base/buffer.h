@@ -1,4 +1,4 @@
-/* A growable run of bytes, always followed by a NUL. */
+/* A run of bytes that grows. A NUL follows it always. */
 #ifndef GT_BASE_BUFFER_H
 #define GT_BASE_BUFFER_H
 
@@ -12,11 +12,13 @@ struct gt_buffer {
     int failed;     /* 0, or the negative errno of the first append that failed; later appends do nothing */
 };
 
+/* All of these return 0, -ENOMEM, or -EFBIG beyond the ceiling, and the same again once one has failed. */
 int gt_buffer_reserve(struct gt_buffer *buffer, size_t more);
 int gt_buffer_append(struct gt_buffer *buffer, const void *bytes, size_t length);
 int gt_buffer_text(struct gt_buffer *buffer, const char *text);
 int gt_buffer_char(struct gt_buffer *buffer, char c);
 int gt_buffer_printf(struct gt_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The buffer is empty, has not failed, and keeps its memory. */
 void gt_buffer_clear(struct gt_buffer *buffer);
 void gt_buffer_release(struct gt_buffer *buffer);
 

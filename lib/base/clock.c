@@ -1,9 +1,8 @@
 #include "base/clock.h"
 
 #include <stddef.h>
-#include <time.h>
 
-static int64_t now(clockid_t id)
+int64_t gt_clock_ns(clockid_t id)
 {
     struct timespec t;
     clock_gettime(id, &t);
@@ -13,13 +12,13 @@ static int64_t now(clockid_t id)
 static int64_t real(void *context)
 {
     (void)context;
-    return now(CLOCK_REALTIME);
+    return gt_clock_ns(CLOCK_REALTIME);
 }
 
 static int64_t monotonic(void *context)
 {
     (void)context;
-    return now(CLOCK_MONOTONIC);
+    return gt_clock_ns(CLOCK_MONOTONIC);
 }
 
 const struct gt_clock gt_clock_system = {real, monotonic, NULL};

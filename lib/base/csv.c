@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/utf8.h"
 
 #define BLOCK 262144
@@ -84,16 +85,9 @@ static int hold_field(struct gt_csv_reader *reader)
 {
     if (reader->count < reader->capacity)
         return 0;
-    size_t capacity = reader->capacity ? reader->capacity * 2 : 64;
-    size_t *start = realloc(reader->start, capacity * sizeof *start);
-    if (start)
-        reader->start = start;
-    char **field = start ? realloc(reader->field, capacity * sizeof *field) : NULL;
-    if (!field)
-        return -ENOMEM;
-    reader->field = field;
-    reader->capacity = capacity;
-    return 0;
+    size_t capacity = reader->capacity; /* of both arrays */
+    int status = GT_GROW_TO(reader->start, capacity, reader->count + 1);
+    return status < 0 ? status : GT_GROW_TO(reader->field, reader->capacity, reader->count + 1);
 }
 
 enum ending { FIELD_ENDS, RECORD_ENDS, FILE_ENDS };
@@ -258,6 +252,39 @@ bool gt_csv_has_return(const struct gt_csv_reader *reader)
 uint64_t gt_csv_line(const struct gt_csv_reader *reader)
 {
     return reader->record_line;
+}
+
+/* What a field reads from `at` goes to `put`, which is never ahead. Returns where the field ends. */
+static const char *copy_field(const char *at, char separator, char **put)
+{
+    const char *first = at + strspn(at, " ");
+    bool was_quoted = *first == '"', quoted = was_quoted;
+    for (at = was_quoted ? first + 1 : at; *at && (quoted || *at != separator); at++) {
+        bool is_quote = was_quoted && *at == '"';
+        if (is_quote && quoted && at[1] == '"')
+            at++; /* a doubled one */
+        else if (is_quote) {
+            quoted = !quoted;
+            continue;
+        }
+        *(*put)++ = *at;
+    }
+    return at;
+}
+
+size_t gt_csv_split(char *line, char separator, char **field, size_t most)
+{
+    size_t count = 0;
+    char *put = line;
+    for (const char *at = line; count < most; at++) {
+        field[count++] = put;
+        at = copy_field(at, separator, &put);
+        bool is_last = !*at;
+        *put++ = '\0';
+        if (is_last)
+            break;
+    }
+    return count;
 }
 
 static void put_field(struct gt_buffer *out, const char *text)

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* The path of share/gpu-tracker/NAME in the nearest folder above the library, or above the program that contains it: below
- * the prefix it was installed under, a Python environment, or the folder it was built in. -ENOENT. */
+/* Find share/gpu-tracker/NAME in the nearest folder above the library, or above the program that contains it. That is the
+ * prefix of an installation, a Python environment, or the folder of a build. Returns 0, -ENOENT, or the errno of a look at
+ * the program's own path. */
 int gt_data_file(char *ret, size_t size, const char *name);
 
 #endif

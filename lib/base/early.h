@@ -1,5 +1,5 @@
-/* What a program with privileges of its own (setuid, or file capabilities) opened before it gave them up. It is filled once, before
- * there are threads, and then only looked up: so the figures come from descriptors, and the privileges need not be kept.
+/* Descriptors that a program with privileges of its own (setuid, or file capabilities) opened before it gave them up. Figures come
+ * from these, so the privileges need not be kept. They are collected once, before there are threads, and only looked up later.
  *
  * Names are those of files on this machine, without a leading slash, and "perf/TYPE/CONFIG/CPU" of counters. */
 #ifndef GT_BASE_EARLY_H
@@ -7,16 +7,16 @@
 
 #include <stdbool.h>
 
-/* From here to the end what is opened for reading is kept, as far as not everybody may read it. */
+/* From begin to end, files that are opened for reading are kept unless everybody may read them. */
 void gt_early_begin(void);
 void gt_early_end(void);
-/* Keep a duplicate of what has just been opened; nothing outside begin and end. */
+/* Keep a duplicate of `fd`, which has just been opened. Outside of begin and end this does nothing. */
 void gt_early_keep(const char *name, int fd);
-/* A duplicate of what was kept, the caller's to close, or -ENOENT. */
+/* Returns a duplicate of the kept descriptor, for the caller to close, -ENOENT, or the errno of the duplication. */
 int gt_early_open(const char *name);
-/* Whether anything was kept whose name begins so. */
+/* Is one kept whose name begins with `prefix`? */
 bool gt_early_has(const char *prefix);
-/* Forget all of it. */
+/* Close and forget all of them. */
 void gt_early_close(void);
 
 #endif

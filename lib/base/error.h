@@ -1,4 +1,4 @@
-/* The error record every fallible function may fill: a code and one sentence. */
+/* A function that can fail tells why in a struct gt_error: a code and one sentence. The first error stays. */
 #ifndef GT_BASE_ERROR_H
 #define GT_BASE_ERROR_H
 
@@ -14,7 +14,7 @@ int gt_error_set(struct gt_error *error, int code, const char *format, ...) __at
 /* The same, with ": " and the system's text for `code` appended. */
 int gt_error_system(struct gt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* An error that was kept elsewhere, unless `error` already holds one. Returns -from->code. */
+/* Copy `from` to `error` unless that already holds an error. Returns -from->code. */
 int gt_error_copy(struct gt_error *error, const struct gt_error *from);
 
 #endif

@@ -1,6 +1,6 @@
-/* A streaming JSON writer over a buffer. Commas, newlines and indentation are its business.
- * indent > 0 lays out as Python's json.dumps(value, indent=indent) does, with UTF-8 as it is; indent 0 writes one line
- * with ", " and ": ". */
+/* JSON is written to a buffer piece by piece, and the writer puts commas, line breaks and indentation between the pieces.
+ * With an indent above 0 it lays out as Python's json.dumps(value, indent=indent, ensure_ascii=False) does; with 0 it
+ * writes one line with ", " and ": ". Errors are those of the buffer. */
 #ifndef GT_BASE_JSON_WRITE_H
 #define GT_BASE_JSON_WRITE_H
 
@@ -31,7 +31,7 @@ void gt_json_integer(struct gt_json *json, int64_t value);
 void gt_json_bool(struct gt_json *json, bool value);
 void gt_json_null(struct gt_json *json);
 
-/* Only the quoted string, for other writers. */
+/* Append the text as a JSON string, for other writers. */
 void gt_json_quote(struct gt_buffer *out, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* A shared library opened at run time: one table of symbols, walked by one loop. */
+/* Shared libraries are opened at run time, and a table of symbols says which functions are wanted of them. */
 #ifndef GT_BASE_LIBRARY_H
 #define GT_BASE_LIBRARY_H
 
@@ -22,8 +22,8 @@ struct gt_library {
     char path[512];
 };
 
-/* Try `names` (NULL-terminated) in turn; a `path` that is not NULL is the only one tried.
- * -ENOENT: none is installed; -ELIBBAD: a required symbol is missing. */
+/* Try `names`, which ends in NULL, in turn. A `path` that is not NULL is the only one tried. Returns 0, -ENOENT when none is
+ * installed, or -ELIBBAD when a required symbol is missing. */
 int gt_library_open(struct gt_library *library, const char *path, const char *const names[],
                     const struct gt_symbol *symbols, size_t count, void *functions, struct gt_error *error);
 void gt_library_close(struct gt_library *library);

@@ -1,4 +1,4 @@
-/* Numbers as text, never through the locale. */
+/* Numbers are read from text and written as text without regard to the locale. */
 #ifndef GT_BASE_NUMBER_H
 #define GT_BASE_NUMBER_H
 
@@ -7,14 +7,15 @@
 
 #define GT_NUMBER_SIZE 32
 
-/* The whole of `text` must be one finite number; 0, -EINVAL or -ERANGE. */
+/* Read `text`, all of which must be one finite number. Returns 0, -EINVAL or -ERANGE. */
 int gt_number_double(const char *text, double *ret);
 int gt_number_i64(const char *text, int64_t *ret);
 
-/* Shortest decimal text that reads back as `value`, in the form of Python's repr(): "0.1", "1e+16", "3.0",
- * "nan", "inf". Returns its length. `text` has GT_NUMBER_SIZE bytes. */
+/* Write the shortest decimal that reads back as `value`, as Python's repr() does: "0.1", "1e+16", "3.0", "nan", "inf".
+ * `text` has GT_NUMBER_SIZE bytes. Returns the length. */
 size_t gt_number_repr(char *text, double value);
-/* round(value, decimals) half to even on the exact binary value, then as repr: 2.0 -> "2.0", 67.2541 -> "67.254". */
+/* Write Python's round(value, decimals), which rounds the exact binary value, half to even: 2.0 -> "2.0", 67.2541 ->
+ * "67.254". Returns the length. */
 size_t gt_number_rounded(char *text, double value, int decimals);
 
 #endif

@@ -1,5 +1,5 @@
-/* The names under which the kernel knows processes of ours: the program, and the samplers of trackers in other processes
- * (`gpu-tracker agent`, see cli/agent.h) with those that start them, who give themselves a name and are no part of any job. */
+/* The kernel knows our processes by these names. A sampler of a tracker in another process (`gpu-tracker agent`, see
+ * cli/agent.h), and the process that starts it, give themselves a name of their own: they are no part of any job. */
 #ifndef GT_BASE_OWN_NAME_H
 #define GT_BASE_OWN_NAME_H
 

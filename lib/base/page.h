@@ -1,8 +1,8 @@
-/* Rows of a file that others read while it grows.
+/* Others read a file of rows while it grows.
  *
  * The kernel takes a write that crosses a page in parts: a reader may find the first part alone, and a kill may leave it.
- * So no row crosses the end of a page: the row before it is made longer, by zeros behind a decimal point. 4096 divides
- * every size of page. */
+ * So no row crosses the end of a page. The row before it is made longer instead, by zeros behind a decimal point. 4096
+ * divides every size of page. */
 #ifndef GT_BASE_PAGE_H
 #define GT_BASE_PAGE_H
 
@@ -11,7 +11,8 @@
 
 enum { GT_PAGE = 4096 };
 
-/* By how much a row that ends at `end` has to be longer so that the next, of at most `next` bytes, does not cross. */
+/* Returns how many bytes longer a row that ends at `end` must be, so that the next row, of at most `next` bytes, crosses no
+ * page. */
 static inline size_t gt_page_rest(off_t end, size_t next)
 {
     size_t left = GT_PAGE - (size_t)end % GT_PAGE;

@@ -97,11 +97,9 @@ static int add_items(struct gt_pickle *pickle, struct gt_pickle_value *list, str
     if (needed > UINT32_MAX / 2)
         return damaged(pickle);
     if (needed > list->capacity) {
-        size_t capacity = list->count ? needed * 2 : needed; /* what is filled at once is not filled again */
-        struct gt_pickle_value **item = reallocarray(list->item, capacity, sizeof *item);
-        if (!item)
+        size_t capacity = list->capacity;
+        if (GT_GROW_TO(list->item, capacity, needed) < 0)
             return no_memory(pickle);
-        list->item = item;
         list->capacity = (uint32_t)capacity;
     }
     memcpy(list->item + list->count, items, count * sizeof *items);

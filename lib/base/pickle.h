@@ -55,7 +55,7 @@ void gt_pickle_free(struct gt_pickle *pickle);
 const struct gt_pickle_value *gt_pickle_get(const struct gt_pickle_value *dict, const char *key);
 /* Item `index` of a tuple or list; NULL beyond its end, or when `list` is neither. */
 const struct gt_pickle_value *gt_pickle_item(const struct gt_pickle_value *list, size_t index);
-/* Which name an object was made with, a number of `known`; 0 when `value` is NULL or no object. */
+/* Returns the number that `known` gave to the name that an object was made with; 0 when `value` is NULL or no object. */
 int gt_pickle_made_by(const struct gt_pickle_value *value);
 
 #endif

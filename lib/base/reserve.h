@@ -1,4 +1,4 @@
-/* Descriptors that are held back while others are opened that can be done without. */
+/* Descriptors are held back while others are opened that can be done without, so that some are left for what cannot. */
 #ifndef GT_BASE_RESERVE_H
 #define GT_BASE_RESERVE_H
 
@@ -11,7 +11,7 @@ struct gt_reserve {
     size_t count;
 };
 
-/* Hold back up to `wanted` (GT_RESERVE_MOST at most) of those that the process may still open. Returns how many. */
+/* Hold back up to `wanted` descriptors, at most GT_RESERVE_MOST. Returns how many the process could still open. */
 size_t gt_reserve_take(struct gt_reserve *reserve, size_t wanted);
 /* Let go of all but `kept`. */
 void gt_reserve_release(struct gt_reserve *reserve, size_t kept);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
 #include "base/early.h"
 
 int gt_root_open(struct gt_root *root, const char *path, struct gt_error *error)
@@ -95,6 +96,16 @@ ssize_t gt_root_reread(int fd, char *text, size_t size)
     return (ssize_t)used;
 }
 
+ssize_t gt_root_reread_piece(int fd, char *text, size_t size)
+{
+    ssize_t length;
+    do
+        length = pread(fd, text, size - 1, 0);
+    while (length < 0 && errno == EINTR);
+    text[length < 0 ? 0 : length] = '\0';
+    return length < 0 ? -errno : length;
+}
+
 ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size)
 {
     int fd = gt_root_open_file(root, path);
@@ -107,7 +118,7 @@ ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, s
 
 int gt_root_access(const struct gt_root *root, const char *path, int mode)
 {
-    return faccessat(root->fd, relative(path), mode, AT_EACCESS) < 0 ? -errno : 0;
+    return gt_access(root->fd, relative(path), mode);
 }
 
 int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret)
@@ -128,19 +139,29 @@ ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *tex
     return length;
 }
 
+static int one_number(const char *text, unsigned long long *ret)
+{
+    size_t digits = strspn(text, "0123456789");
+    if (!digits || text[digits + strspn(text + digits, " \n")])
+        return -EINVAL;
+    errno = 0;
+    unsigned long long value = strtoull(text, NULL, 10);
+    if (errno)
+        return -errno;
+    *ret = value;
+    return 0;
+}
+
 int gt_root_read_u64(const struct gt_root *root, const char *path, unsigned long long *ret)
 {
     char text[64];
     ssize_t length = gt_root_read(root, path, text, sizeof text);
-    if (length < 0)
-        return (int)length;
-    if (text[0] < '0' || text[0] > '9')
-        return -EINVAL;
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno || (*end && *end != '\n' && *end != ' '))
-        return -EINVAL;
-    *ret = value;
-    return 0;
+    return length < 0 ? (int)length : one_number(text, ret);
+}
+
+int gt_root_reread_u64(int fd, unsigned long long *ret)
+{
+    char text[64];
+    ssize_t length = gt_root_reread(fd, text, sizeof text);
+    return length < 0 ? (int)length : one_number(text, ret);
 }

@@ -1,5 +1,5 @@
-/* The machine's root: the only code that opens /proc, /sys, /dev and /etc. With another root the whole
- * library reads a stored machine instead of this one. */
+/* Only this code opens files of /proc, /sys, /dev and /etc, all of them below a root. With another root the whole library
+ * reads a stored machine. Unless a comment says otherwise, functions return 0 or more, or negative errno. */
 #ifndef GT_BASE_ROOT_H
 #define GT_BASE_ROOT_H
 
@@ -19,26 +19,29 @@ struct gt_root {
 int gt_root_open(struct gt_root *root, const char *path, struct gt_error *error);
 void gt_root_close(struct gt_root *root);
 
-/* Open `path` ("proc/1/stat", a leading slash is allowed) for reading, close-on-exec; negative errno on failure. */
+/* Open `path` ("proc/1/stat", a leading slash is allowed) for reading. */
 int gt_root_open_file(const struct gt_root *root, const char *path);
-/* Open an existing file for writing; make and remove a directory. Negative errno on failure, on a stored machine -EROFS. */
+/* Open an existing file for writing; make and remove a directory. On a stored machine all return -EROFS. */
 int gt_root_open_to_write(const struct gt_root *root, const char *path);
 int gt_root_make_directory(const struct gt_root *root, const char *path);
 int gt_root_remove_directory(const struct gt_root *root, const char *path);
 int gt_root_open_directory(const struct gt_root *root, const char *path);
 
-/* May this process do what `mode` says (R_OK, W_OK)? 0 or negative errno. Nothing is opened, so no device wakes up. */
+/* Returns 0 when this process may do what `mode` says (R_OK, W_OK). Nothing is opened, so no device wakes up. */
 int gt_root_access(const struct gt_root *root, const char *path, int mode);
-/* The group that a file belongs to; 0 or negative errno. */
+/* Tell the group that a file belongs to. */
 int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret);
 
-/* Read a whole small file into `text` (NUL-terminated, cut off at size - 1); returns its length or negative errno. */
+/* Read a small file into `text`, which ends in NUL; what does not fit is cut off. Returns the length. */
 ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size);
-/* Read again from the start of an open descriptor. */
+/* Do the same from the start of an open descriptor. */
 ssize_t gt_root_reread(int fd, char *text, size_t size);
-/* Resolve a symbolic link below the root into `text`; length or negative errno. */
+/* Do the same in one system call, for a file that the kernel makes in one piece, as those of /proc that are no lists. */
+ssize_t gt_root_reread_piece(int fd, char *text, size_t size);
+/* Read a symbolic link into `text`. Returns the length. */
 ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *text, size_t size);
-/* An unsigned number from a one-number file; 0 or negative errno. */
+/* Read a file that holds one number without a sign, and nothing else. */
 int gt_root_read_u64(const struct gt_root *root, const char *path, unsigned long long *ret);
+int gt_root_reread_u64(int fd, unsigned long long *ret);
 
 #endif

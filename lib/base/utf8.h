@@ -1,7 +1,7 @@
-/* Telling UTF-8 from other bytes, and texts from outside: names, commands, paths, which may hold anything but NUL.
+/* Names, commands and paths come from outside and may hold any bytes but NUL.
  *
- * Programs get them as they are, in valid UTF-8. People see what a terminal would obey escaped, so that no name moves the cursor or
- * adds a line. A backslash stays one: a name that holds a backslash and an n looks as one that holds a newline does. */
+ * Programs get them as valid UTF-8. People see what a terminal would obey escaped, so that no name moves the cursor or adds a line. A
+ * backslash stays one: a name that holds a backslash and an n looks like one that holds a newline. */
 #ifndef GT_BASE_UTF8_H
 #define GT_BASE_UTF8_H
 
@@ -10,23 +10,23 @@
 
 #include "base/buffer.h"
 
-/* Length of the valid sequence at `text`, which is not empty and ends in NUL; 0 when it is not one. */
+/* Returns the length in bytes of the sequence at `text`, which is not empty and ends in NUL; 0 when it is not valid. */
 int gt_utf8_length(const char *text);
 
 bool gt_utf8_is_valid(const char *text);
-/* The text, with U+FFFD for each byte that is not part of a valid sequence. */
+/* Append the text, with U+FFFD for each byte that is not part of a valid sequence. Returns 0 or -ENOMEM. */
 int gt_utf8_valid(struct gt_buffer *out, const char *text);
 
-/* The same of so many bytes, which may hold NUL and are followed by one. Fast where they are ASCII. */
+/* These two do the same for so many bytes, which may hold NUL and are followed by one. They are fast where bytes are ASCII. */
 bool gt_utf8_are_valid(const char *bytes, size_t length);
 int gt_utf8_valid_bytes(struct gt_buffer *out, const char *bytes, size_t length);
 
 enum { GT_UTF8_SHOWN = 8 };
-/* One character of *text, which is not empty, as people see it, NUL-terminated; *text goes behind it. Returns its bytes. Line breaks
- * and tabs are \n, \r and \t, other control characters and bytes that are no UTF-8 \xNN, and characters that only change how others
- * are shown (breaks of lines, directions of writing) \uNNNN. */
+/* Write one character of *text, which is not empty, as people see it, and move *text behind it. Returns the length in bytes. Line
+ * breaks and tabs become \n, \r and \t; other control characters and bytes that are not UTF-8 become \xNN; characters that only change
+ * how others are shown (breaks of lines, directions of writing) become \uNNNN. */
 size_t gt_utf8_show_next(const char **text, char ret[GT_UTF8_SHOWN]);
-/* The whole text so. */
+/* Append all of the text in that way. Returns 0 or -ENOMEM. */
 int gt_utf8_show(struct gt_buffer *out, const char *text);
 /* How many columns it then takes, every character one. */
 size_t gt_utf8_columns(const char *text);

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "blocks/marking.h"
 
 /* The columns of sub-tracking files: the first four are gpu_tracker's. */
 enum gt_block_event_column {
@@ -48,7 +49,7 @@ struct gt_block_event_row {
 struct gt_block_file {
     struct gt_block_file *next;  /* of the same process */
     struct gt_block_file *older; /* of all that are known, those of the processes it was forked from included */
-    uint64_t identity;           /* of the process, see block_process.h */
+    uint64_t identity;           /* of the process */
     char origin[PATH_MAX];       /* the path asked for, absolute; "" for the process's own file */
     char path[PATH_MAX];         /* the file written */
     bool is_shared, is_new;      /* with other processes; made by this one */
@@ -64,8 +65,8 @@ struct gt_block_writer {
     const char *suffix;
     /* Write what a new file begins with; it has no other name yet than `path`. */
     int (*make)(int fd, const char *path, struct gt_error *error);
-    /* Before a new file of this name appears: take away what an old one has left beside. May be NULL. */
-    void (*clear)(const char *path);
+    /* Before a new file of this name appears: take away what an old one has left beside, if that may be. May be NULL. */
+    int (*clear)(const char *path, bool may_remove, struct gt_error *error);
     /* The file exists; device and inode are set. */
     int (*open)(struct gt_block_file *file, struct gt_error *error);
     /* By any thread. A START row gets its call number here. -ENOENT: the file was removed. */
@@ -77,6 +78,8 @@ struct gt_block_writer {
 };
 extern const struct gt_block_writer gt_block_csv;
 extern const struct gt_block_writer gt_block_sqlite;
+/* The writer for the suffix of a path, or NULL. */
+const struct gt_block_writer *gt_block_writer_of(const char *path);
 
 /* Bytes of a name in a file. A longer one is cut off, not in the middle of a character, and ends in "~" and a number of eight digits
  * made of the whole, so that different names stay different. */

@@ -125,7 +125,7 @@ static int reopen(struct gt_block_file *file)
     struct csv_file *csv = file->state;
     struct stat facts;
     csv->fd = -1;
-    int fd = open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    int fd = open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return -errno;
     int status = fstat(fd, &facts) < 0 || (csv->end = lseek(fd, 0, SEEK_END)) < 0 ? -errno : 0;
@@ -229,7 +229,7 @@ static off_t fill_page(struct gt_block_file *file, off_t at)
     char bytes[GT_PAGE + 2] = "";
     struct stat facts;
     size_t zeros = GT_PAGE - (size_t)at % GT_PAGE;
-    int fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    int fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     bool is_row = fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == file->device && facts.st_ino == file->inode &&
                   pread(fd, bytes, 3, at - 3) == 3 && bytes[0] >= '0' && bytes[0] <= '9' && bytes[1] == '\r';
     memset(bytes, '0', zeros);

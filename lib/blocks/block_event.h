@@ -3,12 +3,12 @@
  * CSV, or SQLite with a table "data" (in a tracking file: "blocks"). Required columns: process_id, code_block_name,
  * position (0 start, 1 stop), timestamp (seconds since the epoch); ours add those of gt_block_event_columns. Columns may stand
  * in any order and others are ignored. */
-#ifndef GT_STORE_BLOCK_EVENT_H
-#define GT_STORE_BLOCK_EVENT_H
+#ifndef GT_BLOCKS_BLOCK_EVENT_H
+#define GT_BLOCKS_BLOCK_EVENT_H
 
 #include "blocks/interval.h"
 #include "base/buffer.h"
-#include "base/names.h"
+#include "base/strings.h"
 
 #define GT_BLOCK_EVENT_TABLE_OF_RECORDING "blocks"
 
@@ -30,9 +30,9 @@ void gt_block_event_close(struct gt_block_event_reader *reader);
 struct gt_block_event_list {
     struct gt_block_event *event;
     size_t count, capacity;
-    struct gt_names names;
-    struct gt_names files; /* as asked for; row i came from files.text[event[i].source] */
-    bool skip_bad;         /* set by the caller: count bad rows instead of failing */
+    struct gt_strings names;
+    struct gt_strings files; /* as asked for; row i came from that of number event[i].source */
+    bool skip_bad;           /* set by the caller: count bad rows instead of failing */
     uint64_t bad, torn;
     int64_t last_call;           /* the largest call number of any file */
     struct gt_buffer complaints; /* one line for each of the first bad rows */
@@ -57,25 +57,5 @@ int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_er
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file);
 /* The folder in which the processes of a run leave their files until it ends: TRACKING_FILE.blocks. */
 int gt_block_event_folder(char *ret, size_t size, const char *tracking_file);
-
-/* One kind of file; private to lib/store. */
-struct gt_block_event_source {
-    int (*next)(void *state, struct gt_block_event *ret, const char **name, struct gt_error *error);
-    uint64_t (*torn)(const void *state);
-    void (*close)(void *state);
-};
-struct gt_block_event_reader {
-    const struct gt_block_event_source *source;
-    void *state;
-    int fd; /* to close, or -1 */
-};
-/* The call number in a file made of several: two files may use the same. */
-int64_t gt_block_event_call(const struct gt_block_event_list *list, const struct gt_block_event *event);
-int gt_block_event_csv_start(struct gt_block_event_reader *reader, int fd, const char *name, struct gt_error *error);
-int gt_block_event_sqlite_start(struct gt_block_event_reader *reader, const char *path, struct gt_error *error);
-/* Into files that are there. */
-int gt_block_event_write_csv(const struct gt_block_event_list *list, int fd, const char *name, struct gt_error *error);
-int gt_block_event_write_sqlite(const struct gt_block_event_list *list, const char *path, const char *table,
-                                struct gt_error *error);
 
 #endif

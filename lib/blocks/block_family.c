@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/root.h"
 #include "collect/process/process.h"
 
@@ -23,10 +24,8 @@ static atomic_int declared_parent;
 
 __attribute__((constructor)) static void remember_loading(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     loaded_in = getpid();
-    loaded_at_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    loaded_at_ns = gt_clock_ns(CLOCK_MONOTONIC);
 }
 
 void gt_family_declare_parent(pid_t pid)
@@ -58,10 +57,8 @@ static void add_loading(struct gt_buffer *out)
 /* Returns its parent, or 0 when there is no such process. */
 static pid_t add_process(struct gt_buffer *out, const struct gt_root *root, pid_t pid)
 {
-    char path[64], text[1024];
     struct gt_process_stat stat;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (pid <= 0 || gt_root_read(root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+    if (pid <= 0 || gt_process_stat_of(root, pid, &stat) < 0)
         return 0;
     gt_buffer_printf(out, "process %d %llu\n", (int)pid, (unsigned long long)stat.start);
     return stat.parent;

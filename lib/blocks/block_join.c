@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+#include "base/order.h"
 
 /* Where the time that a block covers begins or ends. */
 struct edge {
@@ -68,14 +68,9 @@ static struct block *everything(const struct gt_block_join *join)
 
 /* ---- preparation ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    return ORDER(*(const double *)a, *(const double *)b);
-}
-
 static int compare_times(const void *a, const void *b)
 {
-    return ORDER(((const struct edge *)a)->time, ((const struct edge *)b)->time);
+    return GT_ORDER(((const struct edge *)a)->time, ((const struct edge *)b)->time);
 }
 
 struct stretch {
@@ -86,9 +81,9 @@ struct stretch {
 static int compare_stretches(const void *a, const void *b)
 {
     const struct stretch *x = a, *y = b;
-    int order = ORDER(x->block, y->block);
-    order = order ? order : ORDER(x->start, y->start);
-    return order ? order : ORDER(x->stop, y->stop);
+    int order = GT_ORDER(x->block, y->block);
+    order = order ? order : GT_ORDER(x->start, y->start);
+    return order ? order : GT_ORDER(x->stop, y->stop);
 }
 
 /* Calls of one block that touch become one stretch; returns how many are left. */
@@ -133,8 +128,8 @@ static int make_stretches(struct gt_block_join *join)
         join->call_start[i] = list[i].start;
         join->call_stop[i] = list[i].stop;
     }
-    qsort(join->call_start, count, sizeof *join->call_start, compare_doubles);
-    qsort(join->call_stop, count, sizeof *join->call_stop, compare_doubles);
+    qsort(join->call_start, count, sizeof *join->call_start, gt_order_doubles);
+    qsort(join->call_stop, count, sizeof *join->call_stop, gt_order_doubles);
     qsort(list, count, sizeof *list, compare_stretches);
     join->stretches = merge_stretches(list, count);
     place_stretches(join, list);

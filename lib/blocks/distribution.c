@@ -2,8 +2,12 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
+#include "base/order.h"
 
 const char *const gt_statistic_names[GT_STATISTICS] = {"min", "max", "mean", "std", "p50", "p95", "p99"};
 
@@ -52,11 +56,8 @@ static struct gt_distribution_page *page_of(struct gt_distribution *distribution
         at++;
     if (at < distribution->pages && distribution->page[at]->key == key)
         return distribution->page[at];
-    struct gt_distribution_page **list = realloc(distribution->page, (distribution->pages + 1) * sizeof *list);
-    if (!list)
-        return NULL;
-    distribution->page = list;
-    struct gt_distribution_page *page = calloc(1, sizeof *page);
+    bool has_room = GT_GROW_BY_ONE(distribution->page, distribution->pages);
+    struct gt_distribution_page *page = has_room ? calloc(1, sizeof *page) : NULL, **list = distribution->page;
     if (!page)
         return NULL;
     page->key = key;
@@ -130,13 +131,10 @@ static int make_room(struct gt_distribution *distribution)
 {
     if (distribution->capacity == GT_DISTRIBUTION_EXACT)
         return empty_buffer(distribution);
-    uint32_t capacity = distribution->capacity ? distribution->capacity * 2 : 8;
-    double *list = realloc(distribution->value, capacity * sizeof *list);
-    if (!list)
-        return -ENOMEM;
-    distribution->value = list;
-    distribution->capacity = capacity;
-    return 0;
+    size_t capacity = distribution->capacity;
+    int status = GT_GROW_TO(distribution->value, capacity, capacity + 1);
+    distribution->capacity = (uint32_t)capacity;
+    return status;
 }
 
 int gt_distribution_add(struct gt_distribution *distribution, double value)
@@ -183,12 +181,6 @@ double gt_distribution_total(const struct gt_distribution *distribution)
 
 /* ---- percentiles ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The value of a whole rank, from 0. */
 static double ranked(const struct gt_distribution *distribution, uint64_t rank)
 {
@@ -212,7 +204,7 @@ double gt_distribution_percentile(struct gt_distribution *distribution, double p
     if (!gt_distribution_count(distribution))
         return NAN;
     if (!distribution->pages)
-        qsort(distribution->value, distribution->values, sizeof *distribution->value, compare_doubles);
+        qsort(distribution->value, distribution->values, sizeof *distribution->value, gt_order_doubles);
     else if (distribution->values && empty_buffer(distribution) < 0)
         return NAN;
     double rank = percent / 100 * (double)(gt_distribution_count(distribution) - 1);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+#include "base/order.h"
 
 struct pairing {
     struct gt_interval *interval;
@@ -22,26 +22,26 @@ static double time_of(const struct gt_block_event *event)
 /* Groups of rows that may pair with each other: rows with a call number by that, the others by thread and block. */
 static int compare_groups(const struct gt_block_event *a, const struct gt_block_event *b)
 {
-    int order = ORDER(a->source, b->source);
-    order = order ? order : ORDER(a->process, b->process);
-    order = order ? order : ORDER(a->thread, b->thread);
-    order = order ? order : ORDER(a->name, b->name);
-    return order ? order : ORDER(a->call, b->call);
+    int order = GT_ORDER(a->source, b->source);
+    order = order ? order : GT_ORDER(a->process, b->process);
+    order = order ? order : GT_ORDER(a->thread, b->thread);
+    order = order ? order : GT_ORDER(a->name, b->name);
+    return order ? order : GT_ORDER(a->call, b->call);
 }
 
 static int compare_borders(const void *a, const void *b)
 {
     const struct gt_block_event *x = a, *y = b;
     int order = compare_groups(x, y);
-    order = order ? order : ORDER(time_of(x), time_of(y));
-    order = order ? order : ORDER(x->position, y->position);
-    return order ? order : ORDER(x->row, y->row);
+    order = order ? order : GT_ORDER(time_of(x), time_of(y));
+    order = order ? order : GT_ORDER(x->position, y->position);
+    return order ? order : GT_ORDER(x->row, y->row);
 }
 
 static int compare_rows(const void *a, const void *b)
 {
     const struct gt_block_event *x = a, *y = b;
-    return ORDER(x->row, y->row);
+    return GT_ORDER(x->row, y->row);
 }
 
 static void open_call(struct pairing *pairing, const struct gt_block_event *start, size_t *open, size_t depth)
@@ -188,13 +188,13 @@ static double end_of(const struct gt_interval *interval)
 static int compare_nesting(const void *a, const void *b)
 {
     const struct gt_interval *x = a, *y = b;
-    int order = ORDER(x->source, y->source);
-    order = order ? order : ORDER(x->process, y->process);
-    order = order ? order : ORDER(x->thread, y->thread);
-    order = order ? order : ORDER(begin_of(x), begin_of(y));
-    order = order ? order : ORDER(end_of(y), end_of(x));
-    order = order ? order : ORDER(x->call, y->call);
-    return order ? order : ORDER(x->name, y->name);
+    int order = GT_ORDER(x->source, y->source);
+    order = order ? order : GT_ORDER(x->process, y->process);
+    order = order ? order : GT_ORDER(x->thread, y->thread);
+    order = order ? order : GT_ORDER(begin_of(x), begin_of(y));
+    order = order ? order : GT_ORDER(end_of(y), end_of(x));
+    order = order ? order : GT_ORDER(x->call, y->call);
+    return order ? order : GT_ORDER(x->name, y->name);
 }
 
 static void close_interval(struct gt_interval *interval, double end, double clock_end)

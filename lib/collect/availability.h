@@ -1,4 +1,4 @@
-/* Filling a struct gt_availability. */
+/* A collector says in a struct gt_availability whether it can read, and what would let it. */
 #ifndef GT_COLLECT_AVAILABILITY_H
 #define GT_COLLECT_AVAILABILITY_H
 

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLLECTOR(name) extern const struct gt_collector_type gt_collector_##name;
 #include "base/grow.h"
+
+#define COLLECTOR(name) extern const struct gt_collector_type gt_collector_##name;
 #include "collect/collector.def"
 #undef COLLECTOR
 
@@ -45,11 +46,10 @@ struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pi
 
 struct gt_device *gt_frame_device(struct gt_frame *frame)
 {
-    struct gt_device *device = realloc(frame->device, (frame->device_count + 1) * sizeof *device);
+    struct gt_device *device = GT_GROW_BY_ONE(frame->device, frame->device_count);
     if (!device)
         return NULL;
-    frame->device = device;
-    device += frame->device_count++;
+    frame->device_count++;
     *device = (struct gt_device){
         .parent = -1, .gpu_instance = -1, .compute_instance = -1, .selected = true, .memory = NAN};
     gt_values_clear(device->value);

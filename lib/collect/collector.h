@@ -1,8 +1,8 @@
-/* What every source of figures provides, and the frame it writes them into.
+/* Every source of figures is a collector, which writes them into a frame.
  *
- * A collector is opened once, asked to collect at each sample, and closed. It writes raw figures: states and
- * counters as the kernel or driver gives them. Rates are derived later (sample/derive.h). A figure it could not
- * read this time it leaves as NaN. It never prints, and a process that vanished is not an error. */
+ * A collector is opened once, asked to collect at each sample, and closed. It writes states and counters as the kernel or the driver
+ * gives them; rates are computed later (aggregate/rate.h). It leaves NaN for a figure that it could not read this time. It never prints,
+ * and a process that vanished is no error. */
 #ifndef GT_COLLECT_COLLECTOR_H
 #define GT_COLLECT_COLLECTOR_H
 
@@ -23,7 +23,7 @@ struct gt_ledger {
     double left[GT_ACCOUNTED];     /* all that its children have left it when they vanished */
 };
 
-/* What a forked process began with: the anonymous memory of its parent, whose pages they have in common until one writes. */
+/* A forked process begins with the anonymous memory of its parent, whose pages they have in common until one writes. */
 struct gt_heritage {
     pid_t from; /* the parent it was forked from, a process of the job; 0: none, or it has executed a program */
     uint64_t from_start; /* of that */
@@ -42,6 +42,7 @@ struct gt_process {
     bool is_gone;      /* vanished during this frame; its values are the last that were read */
     bool is_admitted;  /* its account is open */
     bool is_fresh;     /* all of its files were read in this frame */
+    bool is_counted;   /* it was there when collect/process/process_collector.c last read all files */
     bool is_denied;    /* some of its files may not be read by this user */
     bool is_forked;    /* it has not executed a program since it was forked: it began with its parent's memory */
     bool is_worker;    /* it was so at two looks some time apart: it is not about to execute another program */
@@ -79,14 +80,14 @@ struct gt_device {
     double value[GT_METRIC_COUNT];
 };
 
-/* What one process uses of one GPU in this frame. At most one entry for each (device, pid). */
+/* One process uses this much of one GPU in this frame. There is at most one entry for each (device, pid). */
 struct gt_share {
     int device;                    /* index into the frame's devices */
     pid_t pid;                     /* in the tracker's own PID namespace */
     double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
 };
 
-/* One processor package of several, each with energy counters of its own; see collect/host/package.h. */
+/* One processor package of several, each with energy counters of its own; see collect/topology.h. */
 enum { GT_PACKAGES = 32 };
 struct gt_package {
     int number;                    /* physical_package_id */
@@ -102,8 +103,8 @@ struct gt_frame {
     int64_t monotonic_ns;
     double read_seconds; /* that reading took from then on */
     double system[GT_METRIC_COUNT];
-    /* Of the energy counters in `system`: joules that one may have missed since its last reading (it may have gone round), INFINITY
-     * where that is not known (it was set back, a part of it stands still). */
+    /* Joules that an energy counter in `system` may have missed since its last reading because it went round; INFINITY when it was
+     * set back, or a part of it stands still. */
     double doubt[GT_METRIC_COUNT];
     int64_t read_ns[GT_METRIC_COUNT]; /* monotonic: when the figures of `system` were read */
     double job[GT_METRIC_COUNT];      /* figures that exist only for the whole job: control group */
@@ -115,9 +116,6 @@ struct gt_frame {
     size_t share_count, share_capacity;
     struct gt_package *package; /* none: the processors count as one */
     size_t package_count;
-    signed char *package_of_cpu; /* index into `package` of each CPU seen so far, else -1 */
-    size_t cpu_capacity;
-    char why_no_packages[80]; /* where there seem to be several, one clause */
     /* Which collector a figure of the machine comes from, where several could give it: set while opening. */
     const struct gt_collector_type *owner[GT_METRIC_COUNT];
 };
@@ -146,9 +144,23 @@ struct gt_availability {
     double refresh;   /* seconds between new values at the source, 0 when each read is fresh, NaN when unknown */
 };
 
+/* How a figure came about. */
+enum gt_exactness { GT_MISSING, GT_SAMPLED, GT_EXACT, GT_DERIVED, GT_ESTIMATED };
+
+/* The origin of a figure, for the provenance of reports. */
+struct gt_origin {
+    enum gt_metric_id metric;
+    enum gt_exactness exactness;
+    const char *source; /* "/proc/PID/status VmHWM" */
+    const char *note;   /* method and limits; "" none */
+};
+
+struct gt_topology;
+
 struct gt_collect_options {
     const struct gt_root *root;
     const struct gt_clock *clock;
+    struct gt_topology *topology;   /* lives as long as the frame */
     pid_t pid;                      /* the main process; 0 in `doctor`, which follows none */
     const char *gpu_brand;          /* only this brand; NULL any */
     const char *const *library;     /* "nvml=PATH" overrides, NULL-terminated; may be NULL */
@@ -171,6 +183,10 @@ struct gt_collector_type {
     const char *help;
     const enum gt_metric_id *metrics; /* what it can fill */
     size_t metric_count;
+    /* Origins of its figures. NULL, as where the driver is to be named: the source of the availability is, and counters are exact. */
+    const struct gt_origin *origins;
+    size_t origin_count;
+    bool is_of_machine; /* its origins are of figures of the machine, not of processes */
     /* Always fills *availability. State GT_READY leaves the collector's state in *ret; otherwise *ret is NULL.
      * May append devices to the frame. Negative only for ENOMEM and the like. */
     int (*open)(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
@@ -187,7 +203,7 @@ struct gt_collector_type {
     bool lags;        /* its counters are read less often than samples: it is asked once more at the end */
 };
 
-/* Whether it reads energy counters of this machine and nothing else. */
+/* Does it read energy counters of this machine and nothing else? */
 bool gt_collector_is_of_energy(const struct gt_collector_type *type);
 
 extern const struct gt_collector_type *const gt_collector_types[];

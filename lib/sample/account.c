@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "collect/process/own_peak.h"
 #include "collect/process/process.h"
 
@@ -82,7 +83,7 @@ static void end_without_heir(struct gt_account *account, const struct gt_process
 static int younger_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
-    return p->start < q->start ? 1 : p->start > q->start ? -1 : (p->pid < q->pid) - (p->pid > q->pid);
+    return p->start < q->start ? 1 : p->start > q->start ? -1 : GT_ORDER(q->pid, p->pid);
 }
 
 static void leave_to(struct gt_process *heir, const struct gt_process *child)

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,23 +13,19 @@ static const int64_t FORGET_NS = 60 * GT_SECOND;
 /* 1 of the kernel, 0 not, negative errno: it has gone. */
 static int is_kernel_thread(const struct gt_root *root, pid_t pid)
 {
-    char path[64], text[1024];
     struct gt_process_stat stat;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    ssize_t length = gt_root_read(root, path, text, sizeof text);
-    if (length <= 0)
-        return length < 0 ? (int)length : -ESRCH;
-    return gt_process_parse_stat(text, &stat) < 0 ? -EINVAL : stat.is_kernel;
+    int status = gt_process_stat_of(root, pid, &stat);
+    return status < 0 ? status : stat.is_kernel;
 }
 
 static int consider(struct gt_all_processes *processes, struct gt_tree *tree, pid_t pid)
 {
-    if (gt_tree_find(tree, pid) || gt_pid_map_get(&processes->kernel, pid) != GT_PID_ABSENT)
+    if (gt_tree_find(tree, pid) || gt_map_get(&processes->kernel, pid) != GT_MAP_ABSENT)
         return 0;
     int is_kernel = is_kernel_thread(tree->root, pid);
     if (is_kernel < 0)
         return 0;
-    return is_kernel ? gt_pid_map_put(&processes->kernel, pid, 0) : gt_tree_add(tree, pid);
+    return is_kernel ? gt_map_put(&processes->kernel, pid, 0) : gt_tree_add(tree, pid);
 }
 
 int gt_all_processes_find(struct gt_all_processes *processes, struct gt_tree *tree, int64_t now_ns)
@@ -43,7 +38,7 @@ int gt_all_processes_find(struct gt_all_processes *processes, struct gt_tree *tr
     if (!proc)
         return fd < 0 ? fd : -ENOMEM;
     if (now_ns - processes->renewed_ns > FORGET_NS) {
-        gt_pid_map_clear(&processes->kernel);
+        gt_map_clear(&processes->kernel);
         processes->renewed_ns = now_ns;
     }
     for (struct dirent *entry; status >= 0 && (entry = readdir(proc));)
@@ -55,5 +50,5 @@ int gt_all_processes_find(struct gt_all_processes *processes, struct gt_tree *tr
 
 void gt_all_processes_release(struct gt_all_processes *processes)
 {
-    gt_pid_map_release(&processes->kernel);
+    gt_map_release(&processes->kernel);
 }

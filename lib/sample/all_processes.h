@@ -2,12 +2,12 @@
 #ifndef GT_SAMPLE_ALL_PROCESSES_H
 #define GT_SAMPLE_ALL_PROCESSES_H
 
-#include "base/pid_map.h"
+#include "base/map.h"
 #include "sample/tree.h"
 
 /* All zero before the first search. */
 struct gt_all_processes {
-    struct gt_pid_map kernel; /* threads of the kernel, not to be looked at again for a while */
+    struct gt_map kernel; /* threads of the kernel, not to be looked at again for a while */
     int64_t renewed_ns;
 };
 

@@ -1,7 +1,6 @@
 #include "sample/cost.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "base/csv.h"
 #include "base/data_file.h"
+#include "base/given_file.h"
 #include "base/number.h"
 
 enum column { REGION, NAME, YEAR, GRAMS, SOURCE, COLUMNS };
@@ -111,9 +111,9 @@ static int read_region(const char *region, const char *file, struct gt_machine *
         return gt_error_set(error, ENOENT, "the carbon intensity \"%s\" is not a number, and %s is not installed",
                             region, GT_CARBON_FILE);
     struct table table = {.path = file ? file : installed};
-    int fd = open(table.path, O_RDONLY | O_CLOEXEC);
+    int fd = gt_given_file_open(table.path, NULL, error);
     if (fd < 0)
-        return gt_error_system(error, errno, "%s", table.path);
+        return fd;
     int status = gt_csv_open(&table.csv, fd, table.path, error);
     if (status >= 0)
         status = look_up(&table, region, machine, error);

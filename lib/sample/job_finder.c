@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+#include "collect/process/process.h"
+
 static const int64_t LOST_PAUSE_NS = 2 * GT_SECOND;
 
 enum { THOROUGH_PERIOD_MS = 950, LAST_EVENTS_MS = 10 };
@@ -20,6 +23,8 @@ int gt_job_finder_open(struct gt_job_finder *finder, const struct gt_root *root,
     }
     if (status >= 0 && finder->events)
         status = gt_membership_new(&finder->membership, root, &finder->peak, error);
+    if (status >= 0 && finder->events)
+        gt_membership_mark(finder->membership, finder->events);
     if (status >= 0 && finder->events && gt_events_fd(finder->events, GT_EVENTS_RECORDS) >= 0)
         gt_membership_await_records(finder->membership);
     if (status < 0)
@@ -48,14 +53,7 @@ int gt_job_finder_slurm(struct gt_job_finder *finder, const struct gt_root *root
 
 static int make_room(struct gt_job_finder *finder, size_t count)
 {
-    if (count <= finder->capacity)
-        return 0;
-    pid_t *pid = realloc(finder->pid, count * 2 * sizeof *pid);
-    if (!pid)
-        return -ENOMEM;
-    finder->pid = pid;
-    finder->capacity = count * 2;
-    return 0;
+    return GT_GROW_TO(finder->pid, finder->capacity, count);
 }
 
 static void note_main_peak(const struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_account *account)
@@ -67,12 +65,28 @@ static void note_main_peak(const struct gt_job_finder *finder, const struct gt_t
 
 static int seed(struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_error *error)
 {
-    int status = make_room(finder, tree->count);
-    if (status < 0)
-        return gt_error_system(error, -status, "cannot follow the processes");
-    for (size_t i = 0; i < tree->count; i++)
-        finder->pid[i] = tree->process[i]->pid;
-    return gt_membership_seed(finder->membership, finder->pid, tree->count, error);
+    struct gt_seed *seeds = malloc((tree->count + 1) * sizeof *seeds);
+    if (!seeds)
+        return gt_error_system(error, ENOMEM, "cannot follow the processes");
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct gt_process *process = tree->process[i];
+        bool is_single = !process->is_zombie && process->value[GT_THREADS] == 1 && gt_process_has_rested(process);
+        seeds[i] = (struct gt_seed){process->pid, is_single};
+    }
+    int status = gt_membership_seed(finder->membership, seeds, tree->count, error);
+    free(seeds);
+    finder->may_narrow = status >= 0;
+    return status;
+}
+
+/* 1: events were lost. */
+static int take_events(struct gt_job_finder *finder, struct gt_error *error)
+{
+    int status = gt_membership_update(finder->membership, finder->events, error);
+    if (status >= 0 && finder->may_narrow)
+        gt_events_narrow(finder->events, true);
+    finder->may_narrow = false;
+    return status;
 }
 
 static int add_members(struct gt_job_finder *finder, struct gt_tree *tree)
@@ -105,7 +119,11 @@ static void note_left_out(const struct gt_job_finder *finder, struct gt_account 
 static int look_at_events(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_account *account,
                           struct gt_error *error)
 {
-    int status = gt_membership_update(finder->membership, finder->events, error);
+    if (!gt_events_may_wait(finder->events) && !finder->may_narrow) {
+        gt_membership_settle(finder->membership);
+        return 0;
+    }
+    int status = take_events(finder, error);
     if (status < 0)
         return status;
     note_main_peak(finder, tree, account);
@@ -120,6 +138,15 @@ static bool knows_all(const struct gt_job_finder *finder, const struct gt_tree *
         if (!tree->process[i]->is_zombie && !gt_membership_find(finder->membership, tree->process[i]->pid))
             return false;
     return true;
+}
+
+/* After a search. */
+static int take_found(struct gt_job_finder *finder, const struct gt_tree *tree, bool is_needed, struct gt_error *error)
+{
+    if (is_needed || !knows_all(finder, tree))
+        return seed(finder, tree, error);
+    gt_events_narrow(finder->events, true);
+    return 0;
 }
 
 static bool knows_task(void *context, pid_t pid)
@@ -168,16 +195,16 @@ int gt_job_finder_look(struct gt_job_finder *finder, struct gt_tree *tree, struc
         finder->lost_ns = now_ns;
     finder->has_lost = false;
     tree->hears_forks = finder->events && (!finder->lost_ns || now_ns - finder->lost_ns > LOST_PAUSE_NS);
-    if (thorough || lost || tasks || !finder->events) {
-        int status = gt_tree_discover(tree, thorough || lost || tasks, now_ns);
-        if (status < 0)
-            return gt_error_system(error, -status, "cannot follow the processes");
-    }
-    if (finder->events && (first || lost || tasks || (thorough && !knows_all(finder, tree)))) {
-        int status = seed(finder, tree, error);
-        if (status < 0)
-            return status;
-    }
+    bool searches = thorough || lost || tasks || !finder->events;
+    if (searches && finder->events)
+        gt_events_narrow(finder->events, false); /* what somebody forks who is found now has to be heard of */
+    int status = searches ? gt_tree_discover(tree, thorough || lost || tasks, now_ns) : 0;
+    if (status < 0)
+        return gt_error_system(error, -status, "cannot follow the processes");
+    if (searches && finder->events)
+        status = take_found(finder, tree, first || lost || tasks, error);
+    if (status < 0)
+        return status;
     if (finder->events)
         finder->counts = gt_membership_counts(finder->membership);
     give_handles(finder, tree);
@@ -189,7 +216,7 @@ int gt_job_finder_drain(struct gt_job_finder *finder, const struct gt_tree *tree
 {
     if (!finder->events || !finder->thorough_ns)
         return 0;
-    int status = gt_membership_update(finder->membership, finder->events, error);
+    int status = take_events(finder, error);
     finder->has_lost |= status == 1; /* search the tree at the next look */
     finder->born = gt_membership_counts(finder->membership).started;
     if (status >= 0)

@@ -21,6 +21,7 @@ struct gt_job_finder {
     uint64_t born;       /* processes heard of, or found */
     int64_t thorough_ns; /* last search through every thread of every process */
     bool has_lost;       /* events, since the last look */
+    bool may_narrow;     /* the events, once those that wait are read: all members are marked */
     int64_t lost_ns;     /* when events were last lost; 0: never */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/utf8.h"
 
 int gt_lives_add(struct gt_lives *lives, const struct gt_life *life)
@@ -17,17 +18,11 @@ int gt_lives_add(struct gt_lives *lives, const struct gt_life *life)
     return 0;
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 /* Of pointers into one array: what stood behind stays behind. */
 static int by_number_and_place(const void *a, const void *b)
 {
     const struct gt_life *first = *(struct gt_life *const *)a, *second = *(struct gt_life *const *)b;
-    return first->number != second->number ? compare(first->number, second->number)
-                                           : (first > second) - (first < second);
+    return first->number != second->number ? GT_ORDER(first->number, second->number) : GT_ORDER(first, second);
 }
 
 static int by_begin(const void *a, const void *b)
@@ -35,7 +30,7 @@ static int by_begin(const void *a, const void *b)
     const struct gt_life *first = a, *second = b;
     int unknown = isnan(first->begin) - isnan(second->begin);
     if (unknown || isnan(first->begin) || first->begin == second->begin)
-        return unknown ? unknown : compare(first->number, second->number);
+        return unknown ? unknown : GT_ORDER(first->number, second->number);
     return first->begin < second->begin ? -1 : 1;
 }
 

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/pid_map.h"
+#include "base/grow.h"
+#include "base/map.h"
+#include "collect/process/process.h"
 #include "sample/roster.h"
 
 /* A helper is kept until its child has been looked at. */
@@ -35,15 +37,17 @@ struct gt_membership {
     struct gt_job_peak *peak;
     pid_t main; /* 0: not seeded yet */
     bool awaits_records;
-    struct gt_roster *roster;    /* NULL: nobody listens */
-    struct gt_pid_map processes; /* process number -> index into `entry` */
-    struct gt_pid_map threads;   /* thread number -> index into `entry` */
+    struct gt_roster *roster; /* NULL: nobody listens */
+    struct gt_events *marks;  /* whose filter knows the members; NULL: none does */
+    struct gt_map processes;  /* process number -> index into `entry` */
+    struct gt_map threads;    /* thread number -> index into `entry` */
     struct entry *entry;
-    uint32_t entries, capacity, free;
+    size_t capacity;
+    uint32_t entries, free;
     uint32_t ended_kept; /* entries that ended and are not forgotten */
     struct gt_membership_counts counts;
     struct gt_exit_record ended;
-    struct gt_pid_map disowned; /* processes whose records are to come; the values say nothing */
+    struct gt_map disowned; /* processes whose records are to come; the values say nothing */
     uint64_t disowned_cpu;
 };
 
@@ -55,7 +59,7 @@ int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, st
         return gt_error_system(error, ENOMEM, "members of the job");
     membership->root = root;
     membership->peak = peak;
-    membership->free = GT_PID_ABSENT;
+    membership->free = GT_MAP_ABSENT;
     membership->counts.is_exact = true;
     *ret = membership;
     return 0;
@@ -65,9 +69,9 @@ void gt_membership_free(struct gt_membership *membership)
 {
     if (!membership)
         return;
-    gt_pid_map_release(&membership->processes);
-    gt_pid_map_release(&membership->threads);
-    gt_pid_map_release(&membership->disowned);
+    gt_map_release(&membership->processes);
+    gt_map_release(&membership->threads);
+    gt_map_release(&membership->disowned);
     free(membership->entry);
     free(membership);
 }
@@ -76,19 +80,13 @@ void gt_membership_free(struct gt_membership *membership)
 
 static int take_entry(struct gt_membership *membership, uint32_t *ret)
 {
-    if (membership->free != GT_PID_ABSENT) {
+    if (membership->free != GT_MAP_ABSENT) {
         *ret = membership->free;
         membership->free = membership->entry[*ret].next_free;
         return 0;
     }
-    if (membership->entries == membership->capacity) {
-        uint32_t capacity = membership->capacity ? membership->capacity * 2 : 32;
-        struct entry *entry = realloc(membership->entry, capacity * sizeof *entry);
-        if (!entry)
-            return -ENOMEM;
-        membership->entry = entry;
-        membership->capacity = capacity;
-    }
+    if (GT_GROW_TO(membership->entry, membership->capacity, (size_t)membership->entries + 1) < 0)
+        return -ENOMEM;
     *ret = membership->entries++;
     return 0;
 }
@@ -96,8 +94,8 @@ static int take_entry(struct gt_membership *membership, uint32_t *ret)
 /* Where `pid` is registered, living or lately ended; NULL for strangers. */
 static struct entry *find(const struct gt_membership *membership, pid_t pid)
 {
-    uint32_t index = gt_pid_map_get(&membership->processes, pid);
-    return index == GT_PID_ABSENT ? NULL : &membership->entry[index];
+    uint32_t index = gt_map_get(&membership->processes, pid);
+    return index == GT_MAP_ABSENT ? NULL : &membership->entry[index];
 }
 
 static void tell_peak(struct gt_membership *membership, const struct entry *entry)
@@ -110,8 +108,8 @@ static void tell_peak(struct gt_membership *membership, const struct entry *entr
 static void forget(struct gt_membership *membership, struct entry *entry)
 {
     uint32_t index = (uint32_t)(entry - membership->entry);
-    if (gt_pid_map_get(&membership->processes, entry->member.pid) == index)
-        gt_pid_map_remove(&membership->processes, entry->member.pid);
+    if (gt_map_get(&membership->processes, entry->member.pid) == index)
+        gt_map_remove(&membership->processes, entry->member.pid);
     if (entry->member.peak != GT_PEAK_NONE) {
         tell_peak(membership, entry);
         gt_job_peak_settle(membership->peak, entry->member.peak,
@@ -162,12 +160,12 @@ static void remove_threads(struct gt_membership *membership, struct entry *entry
 {
     uint32_t index = (uint32_t)(entry - membership->entry);
     for (size_t i = 0; entry->member.threads && i < membership->threads.size;) {
-        struct gt_pid_slot slot = membership->threads.slot[i];
-        if (!slot.pid || slot.value != index) {
+        struct gt_map_slot slot = membership->threads.slot[i];
+        if (slot.value_and_one != index + 1) {
             i++;
             continue;
         }
-        gt_pid_map_remove(&membership->threads, slot.pid); /* may move another entry into this slot: look again */
+        gt_map_remove(&membership->threads, slot.key); /* may move another entry into this slot: look again */
         membership->counts.threads--;
         entry->member.threads--;
     }
@@ -186,8 +184,8 @@ static void end_process(struct gt_membership *membership, struct entry *entry)
 
 static void end_thread(struct gt_membership *membership, struct entry *entry, pid_t tid)
 {
-    if (gt_pid_map_get(&membership->threads, tid) == (uint32_t)(entry - membership->entry)) {
-        gt_pid_map_remove(&membership->threads, tid);
+    if (gt_map_get(&membership->threads, tid) == (uint32_t)(entry - membership->entry)) {
+        gt_map_remove(&membership->threads, tid);
         entry->member.threads--;
         membership->counts.threads--;
     }
@@ -195,15 +193,22 @@ static void end_thread(struct gt_membership *membership, struct entry *entry, pi
         end_process(membership, entry);
 }
 
+static void mark(const struct gt_membership *membership, pid_t task)
+{
+    if (membership->marks)
+        gt_events_mark(membership->marks, task);
+}
+
 static int begin_thread(struct gt_membership *membership, struct entry *entry, pid_t tid)
 {
+    mark(membership, tid);
     uint32_t index = (uint32_t)(entry - membership->entry);
-    uint32_t holder = gt_pid_map_get(&membership->threads, tid);
+    uint32_t holder = gt_map_get(&membership->threads, tid);
     if (holder == index)
         return 0;
-    if (holder != GT_PID_ABSENT) /* the number is used again: the end of its last user was not heard of */
+    if (holder != GT_MAP_ABSENT) /* the number is used again: the end of its last user was not heard of */
         end_thread(membership, &membership->entry[holder], tid);
-    int result = gt_pid_map_put(&membership->threads, tid, index);
+    int result = gt_map_put(&membership->threads, tid, index);
     if (result < 0)
         return result;
     entry->member.threads++;
@@ -222,13 +227,14 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
         return result;
     struct entry *entry = &membership->entry[index];
     const struct entry *from = find(membership, parent);
-    gt_pid_map_remove(&membership->disowned, pid); /* another process had the number */
+    mark(membership, pid);
+    gt_map_remove(&membership->disowned, pid); /* another process had the number */
     uint32_t from_peak = from ? from->member.peak : GT_PEAK_NONE;
     *entry = (struct entry){
         .member = {.pid = pid, .parent = parent, .seen_from_fork = parent != 0, .peak = GT_PEAK_NONE},
         .counts_before = membership->counts,
     };
-    result = gt_pid_map_put(&membership->processes, pid, index);
+    result = gt_map_put(&membership->processes, pid, index);
     if (result < 0) {
         *entry = (struct entry){.next_free = membership->free};
         membership->free = index;
@@ -349,7 +355,7 @@ static void leave_out(struct gt_membership *membership, struct entry *entry, boo
 {
     if (is_awaited) {
         membership->disowned_cpu += entry->member.record.cpu_ns;
-        gt_pid_map_put(&membership->disowned, entry->member.pid, 0); /* without memory its time is not taken off */
+        gt_map_put(&membership->disowned, entry->member.pid, 0); /* without memory its time is not taken off */
     }
     take_back(membership, entry);
 }
@@ -357,7 +363,7 @@ static void leave_out(struct gt_membership *membership, struct entry *entry, boo
 static void hear_record(struct gt_membership *membership, const struct gt_event *event)
 {
     struct entry *entry = find(membership, event->tgid);
-    if (!entry && gt_pid_map_get(&membership->disowned, event->tgid) != GT_PID_ABSENT)
+    if (!entry && gt_map_get(&membership->disowned, event->tgid) != GT_MAP_ABSENT)
         membership->disowned_cpu += event->record.cpu_ns;
     if (!entry || (entry->end_was_heard && entry->member.records >= entry->member.tasks_ended))
         return; /* a stranger, perhaps one that has the number of a member that ended and whose records are all here */
@@ -428,6 +434,11 @@ void gt_membership_await_records(struct gt_membership *membership)
     membership->awaits_records = true;
 }
 
+void gt_membership_mark(struct gt_membership *membership, struct gt_events *events)
+{
+    membership->marks = events;
+}
+
 void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster)
 {
     membership->roster = roster;
@@ -465,17 +476,12 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
 
 static bool is_running(const struct gt_root *root, pid_t pid)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) <= 0)
-        return false;
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' && name_end[2] && !strchr("ZX", name_end[2]);
+    struct gt_process_stat stat;
+    return gt_process_stat_of(root, pid, &stat) == 0 && !strchr("ZX", stat.state);
 }
 
 static int seed_threads(struct gt_membership *membership, struct entry *entry, DIR *directory)
 {
-    entry->is_seeded = true;
     struct dirent *item;
     while ((item = readdir(directory))) {
         pid_t tid = isdigit((unsigned char)*item->d_name) ? (pid_t)strtol(item->d_name, NULL, 10) : 0;
@@ -485,35 +491,44 @@ static int seed_threads(struct gt_membership *membership, struct entry *entry, D
         if (result < 0)
             return result;
     }
-    entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
     return 0;
 }
 
-static int seed_process(struct gt_membership *membership, pid_t pid)
+/* NULL: it has gone, or is a zombie. */
+static DIR *open_task(const struct gt_root *root, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
-    int fd = pid > 0 && is_running(membership->root, pid) ? gt_root_open_directory(membership->root, path) : -1;
+    int fd = pid > 0 && is_running(root, pid) ? gt_root_open_directory(root, path) : -1;
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    if (!directory && fd >= 0)
+        close(fd);
+    return directory;
+}
+
+static int seed_process(struct gt_membership *membership, struct gt_seed seed)
+{
+    DIR *directory = seed.is_single ? NULL : open_task(membership->root, seed.pid);
+    if (!directory && !seed.is_single)
         return 0;
-    }
-    struct entry *entry = find(membership, pid);
+    struct entry *entry = find(membership, seed.pid);
     int result = 0;
     if (!entry || entry->member.has_ended)
-        result = begin_process(membership, pid, 0, &entry);
-    if (result == 0)
-        result = seed_threads(membership, entry, directory);
-    closedir(directory);
+        result = begin_process(membership, seed.pid, 0, &entry);
+    if (result == 0) {
+        entry->is_seeded = true;
+        result = directory ? seed_threads(membership, entry, directory) : begin_thread(membership, entry, seed.pid);
+        entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
+    }
+    if (directory)
+        closedir(directory);
     return result;
 }
 
 /* All threads are looked up anew: some may have ended unheard. */
 static void begin_seed(struct gt_membership *membership)
 {
-    gt_pid_map_clear(&membership->threads);
+    gt_map_clear(&membership->threads);
     membership->counts.threads = 0;
     for (uint32_t i = 0; i < membership->entries; i++) {
         membership->entry[i].is_seeded = false;
@@ -521,11 +536,12 @@ static void begin_seed(struct gt_membership *membership)
     }
 }
 
-int gt_membership_seed(struct gt_membership *membership, const pid_t *pids, size_t count, struct gt_error *error)
+int gt_membership_seed(struct gt_membership *membership, const struct gt_seed *seed, size_t count,
+                       struct gt_error *error)
 {
     begin_seed(membership);
     for (size_t i = 0; i < count; i++) {
-        int result = seed_process(membership, pids[i]);
+        int result = seed_process(membership, seed[i]);
         if (result < 0)
             return gt_error_system(error, -result, "members of the job");
     }

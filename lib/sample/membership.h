@@ -53,9 +53,14 @@ int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, st
                       struct gt_error *error);
 void gt_membership_free(struct gt_membership *membership);
 
-/* These processes are the living members, at first the main process before all others: others end here, new ones begin. Their threads are read from /proc/PID/task; what
- * vanished or is a zombie is left out. 0 or -ENOMEM. */
-int gt_membership_seed(struct gt_membership *membership, const pid_t *pids, size_t count, struct gt_error *error);
+struct gt_seed {
+    pid_t pid;
+    bool is_single; /* it is known to live, with one thread */
+};
+/* These processes are the living members, at first the main process before all others: others end here, new ones begin. Their threads are
+ * read from /proc/PID/task; what vanished or is a zombie is left out. 0 or -ENOMEM. */
+int gt_membership_seed(struct gt_membership *membership, const struct gt_seed *seed, size_t count,
+                       struct gt_error *error);
 /* Take in one event; the caller then calls gt_membership_settle when gt_events_next has returned 0. 0 or -ENOMEM. */
 int gt_membership_feed(struct gt_membership *membership, const struct gt_event *event);
 /* Forget members that ended before the last settle, whose records have come by now. */
@@ -68,6 +73,8 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
 void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_awaited);
 /* CPU time, ns, that such processes have left to members, as far as their records have come. */
 uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership);
+/* From now on every member's tasks are marked in `events`, so that those may be narrowed. */
+void gt_membership_mark(struct gt_membership *membership, struct gt_events *events);
 /* Exit records come, too: members that have ended are kept a little for theirs. */
 void gt_membership_await_records(struct gt_membership *membership);
 /* From now on the roster hears of the members' events. It stays the caller's. */

@@ -4,16 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 static int reserve(struct gt_peak_bound *bound)
 {
-    uint32_t capacity = bound->capacity ? bound->capacity * 2 : 64;
-    struct gt_peak_piece *piece = realloc(bound->piece, capacity * sizeof *piece);
-    if (!piece)
+    if (GT_GROW_TO(bound->piece, bound->capacity, (size_t)bound->count + 1) < 0)
         return -ENOMEM;
-    bound->piece = piece;
-    bound->capacity = capacity;
     if (!bound->count) {
-        piece[0] = (struct gt_peak_piece){.end = GT_PEAK_NONE, .previous = GT_PEAK_NONE, .next = GT_PEAK_NONE};
+        bound->piece[0] = (struct gt_peak_piece){.end = GT_PEAK_NONE, .previous = GT_PEAK_NONE, .next = GT_PEAK_NONE};
         bound->count = 1;
         bound->free = GT_PEAK_NONE;
     }

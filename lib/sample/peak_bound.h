@@ -8,6 +8,7 @@
 #define GT_SAMPLE_PEAK_BOUND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A piece of time: from where a process began, or ended, to the next piece. */
@@ -22,7 +23,8 @@ struct gt_peak_piece {
 /* All zero is an empty one. */
 struct gt_peak_bound {
     struct gt_peak_piece *piece; /* [0] is the time before the first process */
-    uint32_t count, capacity;
+    size_t capacity;
+    uint32_t count;
     uint32_t last, free;
     double more; /* of all pieces */
 };

@@ -8,8 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
-#include "base/pid_map.h"
+#include "base/map.h"
 #include "collect/process/process.h"
 
 /* A program is executed right after the fork, if at all; later words are only looked at now and then, unless the name is another. */
@@ -35,19 +36,12 @@ struct gt_roster {
     int64_t boot_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC */
     struct entry *entry;
     size_t entry_count, entry_capacity;
-    struct gt_pid_map latest;   /* process number -> index of the last entry that had it */
+    struct gt_map latest;       /* process number -> index of the last entry that had it */
     uint32_t *living, *changed; /* indices */
     size_t living_count, living_capacity, changed_count, changed_capacity;
     uint64_t round, left_out;
     struct gt_lives changes;
 };
-
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return time.tv_sec * GT_SECOND + time.tv_nsec;
-}
 
 int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, bool launched, struct gt_error *error)
 {
@@ -56,8 +50,8 @@ int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, bool launc
         return gt_error_system(error, ENOMEM, "names of the processes");
     roster->root = root;
     roster->launched = launched;
-    roster->boot_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
-    roster->origin_ns = clock_ns(CLOCK_MONOTONIC);
+    roster->boot_ns = gt_clock_ns(CLOCK_BOOTTIME) - gt_clock_ns(CLOCK_MONOTONIC);
+    roster->origin_ns = gt_clock_ns(CLOCK_MONOTONIC);
     *ret = roster;
     return 0;
 }
@@ -66,7 +60,7 @@ void gt_roster_free(struct gt_roster *roster)
 {
     if (!roster)
         return;
-    gt_pid_map_release(&roster->latest);
+    gt_map_release(&roster->latest);
     gt_lives_release(&roster->changes);
     free(roster->living);
     free(roster->changed);
@@ -84,7 +78,7 @@ void gt_roster_begin(struct gt_roster *roster, int64_t origin_ns)
 
 static struct entry *find(const struct gt_roster *roster, pid_t pid)
 {
-    uint32_t index = gt_pid_map_get(&roster->latest, pid);
+    uint32_t index = gt_map_get(&roster->latest, pid);
     return index >= LEFT_OUT ? NULL : &roster->entry[index];
 }
 
@@ -101,16 +95,16 @@ static void note_change(struct gt_roster *roster, struct entry *entry)
 /* One more than the list takes: it is counted, once. 0 or -ENOMEM. */
 static int leave_out(struct gt_roster *roster, pid_t pid)
 {
-    if (gt_pid_map_get(&roster->latest, pid) != LEFT_OUT)
+    if (gt_map_get(&roster->latest, pid) != LEFT_OUT)
         roster->left_out++;
-    return gt_pid_map_put(&roster->latest, pid, LEFT_OUT);
+    return gt_map_put(&roster->latest, pid, LEFT_OUT);
 }
 
 static struct entry *extend(struct gt_roster *roster, pid_t pid)
 {
     uint32_t index = (uint32_t)roster->entry_count, *living = GT_GROW(roster, living);
     struct entry *entry = living ? GT_GROW(roster, entry) : NULL;
-    if (entry && gt_pid_map_put(&roster->latest, pid, index) == 0) {
+    if (entry && gt_map_put(&roster->latest, pid, index) == 0) {
         *living = index;
         return entry;
     }

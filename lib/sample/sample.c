@@ -1,17 +1,5 @@
 #include "sample/sample.h"
 
-const enum gt_metric_id gt_energy_metrics[GT_ENERGY_DEVICES] = {
-    [GT_ENERGY_CPU] = GT_CPU_ENERGY,
-    [GT_ENERGY_DRAM] = GT_DRAM_ENERGY,
-    [GT_ENERGY_GPU] = GT_GPU_ENERGY,
-};
-
-const enum gt_metric_id gt_missing_metrics[GT_ENERGY_DEVICES] = {
-    [GT_ENERGY_CPU] = GT_CPU_ENERGY_MISSING,
-    [GT_ENERGY_DRAM] = GT_DRAM_ENERGY_MISSING,
-    [GT_ENERGY_GPU] = GT_GPU_ENERGY_MISSING,
-};
-
 const char *const gt_package_figure_names[GT_PACKAGE_FIGURES] = {
     [GT_PACKAGE_TOTAL] = "total",
     [GT_PACKAGE_JOB] = "job",

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "collect/collector.h"
+#include "sample/energy_reading.h"
 #include "sample/life.h"
 #include "schema/metric.h"
 
@@ -26,6 +27,7 @@ struct gt_sample {
     int64_t monotonic_ns;
     size_t row_count;
     struct gt_row *row;
+    struct gt_energy_reading energy;
     size_t life_count;
     const struct gt_life
         *life; /* with detail: the processes that came, got another name or ended since the last sample */
@@ -40,11 +42,6 @@ struct gt_gpu {
     double memory; /* bytes */
     bool selected;
 };
-
-/* The devices whose energy is divided. */
-enum gt_energy_device { GT_ENERGY_CPU, GT_ENERGY_DRAM, GT_ENERGY_GPU, GT_ENERGY_DEVICES };
-extern const enum gt_metric_id gt_energy_metrics[GT_ENERGY_DEVICES];  /* GT_CPU_ENERGY, ... */
-extern const enum gt_metric_id gt_missing_metrics[GT_ENERGY_DEVICES]; /* GT_CPU_ENERGY_MISSING, ... */
 
 /* What counts a device's energy. */
 struct gt_energy_source {
@@ -77,8 +74,6 @@ struct gt_machine {
     char currency[16];             /* "EUR"; "" not told */
 };
 
-/* How a figure came about. */
-enum gt_exactness { GT_MISSING, GT_SAMPLED, GT_EXACT, GT_DERIVED, GT_ESTIMATED };
 const char *gt_exactness_name(enum gt_exactness exactness);
 
 struct gt_provenance {

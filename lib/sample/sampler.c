@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/reserve.h"
-#include "collect/host/package.h"
+#include "collect/topology.h"
 #include "collect/process/pid_namespace.h"
 #include "collect/process/process.h"
 
@@ -25,6 +25,7 @@ static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_o
     struct gt_collect_options collect = {
         .root = &sampler->root,
         .clock = &sampler->clock,
+        .topology = &sampler->topology,
         .pid = options->pid,
         .gpu_brand = options->gpu_brand,
         .library = options->libraries,
@@ -152,7 +153,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->source);
     free(sampler->frame.device);
     free(sampler->frame.share);
-    gt_packages_release(&sampler->frame);
+    gt_packages_release(&sampler->frame, &sampler->topology);
     gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
     gt_job_finder_close(&sampler->finder);
@@ -205,7 +206,7 @@ static void admit_new(struct gt_sampler *sampler)
         process->is_admitted = true;
         process->met_ns = gt_clock_monotonic(&sampler->clock);
         if (gt_process_read(process, &sampler->root) == 0)
-            gt_process_read_slowly(process, &sampler->root);
+            gt_process_read_first(process, &sampler->root);
         struct gt_process *origin = process->is_main || !process->is_forked
                                         ? NULL
                                         : gt_job_finder_origin(&sampler->finder, &sampler->tree, process);
@@ -263,15 +264,18 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     frame->real_ns = gt_clock_real(&sampler->clock);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
-        struct gt_error trouble = {0};
+        struct gt_error trouble;
+        if (!source->state)
+            continue;
         int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
-        int status = source->state ? source->type->collect(source->state, frame, &trouble) : 0;
+        trouble.code = 0;
+        trouble.text[0] = '\0';
+        int status = source->type->collect(source->state, frame, &trouble);
         if (status == -ENOMEM)
             return gt_error_set(error, ENOMEM, "%s", trouble.text[0] ? trouble.text : "no memory");
         if (status < 0 && !sampler->trouble.code)
             sampler->trouble = trouble;
-        if (source->state)
-            note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
+        note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
     frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
     return 0;

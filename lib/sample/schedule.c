@@ -1,17 +1,28 @@
 #include "sample/schedule.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 
 enum { LOOK_SHARE = 100 };
+static const double CHANGE = 0.01;
 
 static const int64_t MILLISECOND = GT_SECOND / 1000;
 static const int64_t after_birth_ns[GT_LOOKS_A_BIRTH] = {0, 25000000, 100000000, 300000000};
 static const int64_t POLL_NS = GT_SECOND / 10, CHANGE_NS = GT_SECOND / 10;
 
+static void follow_birth(struct gt_schedule *schedule, int64_t now_ns)
+{
+    schedule->birth_ns = now_ns;
+    for (int i = 0; i < GT_LOOKS_A_BIRTH; i++)
+        if (!schedule->look_ns[i] && after_birth_ns[i] < schedule->period_ns)
+            schedule->look_ns[i] = now_ns + after_birth_ns[i];
+}
+
 void gt_schedule_start(struct gt_schedule *schedule, int64_t now_ns, int64_t period_ns)
 {
     *schedule = (struct gt_schedule){.period_ns = period_ns, .sample_ns = now_ns, .reading_ns = now_ns};
-    gt_schedule_birth(schedule, now_ns);
+    follow_birth(schedule, now_ns);
 }
 
 void gt_schedule_listen(struct gt_schedule *schedule, bool hears, int64_t now_ns)
@@ -20,18 +31,19 @@ void gt_schedule_listen(struct gt_schedule *schedule, bool hears, int64_t now_ns
     schedule->poll_ns = polls ? now_ns + POLL_NS : 0;
 }
 
-void gt_schedule_birth(struct gt_schedule *schedule, int64_t now_ns)
+void gt_schedule_births(struct gt_schedule *schedule, int64_t now_ns, uint64_t born)
 {
-    schedule->birth_ns = now_ns;
-    for (int i = 0; i < GT_LOOKS_A_BIRTH; i++)
-        if (!schedule->look_ns[i] && after_birth_ns[i] < schedule->period_ns)
-            schedule->look_ns[i] = now_ns + after_birth_ns[i];
+    if (born > schedule->born)
+        follow_birth(schedule, now_ns);
+    schedule->born = born;
 }
 
-void gt_schedule_change(struct gt_schedule *schedule, int64_t now_ns)
+void gt_schedule_memory(struct gt_schedule *schedule, int64_t now_ns, double bytes)
 {
-    if (!schedule->change_ns && CHANGE_NS < schedule->period_ns)
+    bool has_changed = fabs(bytes - schedule->memory) > CHANGE * fmax(bytes, schedule->memory);
+    if (has_changed && !schedule->change_ns && CHANGE_NS < schedule->period_ns)
         schedule->change_ns = now_ns + CHANGE_NS;
+    schedule->memory = bytes;
 }
 
 static int64_t next_look(const struct gt_schedule *schedule)
@@ -95,9 +107,4 @@ void gt_schedule_looked(struct gt_schedule *schedule, int64_t now_ns, int64_t us
 {
     int64_t pause = used_ns * LOOK_SHARE;
     schedule->quiet_until_ns = now_ns + (pause < 2 * MILLISECOND ? 2 * MILLISECOND : pause);
-}
-
-void gt_schedule_hurry(struct gt_schedule *schedule)
-{
-    schedule->reading_ns = 0;
 }

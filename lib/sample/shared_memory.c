@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/process/process.h"
 
 static const int64_t RETRY_NS = GT_SECOND / 10; /* of a process that was just ending, or executing another program */
@@ -34,15 +35,7 @@ static struct gt_shared_memory_record *find(struct gt_shared_memory *sharing, pi
 
 static int reserve(struct gt_shared_memory *sharing, size_t count)
 {
-    if (count <= sharing->capacity)
-        return 0;
-    size_t capacity = count + count / 2 + 16;
-    struct gt_shared_memory_record *record = realloc(sharing->record, capacity * sizeof *record);
-    if (!record)
-        return -ENOMEM;
-    sharing->record = record;
-    sharing->capacity = capacity;
-    return 0;
+    return GT_GROW_TO(sharing->record, sharing->capacity, count);
 }
 
 static void swap(struct gt_shared_memory_record *a, struct gt_shared_memory_record *b)
@@ -81,6 +74,7 @@ static void take_over(struct gt_shared_memory *sharing, size_t at, const struct 
     record->rss = or_zero(process->value[GT_RSS]);
     record->file_bytes = or_zero(process->file_bytes);
     record->faults = process->value[GT_MINOR_FAULTS] + process->value[GT_MAJOR_FAULTS];
+    record->cpu_time = process->files ? gt_process_clock_at_stat(process) : NAN;
     take_fork(record, process);
 }
 
@@ -95,17 +89,17 @@ static int find_families(struct gt_shared_memory *sharing)
     }
     if (!has_any)
         return 0;
-    gt_pid_map_clear(&sharing->place);
+    gt_map_clear(&sharing->place);
     for (size_t i = 0; i < sharing->count && result >= 0; i++)
-        result = gt_pid_map_put(&sharing->place, sharing->record[i].pid, (uint32_t)i);
+        result = gt_map_put(&sharing->place, sharing->record[i].pid, (uint32_t)i);
     for (size_t i = 0; i < sharing->count && result >= 0; i++) {
         struct gt_shared_memory_record *record = &sharing->record[i];
         if (!record->heritage.from)
             continue;
-        uint32_t place = gt_pid_map_get(&sharing->place, record->heritage.from);
-        record->family = place == GT_PID_ABSENT ? i : place;
-        if (place == GT_PID_ABSENT)
-            result = gt_pid_map_put(&sharing->place, record->heritage.from, (uint32_t)i);
+        uint32_t place = gt_map_get(&sharing->place, record->heritage.from);
+        record->family = place == GT_MAP_ABSENT ? i : place;
+        if (place == GT_MAP_ABSENT)
+            result = gt_map_put(&sharing->place, record->heritage.from, (uint32_t)i);
     }
     return result;
 }
@@ -134,7 +128,12 @@ size_t gt_shared_memory_ask(struct gt_shared_memory *sharing, struct gt_memory_p
         record->asked_file = record->file_bytes;
         record->asked_faults = record->faults;
         process[count++] = (struct gt_memory_process){
-            .pid = record->pid, .start = record->start, .is_main = record->is_main};
+            .pid = record->pid,
+            .start = record->start,
+            .is_main = record->is_main,
+            .cpu_time = record->cpu_time,
+            .faults = record->faults,
+        };
     }
     return count;
 }
@@ -296,6 +295,6 @@ struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, 
 void gt_shared_memory_release(struct gt_shared_memory *sharing)
 {
     free(sharing->record);
-    gt_pid_map_release(&sharing->place);
+    gt_map_release(&sharing->place);
     *sharing = (struct gt_shared_memory){0};
 }

@@ -12,7 +12,7 @@
 #ifndef GT_SAMPLE_SHARED_MEMORY_H
 #define GT_SAMPLE_SHARED_MEMORY_H
 
-#include "base/pid_map.h"
+#include "base/map.h"
 #include "collect/process/memory.h"
 
 struct gt_scope_memory {
@@ -39,6 +39,7 @@ struct gt_shared_memory_record {
         family; /* the record of the process it inherited from; when that has ended, of the first that did; GT_SHARED_MEMORY_NONE */
     double rss, file_bytes;                     /* now */
     double faults;                              /* minor and major, as last read; NaN unknown */
+    double cpu_time;                            /* its CPU clock before that; NaN: it has none */
     double asked_rss, asked_file, asked_faults; /* when its walk was asked for */
     double seen, seen_file, seen_faults;        /* at its walk */
     double walked_private, walked_shared;
@@ -55,7 +56,7 @@ struct gt_shared_memory {
     size_t count, capacity;
     double shared[GT_SCOPE_COMBINED + 1]; /* union of the shared pages at the last whole walk */
     bool has_left;                        /* a walked process has ended since */
-    struct gt_pid_map place;              /* scratch: the record of each process */
+    struct gt_map place;                  /* scratch: the record of each process */
 };
 
 /* Take over which processes live and their resident sets. -ENOMEM. */

@@ -2,64 +2,34 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/process/placement.h"
 #include "collect/process/process.h"
 
 static const int64_t CHECK_PAUSE_NS = 10 * GT_SECOND;
 
-static size_t slot_of(const struct gt_tree *tree, pid_t pid)
-{
-    size_t slot = ((size_t)pid * 2654435761u) & (tree->slots - 1);
-    while (tree->slot[slot] && tree->slot[slot]->pid != pid)
-        slot = (slot + 1) & (tree->slots - 1);
-    return slot;
-}
-
 struct gt_process *gt_tree_find(const struct gt_tree *tree, pid_t pid)
 {
-    return tree->slots ? tree->slot[slot_of(tree, pid)] : NULL;
-}
-
-static void fill_slots(struct gt_tree *tree)
-{
-    memset(tree->slot, 0, tree->slots * sizeof *tree->slot);
-    for (size_t i = 0; i < tree->count; i++)
-        tree->slot[slot_of(tree, tree->process[i]->pid)] = tree->process[i];
-}
-
-static int make_room(struct gt_tree *tree)
-{
-    if (tree->count < tree->capacity)
-        return 0;
-    size_t capacity = tree->capacity ? tree->capacity * 2 : 16;
-    struct gt_process **process = realloc(tree->process, capacity * sizeof *process);
-    if (!process)
-        return -ENOMEM;
-    tree->process = process;
-    struct gt_process **slot = realloc(tree->slot, capacity * 4 * sizeof *slot);
-    if (!slot)
-        return -ENOMEM;
-    tree->slot = slot;
-    tree->capacity = capacity;
-    tree->slots = capacity * 4;
-    fill_slots(tree);
-    return 0;
+    uint32_t place = gt_map_get(&tree->places, pid);
+    return place == GT_MAP_ABSENT ? NULL : tree->process[place];
 }
 
 static int append(struct gt_tree *tree, pid_t pid)
 {
     struct gt_process *process;
-    int status = make_room(tree);
+    int status = GT_GROW_TO(tree->process, tree->capacity, tree->count + 1);
     if (status < 0 || (status = gt_process_open(&process, tree->root, pid)) < 0)
         return status;
+    if ((status = gt_map_put(&tree->places, pid, (uint32_t)tree->count)) < 0) {
+        gt_process_close(process);
+        return status;
+    }
     process->is_main = pid == tree->main && tree->count == 0;
     tree->process[tree->count++] = process;
-    tree->slot[slot_of(tree, pid)] = process;
     tree->started++;
     return 1;
 }
@@ -72,16 +42,14 @@ static uint32_t low_bits(uint64_t start)
 /* The number may be another process's by now. */
 bool gt_tree_was_left_out(struct gt_tree *tree, pid_t pid)
 {
-    char path[64], text[1024];
     struct gt_process_stat stat;
-    if (gt_pid_map_get(&tree->left_out, pid) == GT_PID_ABSENT)
+    if (gt_map_get(&tree->left_out, pid) == GT_MAP_ABSENT)
         return false;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(tree->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+    if (gt_process_stat_of(tree->root, pid, &stat) < 0)
         return true;
-    bool is_same = gt_pid_map_get(&tree->left_out, pid) == low_bits(stat.start);
+    bool is_same = gt_map_get(&tree->left_out, pid) == low_bits(stat.start);
     if (!is_same)
-        gt_pid_map_remove(&tree->left_out, pid);
+        gt_map_remove(&tree->left_out, pid);
     return is_same;
 }
 
@@ -119,9 +87,9 @@ void gt_tree_close(struct gt_tree *tree)
         gt_process_close(tree->process[i]);
     gt_process_close(tree->tracker);
     free(tree->process);
-    free(tree->slot);
+    gt_map_release(&tree->places);
     free(tree->found);
-    gt_pid_map_release(&tree->left_out);
+    gt_map_release(&tree->left_out);
     *tree = (struct gt_tree){0};
 }
 
@@ -132,12 +100,8 @@ static int add_children(struct gt_tree *tree, struct gt_process *parent, bool th
         count = gt_process_children(parent, tree->root, thorough, tree->found, 0, tree->found_capacity);
         if (count < (int)tree->found_capacity)
             break;
-        size_t capacity = tree->found_capacity ? tree->found_capacity * 2 : 256;
-        pid_t *found = realloc(tree->found, capacity * sizeof *found);
-        if (!found)
+        if (GT_GROW_TO(tree->found, tree->found_capacity, tree->found_capacity + 256) < 0)
             return -ENOMEM;
-        tree->found = found;
-        tree->found_capacity = capacity;
     }
     if (count == -ENOENT)
         tree->has_children_files = false;
@@ -164,12 +128,9 @@ static int search_once(struct gt_tree *tree)
     if (!proc)
         return fd < 0 ? fd : -ENOMEM;
     for (struct dirent *entry; (entry = readdir(proc)) && added >= 0;) {
-        char path[288], text[1024];
         struct gt_process_stat stat;
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-            continue;
-        snprintf(path, sizeof path, "proc/%s/stat", entry->d_name);
-        if (gt_root_read(tree->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+            gt_process_stat_of(tree->root, (pid_t)atoi(entry->d_name), &stat) < 0)
             continue;
         if (!gt_tree_find(tree, stat.pid) && belongs(tree, &stat)) {
             int status = gt_tree_add(tree, stat.pid);
@@ -220,7 +181,7 @@ static void keep_split(struct gt_tree *tree, const struct gt_placement *placemen
 
 void gt_tree_leave_out(struct gt_tree *tree, struct gt_process *process)
 {
-    gt_pid_map_put(&tree->left_out, process->pid, low_bits(process->start)); /* without memory it is found again */
+    gt_map_put(&tree->left_out, process->pid, low_bits(process->start)); /* without memory it is found again */
     if (tree->peak && process->peak != GT_PEAK_NONE)
         gt_job_peak_drop(tree->peak, process->peak);
     process->peak = GT_PEAK_NONE;
@@ -242,8 +203,10 @@ void gt_tree_drop_gone(struct gt_tree *tree)
             gt_job_peak_settle(tree->peak, tree->process[i]->peak, false);
         gt_process_close(tree->process[i]);
     }
-    if (kept != tree->count) {
-        tree->count = kept;
-        fill_slots(tree);
-    }
+    if (kept == tree->count)
+        return;
+    tree->count = kept;
+    gt_map_clear(&tree->places);
+    for (size_t i = 0; i < kept; i++)
+        gt_map_put(&tree->places, tree->process[i]->pid, (uint32_t)i); /* finds room: they were all there */
 }

@@ -5,7 +5,7 @@
 #ifndef GT_SAMPLE_TREE_H
 #define GT_SAMPLE_TREE_H
 
-#include "base/pid_map.h"
+#include "base/map.h"
 #include "collect/collector.h"
 #include "sample/job_peak.h"
 
@@ -13,12 +13,11 @@ struct gt_tree {
     const struct gt_root *root;
     struct gt_process **process; /* the main process first while it lives */
     size_t count, capacity;
-    struct gt_process **slot; /* hash of pids, open addressing */
-    size_t slots;
-    pid_t *found; /* scratch of one search */
+    struct gt_map places; /* in `process`, by PID */
+    pid_t *found;         /* scratch of one search */
     size_t found_capacity;
     struct gt_process *tracker; /* ourselves, when ended parents leave us their children; else NULL */
-    struct gt_pid_map left_out; /* processes that are no part of the job, by the low bits of their start */
+    struct gt_map left_out;     /* processes that are no part of the job, by the low bits of their start */
     struct gt_job_peak *peak;   /* told of ends where the kernel's events do; else NULL */
     pid_t main;
     pid_t own;        /* ourselves: a tracker that is a child of what it tracks is no part of it */

@@ -7,6 +7,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
 
 enum {
     PAUSE = 100,       /* of a process, in times of its walk */
@@ -45,25 +49,21 @@ struct gt_walker {
     int64_t asked_ns;  /* of the last walk */
     int64_t budget_ns; /* CPU time that walks may use; below 0: to be waited for */
     int64_t budget_at_ns;
+    bool is_busy; /* no CPU of the machine was idle lately */
+    int64_t busy_at_ns;
+    double busy_seconds; /* of all CPUs by then */
     int64_t moment_ns, duration_ns, cpu_ns;
     uint64_t walks;
 };
 
-static int64_t own_cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * GT_SECOND + t.tv_nsec;
-}
-
 static void walk(struct gt_walker *walker)
 {
     struct task *task = &walker->task;
-    int64_t cpu = own_cpu(), begin = gt_clock_monotonic(walker->clock);
+    int64_t cpu = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID), begin = gt_clock_monotonic(walker->clock);
     task->result = gt_memory_walk(walker->memory, task->process, task->count, &task->totals);
     task->end_ns = gt_clock_monotonic(walker->clock);
     task->duration_ns = task->end_ns - begin;
-    task->cpu_ns = own_cpu() - cpu;
+    task->cpu_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 }
 
 static void *run(void *argument)
@@ -215,7 +215,7 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
 static void earn(struct gt_walker *walker, int64_t now, bool has_changed)
 {
     int64_t passed = walker->budget_at_ns ? now - walker->budget_at_ns : 0;
-    walker->budget_ns += passed / (has_changed ? CHANGING_SHARE : QUIET_SHARE);
+    walker->budget_ns += passed / (has_changed && !walker->is_busy ? CHANGING_SHARE : QUIET_SHARE);
     walker->budget_ns = walker->budget_ns < MOST_KEPT_NS ? walker->budget_ns : MOST_KEPT_NS;
     walker->budget_at_ns = now;
 }
@@ -242,14 +242,7 @@ static enum due what_is_due(struct gt_walker *walker, int64_t now)
 
 static int reserve(struct task *task, size_t count)
 {
-    if (count <= task->capacity)
-        return 0;
-    struct gt_memory_process *process = realloc(task->process, (count + count / 2 + 16) * sizeof *process);
-    if (!process)
-        return -ENOMEM;
-    task->process = process;
-    task->capacity = count + count / 2 + 16;
-    return 0;
+    return GT_GROW_TO(task->process, task->capacity, count);
 }
 
 static int ask(struct gt_walker *walker, enum due due, int64_t now)
@@ -309,6 +302,19 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
     ret->method = gt_memory_label(walker->memory);
 }
 
+/* Whether walks take their time from somebody. The machine counts in clock ticks, so some time has to pass. */
+static void look_at_machine(struct gt_walker *walker, const struct gt_frame *frame, int64_t now)
+{
+    static const double BUSY = 0.9;
+    double seconds = frame->system[GT_CPU_TIME], passed = (double)(now - walker->busy_at_ns) / GT_SECOND;
+    if (walker->busy_at_ns && passed < 0.25)
+        return;
+    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    walker->is_busy = walker->busy_at_ns && seconds - walker->busy_seconds > BUSY * cpus * passed;
+    walker->busy_at_ns = now;
+    walker->busy_seconds = seconds;
+}
+
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
 {
     int64_t now = gt_clock_monotonic(walker->clock);
@@ -316,6 +322,7 @@ int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t pa
     *ret = (struct gt_walker_result){0};
     if (result < 0)
         return result;
+    look_at_machine(walker, frame, now);
     if (walker->is_walking)
         harvest(walker, 0);
     if (!walker->is_walking) {

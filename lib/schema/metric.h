@@ -1,4 +1,4 @@
-/* The table of metrics and its scopes. */
+/* Everything that is measured stands in one table, metric.def, with its unit and the scopes that have it. */
 #ifndef GT_SCHEMA_METRIC_H
 #define GT_SCHEMA_METRIC_H
 

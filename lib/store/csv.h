@@ -1,7 +1,7 @@
-/* CSV recordings: lines 1 and 2 are the static data, names and values, line 3 the columns, then one line a sample; all end
- * in \r\n. Behind gpu_tracker's own static data stand ours and then the outcome, as fields of fixed width that are blank
- * until the recording is finished. GPUs and processes go to NAME.gpus.csv and NAME.processes.csv: one line of columns. The list of
- * processes is NAME.process_list.csv: see gt_life_fields. */
+/* Recordings are kept as CSV. Lines 1 and 2 hold the names and values of the static data, line 3 the names of columns, and each
+ * further line a sample; all end in \r\n. Our static data stand behind gpu_tracker's own. The outcome follows them in fields of
+ * fixed width, which are blank until the recording is finished. GPUs and processes go to NAME.gpus.csv and NAME.processes.csv, which
+ * begin with a line of columns. The list of processes is NAME.process_list.csv: see gt_life_fields. */
 #ifndef GT_STORE_CSV_H
 #define GT_STORE_CSV_H
 
@@ -13,8 +13,8 @@
 
 enum { GT_CSV_OUTCOME_WIDTH = 24 }; /* the longest double */
 
-/* The final values that the last row does not tell: those of counters and peaks. `name` is "final_main_ram_peak".
- * Call with *index from 0 upward; false at the end. */
+/* List the final values that the last row does not tell, those of counters and peaks, under names like "final_main_ram_peak". Call
+ * it with `index` from 0 upward; it returns false at the end. */
 struct gt_csv_final {
     enum gt_scope scope;
     enum gt_metric_id metric;
@@ -22,10 +22,11 @@ struct gt_csv_final {
 };
 bool gt_csv_final_at(size_t index, struct gt_csv_final *ret);
 
-/* A number as it stands in a field; NaN: nothing. */
+/* Append a number as it stands in a field; NaN appends nothing. */
 void gt_csv_number(struct gt_buffer *out, double value, bool integer);
 
-/* The list of processes as text, and all of it read, if there is a list beside the recording; of several rows of a process the last. */
+/* Append the list of processes as text, and read the list beside the recording, if there is one. The last of several rows of a
+ * process counts. */
 void gt_csv_lives_header(struct gt_buffer *out);
 void gt_csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, size_t count);
 int gt_csv_lives_read(struct gt_lives *ret, const char *recording, struct gt_error *error);

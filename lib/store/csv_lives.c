@@ -2,12 +2,12 @@
 #include "store/csv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "base/given_file.h"
 #include "base/number.h"
 
 static void append(struct gt_buffer *out, const struct gt_field *fact, const struct gt_life *life)
@@ -104,9 +104,9 @@ int gt_csv_lives_read(struct gt_lives *ret, const char *recording, struct gt_err
     struct gt_csv_reader *csv = NULL;
     if (gt_store_path_beside(path, sizeof path, recording, GT_LIFE_SUFFIX) < 0)
         return 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = gt_given_file_open_optional(path, error);
     if (fd < 0)
-        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", path);
+        return fd == -ENOENT ? 0 : fd;
     int status = gt_csv_open(&csv, fd, path, error);
     if (status >= 0)
         status = read_rows(csv, path, ret, error);

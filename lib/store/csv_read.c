@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "base/given_file.h"
 #include "base/number.h"
 
 /* A column of the file that is wanted. */
@@ -46,9 +47,9 @@ struct csv_recording {
 static int open_table(struct table *table, const char *path, struct gt_error *error)
 {
     table->path = strdup(path);
-    table->fd = table->path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+    table->fd = table->path ? gt_given_file_open(path, NULL, error) : -ENOMEM;
     if (table->fd < 0)
-        return gt_error_system(error, table->path ? errno : ENOMEM, "%s", path);
+        return gt_error_system(error, -table->fd, "%s", path);
     return gt_csv_open(&table->csv, table->fd, path, error);
 }
 

@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "store/csv.h"
 
 #include <errno.h>
@@ -124,20 +125,13 @@ static int write_lines(struct output *output, const struct gt_buffer *text, stru
 {
     if (text->failed)
         return gt_error_system(error, -text->failed, "%s", output->path);
-    size_t done = 0;
-    while (done < text->length) {
-        ssize_t written = write(output->fd, text->data + done, text->length - done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            int code = written < 0 ? errno : EIO;
-            if (done && ftruncate(output->fd, output->size) < 0)
-                code = errno;
-            return gt_error_system(error, code, "%s", output->path);
-        }
-        done += (size_t)written;
+    int status = gt_file_write_all(output->fd, text->data, text->length);
+    if (status < 0) {
+        if (ftruncate(output->fd, output->size) < 0)
+            status = -errno;
+        return gt_error_system(error, -status, "%s", output->path);
     }
-    output->size += (off_t)done;
+    output->size += (off_t)text->length;
     return 0;
 }
 
@@ -395,21 +389,6 @@ int gt_csv_restore(void *state, struct gt_error *error)
     return status < 0 ? status : restore_output(&writer->data, error);
 }
 
-static int write_at(int fd, const char *text, size_t length, off_t at)
-{
-    while (length) {
-        ssize_t written = pwrite(fd, text, length, at);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? -errno : -EIO;
-        text += written;
-        at += written;
-        length -= (size_t)written;
-    }
-    return 0;
-}
-
 /* "complete" is the first field, and written last. */
 static int fill_outcome(struct csv_writer *writer, const struct gt_outcome *outcome)
 {
@@ -423,8 +402,8 @@ static int fill_outcome(struct csv_writer *writer, const struct gt_outcome *outc
     if (writer->line.failed)
         return writer->line.failed;
     size_t length = writer->line.length - 1; /* without the last comma: the line's end is there */
-    status = write_at(fd, writer->line.data + first, length - first, writer->outcome_at + (off_t)first);
-    return status < 0 ? status : write_at(fd, writer->line.data, first, writer->outcome_at);
+    status = gt_file_write_all_at(fd, writer->line.data + first, length - first, writer->outcome_at + (off_t)first);
+    return status < 0 ? status : gt_file_write_all_at(fd, writer->line.data, first, writer->outcome_at);
 }
 
 /* In place of the rows that were appended: a row for each process, in a new file, so that the old one stays when that fails. */

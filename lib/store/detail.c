@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 const struct gt_detail gt_details[GT_DETAIL_COUNT] = {
     {GT_SCOPE_GPU, "gpu_data", ".gpus"},
     {GT_SCOPE_PROCESS, "process_data", ".processes"},
@@ -11,29 +13,12 @@ const struct gt_detail gt_details[GT_DETAIL_COUNT] = {
 
 int gt_sample_copy_reserve(struct gt_sample_copy *copy, size_t rows)
 {
-    if (rows <= copy->capacity)
-        return 0;
-    size_t capacity = copy->capacity ? copy->capacity : GT_FIXED_ROWS;
-    while (capacity < rows)
-        capacity *= 2;
-    struct gt_row *row = reallocarray(copy->sample.row, capacity, sizeof *row);
-    if (!row)
-        return -ENOMEM;
-    copy->sample.row = row;
-    copy->capacity = capacity;
-    return 0;
+    return GT_GROW_TO(copy->sample.row, copy->capacity, rows);
 }
 
 int gt_sample_copy_reserve_lives(struct gt_sample_copy *copy, size_t lives)
 {
-    if (lives <= copy->life_capacity)
-        return 0;
-    struct gt_life *life = reallocarray(copy->life, lives, sizeof *life);
-    if (!life)
-        return -ENOMEM;
-    copy->life = life;
-    copy->life_capacity = lives;
-    return 0;
+    return GT_GROW_TO(copy->life, copy->life_capacity, lives);
 }
 
 size_t gt_sample_copy_bytes(const struct gt_sample_copy *copy)
@@ -51,6 +36,7 @@ int gt_sample_copy_set(struct gt_sample_copy *copy, const struct gt_sample *samp
     copy->sample.real_ns = sample->real_ns;
     copy->sample.monotonic_ns = sample->monotonic_ns;
     copy->sample.row_count = rows;
+    copy->sample.energy = sample->energy;
     memcpy(copy->sample.row, sample->row, rows * sizeof *sample->row);
     if (sample->life_count)
         memcpy(copy->life, sample->life, sample->life_count * sizeof *sample->life);

@@ -1,13 +1,14 @@
-/* The rows of a sample beyond the fixed ones, GPUs and processes: their tables and a sample that holds them. */
+/* Beyond its fixed rows a sample has a row for each GPU and each process. They have tables of their own, and a sample that is
+ * copied takes them along. */
 #ifndef GT_STORE_DETAIL_H
 #define GT_STORE_DETAIL_H
 
 #include "store/store.h"
 
-/* Further numbers instead of a scope: what identifies a row. */
+/* Columns that identify a row have these numbers where others have a scope. */
 enum { GT_COLUMN_DEVICE = -3, GT_COLUMN_PID = -4, GT_COLUMN_PARENT = -5, GT_COLUMN_START = -6 };
 
-/* One table of each detail scope. */
+/* Each scope of detail has one table. */
 struct gt_detail {
     enum gt_scope scope;
     const char *table;  /* SQLite: "gpu_data" */
@@ -17,7 +18,7 @@ struct gt_detail {
 enum { GT_DETAIL_COUNT = 2 };
 extern const struct gt_detail gt_details[GT_DETAIL_COUNT];
 
-/* The sample's timestamp, the identity, then each metric that has the scope, in base units. */
+/* Columns are the sample's timestamp, the identity, and each metric that has the scope, in base units. */
 void gt_detail_columns(struct gt_columns *ret, enum gt_scope scope);
 double gt_detail_value(const struct gt_column *column, const struct gt_sample *sample, const struct gt_row *row);
 void gt_detail_assign(const struct gt_column *column, double value, struct gt_sample *sample, struct gt_row *row);
@@ -33,9 +34,9 @@ struct gt_sample_copy {
 int gt_sample_copy_reserve(struct gt_sample_copy *copy, size_t rows);
 int gt_sample_copy_reserve_lives(struct gt_sample_copy *copy, size_t lives);
 size_t gt_sample_copy_bytes(const struct gt_sample_copy *copy);
-/* The first `rows` rows of `sample`, and its lives. */
+/* Copy the first `rows` rows of `sample`, and its lives. Returns 0 or -ENOMEM. */
 int gt_sample_copy_set(struct gt_sample_copy *copy, const struct gt_sample *sample, size_t rows);
-/* One more row, without values; NULL without memory. */
+/* Add a row without values. Returns NULL without memory. */
 struct gt_row *gt_sample_copy_add(struct gt_sample_copy *copy, enum gt_scope scope);
 void gt_sample_copy_release(struct gt_sample_copy *copy);
 
@@ -47,7 +48,7 @@ struct gt_detail_cursor {
     struct gt_row row;
 };
 
-/* Before the columns of a row are assigned to `moment` and `row`. */
+/* Call this before the columns of a row are assigned to `moment` and `row`. */
 void gt_detail_begin_row(struct gt_detail_cursor *cursor);
 /* Add the rows of the sample in `copy` to it. Rows of samples that are not there are passed over. `read` fills in the next
  * row: 1, 0 at the end, negative on an error. */

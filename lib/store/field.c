@@ -1,12 +1,13 @@
 #include "store/field.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/json_tree.h"
 #include "base/json_write.h"
 #include "base/number.h"
 #include "schema/unit.h"
@@ -204,11 +205,10 @@ void gt_outcome_init(struct gt_outcome *outcome)
 
 struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine)
 {
-    struct gt_gpu *gpu = reallocarray(machine->gpu, machine->gpu_length + 1, sizeof *gpu);
+    struct gt_gpu *gpu = GT_GROW_BY_ONE(machine->gpu, machine->gpu_length);
     if (!gpu)
         return NULL;
-    machine->gpu = gpu;
-    gpu += machine->gpu_length++;
+    machine->gpu_length++;
     *gpu = (struct gt_gpu){.memory = NAN};
     return gpu;
 }
@@ -236,19 +236,19 @@ void gt_machine_gpus_write(const struct gt_machine *machine, struct gt_buffer *o
     gt_json_array_end(&json);
 }
 
-static void copy_text(char *to, size_t size, const json_t *object, const char *key)
+static void copy_text(char *to, size_t size, const struct gt_json_value *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = gt_json_text_of(gt_json_member(object, key));
     snprintf(to, size, "%s", text ? text : "");
 }
 
 int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const char *path, struct gt_error *error)
 {
-    json_error_t problem;
-    json_t *list = json_loads(text, 0, &problem);
-    int status = json_is_array(list) ? 0 : gt_error_set(error, EINVAL, "%s: gpus: not a JSON list of GPUs", path);
-    for (size_t i = 0; !status && i < json_array_size(list); i++) {
-        const json_t *item = json_array_get(list, i);
+    struct gt_json_trouble problem;
+    struct gt_json_value *list = gt_json_parse_text(text, 0, &problem);
+    int status = gt_json_is_array(list) ? 0 : gt_error_set(error, EINVAL, "%s: gpus: not a JSON list of GPUs", path);
+    for (size_t i = 0; !status && i < gt_json_count(list); i++) {
+        const struct gt_json_value *item = gt_json_item(list, i);
         struct gt_gpu *gpu = gt_machine_add_gpu(machine);
         if (!gpu) {
             status = gt_error_system(error, ENOMEM, "%s", path);
@@ -257,11 +257,11 @@ int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const cha
         copy_text(gpu->uuid, sizeof gpu->uuid, item, "uuid");
         copy_text(gpu->name, sizeof gpu->name, item, "name");
         copy_text(gpu->brand, sizeof gpu->brand, item, "brand");
-        const json_t *memory = json_object_get(item, "memory");
-        gpu->memory = json_is_number(memory) ? json_number_value(memory) : NAN;
-        gpu->selected = json_is_true(json_object_get(item, "selected"));
+        const struct gt_json_value *memory = gt_json_member(item, "memory");
+        gpu->memory = gt_json_is_number(memory) ? gt_json_number_of(memory) : NAN;
+        gpu->selected = gt_json_is_true(gt_json_member(item, "selected"));
     }
-    json_decref(list);
+    gt_json_free(list);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* The static data and the outcome of a recording as named facts: one list for every format. */
+/* The static data and the outcome of a recording are lists of named fields, the same for every format. */
 #ifndef GT_STORE_FIELD_H
 #define GT_STORE_FIELD_H
 
@@ -26,16 +26,16 @@ extern const size_t gt_outcome_field_count;
 #define GT_LIFE_SUFFIX ".process_list"
 extern const struct gt_field gt_life_fields[];
 extern const size_t gt_life_field_count;
-/* Without anything known. */
+/* Clear it: nothing is known. */
 void gt_life_init(struct gt_life *life);
-/* A number of it, NaN for a parent or start that is not known. */
+/* Returns a number of it, NaN for a parent or start that is not known. */
 double gt_life_number(const struct gt_field *fact, const struct gt_life *life);
 
 const char *gt_field_text(const struct gt_field *fact, const void *object);
 double gt_field_number(const struct gt_field *fact, const void *object); /* NaN: missing */
 void gt_field_set_text(const struct gt_field *fact, void *object, const char *text);
 void gt_field_set_number(const struct gt_field *fact, void *object, double value);
-/* Index or -ENOENT. */
+/* Returns the index, or -ENOENT. */
 int gt_field_find(const struct gt_field *facts, size_t count, const char *name);
 
 /* Set a fact of a machine from a field of a file, NULL or "" when it is missing: -EINVAL names the field that is not a number or not a
@@ -43,7 +43,7 @@ int gt_field_find(const struct gt_field *facts, size_t count, const char *name);
 int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *fact, const char *text, const char *path,
                          struct gt_error *error);
 
-/* What a reader knows of a recording before its first sample. */
+/* A reader knows this of a recording before its first sample. */
 struct gt_recorded {
     struct gt_machine machine;
     struct gt_outcome outcome; /* its lives are there without an outcome, too */
@@ -51,14 +51,14 @@ struct gt_recorded {
 };
 
 void gt_outcome_init(struct gt_outcome *outcome);
-/* A new GPU of the machine, at the end; NULL without memory. */
+/* Add a GPU to the machine, behind the others. Returns NULL without memory. */
 struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine);
-/* The GPUs as a JSON list, for formats that have one table only. */
+/* Write and read the GPUs as a JSON list, for formats that have one table only. */
 void gt_machine_gpus_write(const struct gt_machine *machine, struct gt_buffer *out);
 int gt_machine_gpus_read(struct gt_machine *machine, const char *text, const char *path, struct gt_error *error);
 void gt_recorded_release(struct gt_recorded *recorded);
 
-/* Recordings of a later layout are refused. */
+/* Recordings of a later layout than this are refused. */
 enum { GT_RECORDING_VERSION = 1 };
 int gt_recording_version_check(double version, const char *path, struct gt_error *error);
 

@@ -17,16 +17,16 @@
 int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error);
 int gt_sqlite_run(sqlite3 *database, const char *path, const char *sql, struct gt_error *error);
 int gt_sqlite_prepare(sqlite3_stmt **ret, sqlite3 *database, const char *path, const char *sql, struct gt_error *error);
-/* `"name"`, with quotes inside doubled. */
+/* Append `"name"`, with the quotes in it doubled. */
 void gt_sqlite_name(struct gt_buffer *sql, const char *name);
 
 /* NaN: NULL. Texts become valid UTF-8, or readers of the database would fail. Positions count from 1. */
 void gt_sqlite_bind_number(sqlite3_stmt *statement, int position, double value, bool integer);
 void gt_sqlite_bind_text(sqlite3_stmt *statement, int position, const char *text);
-/* Run a statement that has no rows, and make it ready for the next time. */
+/* Run a statement that returns no rows, and reset it for the next time. */
 int gt_sqlite_step(sqlite3_stmt *statement, sqlite3 *database, const char *path, struct gt_error *error);
 
-/* The list of processes: make the table, and a statement that writes rows of it, the last of a number in the place of others. */
+/* Make the table for the list of processes, and a statement that writes its rows. A row replaces an earlier one of the same number. */
 int gt_sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char *path, struct gt_error *error);
 int gt_sqlite_lives_write(sqlite3_stmt *insert, const char *path, const struct gt_life *life, size_t count,
                           struct gt_error *error);
@@ -39,9 +39,14 @@ bool gt_sqlite_is_in_place(const void *state);
 int gt_sqlite_restore(void *state, struct gt_error *error);
 int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 
-/* Open for reading, creating nothing, also what a killed tracker left, also in a folder that may not be written. */
+/* What lies beside a new file, from a killed writer or with another file: SQLite would take it for the new one's. Without
+ * `may_remove` it is refused, and so is always what is no regular file. `check` removes nothing. */
+int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *error);
+int gt_sqlite_check_logs(const char *path, bool may_remove, struct gt_error *error);
+
+/* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
-/* The static data, GPUs, outcome, final values and provenance. */
+/* Read the static data, GPUs, outcome, final values and provenance. */
 int gt_sqlite_read_fields(sqlite3 *database, const char *path, struct gt_recorded *recorded, struct gt_error *error);
 bool gt_sqlite_has_table(sqlite3 *database, const char *table);
 

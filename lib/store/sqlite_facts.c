@@ -1,3 +1,4 @@
+#include "base/grow.h"
 #include "store/sqlite.h"
 
 #include <errno.h>
@@ -172,11 +173,11 @@ static int take_provenance(sqlite3_stmt *statement, struct gt_recorded *recorded
     snprintf(entry.source, sizeof entry.source, "%s", text_of(statement, 3));
     snprintf(entry.note, sizeof entry.note, "%s", text_of(statement, 4));
     struct gt_outcome *outcome = &recorded->outcome;
-    struct gt_provenance *list = reallocarray(outcome->provenance, outcome->provenance_count + 1, sizeof *list);
-    if (!list)
+    struct gt_provenance *place = GT_GROW_BY_ONE(outcome->provenance, outcome->provenance_count);
+    if (!place)
         return -ENOMEM;
-    list[outcome->provenance_count++] = entry;
-    outcome->provenance = list;
+    *place = entry;
+    outcome->provenance_count++;
     return 0;
 }
 

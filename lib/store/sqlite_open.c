@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/given_file.h"
 
 /* One thread at a time uses a connection. */
 enum { READ_FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX };
@@ -19,9 +20,11 @@ enum mode { MODE_ROLLBACK, MODE_WAL };
 static int read_mode(const char *path, enum mode *ret, struct gt_error *error)
 {
     unsigned char header[100];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = gt_given_file_check(path, error);
+    if (fd >= 0)
+        fd = gt_given_file_open(path, NULL, error);
     if (fd < 0)
-        return gt_error_system(error, errno, "%s", path);
+        return fd;
     ssize_t got = read(fd, header, sizeof header);
     int code = got < 0 ? errno : 0;
     close(fd);

@@ -14,7 +14,8 @@
 
 /* Samples wait in a queue for the writer thread, in slots that are used again. The last slot given back is the first
  * taken, so that a queue that is nearly empty touches little memory. */
-enum { QUEUE_BYTES = 16 << 20, FLUSH_NS = 40 * 1000 * 1000 };
+enum { QUEUE_BYTES = 16 << 20, HURRY_BYTES = QUEUE_BYTES / 8 };
+static const int64_t FLUSH_NS = GT_SECOND;
 
 struct slot {
     struct slot *next;
@@ -36,7 +37,8 @@ struct gt_store {
     pthread_cond_t wake;
     bool idle, closing;
     struct slot *first, *last, *spare;
-    size_t bytes; /* of all slots */
+    size_t bytes;   /* of all slots */
+    size_t waiting; /* bytes of those that wait */
     uint64_t dropped;
     struct gt_error failure; /* the first error of writing; nothing is written after it */
     struct gt_error
@@ -95,12 +97,14 @@ static void sleep_until(struct gt_store *store, int64_t when_ns)
     struct timespec until = moment(when_ns);
     if (gt_clock_monotonic(&gt_clock_system) >= when_ns)
         return;
-    while (!store->closing && pthread_cond_timedwait(&store->wake, &store->lock, &until) == 0)
+    while (!store->closing && store->waiting < HURRY_BYTES &&
+           pthread_cond_timedwait(&store->wake, &store->lock, &until) == 0)
         ;
 }
 
 /* With the lock held: until there is something to write and the last writing is long enough ago to make it worth a
- * wake-up. A rare sample is written at once, frequent ones together; those need nobody to wake the writer. */
+ * wake-up, or much waits. A rare sample is written at once, frequent ones together, once a second; those need nobody to wake the
+ * writer. */
 static void wait_for_work(struct gt_store *store, int64_t not_before_ns, bool is_frequent)
 {
     if (is_frequent)
@@ -132,6 +136,7 @@ static void *writer(void *argument)
         struct slot *batch = store->first;
         is_frequent = batch && batch->next;
         store->first = store->last = NULL;
+        store->waiting = 0;
         pthread_mutex_unlock(&store->lock);
         write_batch(store, batch, &failure);
         not_before_ns = gt_clock_monotonic(&gt_clock_system) + FLUSH_NS;
@@ -204,7 +209,8 @@ static void release(struct gt_store *store)
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error)
 {
-    int status = gt_store_check(options, error);
+    bool is_handed_over = options->readings && options->readings->record;
+    int status = is_handed_over ? 0 : gt_store_check(options, error);
     if (status < 0)
         return status;
     struct gt_store *store = calloc(1, sizeof *store);
@@ -216,7 +222,8 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
     }
     store->path = path;
     store->detail = options->detail;
-    store->type = gt_store_type_of(path, NULL);
+    store->type = gt_store_type_of(is_handed_over ? "/" : path, NULL);
+    store->is_direct = store->type->is_direct;
     pthread_mutex_init(&store->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -274,9 +281,10 @@ static bool enqueue(struct gt_store *store, const struct gt_sample *sample)
     else
         store->first = slot;
     store->last = slot;
-    bool was_idle = store->idle;
+    store->waiting += sizeof *slot + gt_sample_copy_bytes(&slot->copy);
+    bool wake = store->idle || store->waiting >= HURRY_BYTES;
     store->idle = false; /* one signal is enough */
-    return was_idle;
+    return wake;
 }
 
 static void write_directly(struct gt_store *store, const struct gt_sample *sample)

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 bool gt_filter_needs_survey(const struct gt_trace_options *options)
 {
     return options->by_step || options->from_first;
@@ -33,7 +35,7 @@ static int by_node(const void *a, const void *b)
     const struct gt_window *x = a, *y = b;
     if (x->node != y->node)
         return x->node < y->node ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return GT_ORDER(x->start, y->start);
 }
 
 /* Sorted and without overlaps, so that ends are sorted as well. */
@@ -139,7 +141,7 @@ bool gt_filter_name(struct gt_filter *filter, struct gt_span name)
 {
     if (!filter->has_select)
         return true;
-    uint64_t hash = gt_strings_hash(name.text, name.length);
+    uint64_t hash = gt_hash(name.text, name.length);
     struct gt_verdict *verdict = &filter->verdict[hash % GT_FILTER_VERDICTS];
     if (!verdict->known || verdict->hash != hash || verdict->length != (uint32_t)name.length) {
         regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)name.length};

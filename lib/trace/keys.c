@@ -4,52 +4,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/strings.h"
+#include "base/grow.h"
 
-static struct gt_key_slot *find(struct gt_key_slot *slot, size_t slots, const struct gt_key *key)
-{
-    size_t at = gt_strings_hash((const char *)key, sizeof *key) & (slots - 1);
-    while (slot[at].value && memcmp(&slot[at].key, key, sizeof *key) != 0)
-        at = (at + 1) & (slots - 1);
-    return &slot[at];
-}
+struct wanted {
+    const struct gt_keys *keys;
+    const struct gt_key *key;
+};
 
-static int grow(struct gt_keys *keys)
+static bool is_wanted(const void *context, uint32_t at)
 {
-    size_t slots = keys->slots ? keys->slots * 2 : 64;
-    struct gt_key_slot *slot = calloc(slots, sizeof *slot);
-    if (!slot)
-        return -ENOMEM;
-    for (size_t i = 0; i < keys->slots; i++)
-        if (keys->slot[i].value)
-            *find(slot, slots, &keys->slot[i].key) = keys->slot[i];
-    free(keys->slot);
-    keys->slot = slot;
-    keys->slots = slots;
-    return 0;
+    const struct wanted *wanted = context;
+    return memcmp(&wanted->keys->entry[at].key, wanted->key, sizeof *wanted->key) == 0;
 }
 
 int64_t gt_keys_add(struct gt_keys *keys, struct gt_key key, uint32_t value)
 {
-    if (keys->count * 2 >= keys->slots && grow(keys) < 0)
+    const struct wanted wanted = {keys, &key};
+    uint32_t hash = (uint32_t)gt_hash(&key, sizeof key), at = gt_map_find(&keys->entries, hash, is_wanted, &wanted);
+    if (at != GT_MAP_ABSENT)
+        return keys->entry[at].value;
+    if (GT_GROW_TO(keys->entry, keys->capacity, keys->count + 1) < 0 ||
+        gt_map_add(&keys->entries, hash, (uint32_t)keys->count) < 0)
         return -ENOMEM;
-    struct gt_key_slot *slot = find(keys->slot, keys->slots, &key);
-    if (!slot->value) {
-        *slot = (struct gt_key_slot){key, value + 1};
-        keys->count++;
-    }
-    return slot->value - 1;
+    keys->entry[keys->count++] = (struct gt_key_entry){key, value};
+    return value;
 }
 
 void gt_keys_clear(struct gt_keys *keys)
 {
-    if (keys->slots)
-        memset(keys->slot, 0, keys->slots * sizeof *keys->slot);
+    gt_map_clear(&keys->entries);
     keys->count = 0;
 }
 
 void gt_keys_release(struct gt_keys *keys)
 {
-    free(keys->slot);
+    free(keys->entry);
+    gt_map_release(&keys->entries);
     *keys = (struct gt_keys){0};
 }

@@ -1,20 +1,24 @@
-/* A hash table from four numbers to one. All zero is an empty table. */
+/* A table from four numbers to one. */
 #ifndef GT_TRACE_KEYS_H
 #define GT_TRACE_KEYS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 struct gt_key {
     uint32_t part[4];
 };
 
+/* All zero is an empty table. */
 struct gt_keys {
-    struct gt_key_slot {
+    struct gt_key_entry {
         struct gt_key key;
-        uint32_t value; /* + 1; 0 is free */
-    } * slot;
-    size_t slots, count;
+        uint32_t value;
+    } * entry;
+    size_t count, capacity;
+    struct gt_map entries; /* by hash */
 };
 
 /* The value of the key; when it is new, `value` is kept for it and returned. -ENOMEM. */

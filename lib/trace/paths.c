@@ -1,4 +1,4 @@
-/* Which files there are below the paths asked for, and of which format each is. */
+/* The files there are below the paths asked for, and the format of each. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,20 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "trace/format.h"
+#include "base/grow.h"
+#include "trace/source.h"
+
+#define TRACE(entry) extern const struct gt_trace_format gt_trace_##entry;
+#include "trace/trace.def"
+#undef TRACE
+
+const struct gt_trace_format *const gt_trace_formats[GT_TRACE_FORMAT_COUNT] = {
+#define TRACE(entry) &gt_trace_##entry,
+#include "trace/trace.def"
+#undef TRACE
+};
+
+/* ---- search ---- */
 
 enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
 
@@ -18,18 +31,12 @@ struct search {
     struct gt_error *error;
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 static bool has_suffix(const struct search *search, const char *path)
 {
     if (!search->suffixes)
         return true;
     for (const char *const *suffix = search->suffixes; *suffix; suffix++)
-        if (ends_with(path, *suffix))
+        if (gt_path_ends(path, *suffix))
             return true;
     return false;
 }
@@ -76,18 +83,10 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
     struct gt_trace_paths *found = search->found;
     if (found->count >= MOST_FILES)
         return gt_error_set(search->error, E2BIG, "%s: more than %d files", path, MOST_FILES);
-    if (found->count == found->capacity) {
-        size_t capacity = found->capacity ? found->capacity * 2 : 64;
-        char **paths = realloc(found->path, capacity * sizeof *paths);
-        if (paths)
-            found->path = paths;
-        const struct gt_trace_format **formats = realloc(found->format, capacity * sizeof *formats);
-        if (formats)
-            found->format = formats;
-        if (!paths || !formats)
-            return gt_error_system(search->error, ENOMEM, "%s", path);
-        found->capacity = capacity;
-    }
+    size_t capacity = found->capacity; /* of both arrays */
+    if (GT_GROW_TO(found->path, capacity, found->count + 1) < 0 ||
+        GT_GROW_TO(found->format, found->capacity, found->count + 1) < 0)
+        return gt_error_system(search->error, ENOMEM, "%s", path);
     found->path[found->count] = strdup(path);
     if (!found->path[found->count])
         return gt_error_system(search->error, ENOMEM, "%s", path);
@@ -98,7 +97,7 @@ static int add(struct search *search, const char *path, const struct gt_trace_fo
 /* What SMDebug merged, or MergedTimeline, lies beside what it was merged of: it would count everything twice. */
 static bool is_merged(const char *path)
 {
-    return ends_with(path, "_merged_timeline.json") || ends_with(path, "_merged_timeline.json.gz");
+    return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
 /* Of a folder: what no format knows is only counted, so is what may not be read. */
@@ -121,9 +120,9 @@ static int walk_folder(struct search *search, const char *path, int depth)
     for (struct dirent *entry; status >= 0 && (entry = readdir(folder));) {
         struct stat about;
         char *child;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || ends_with(entry->d_name, ".tmp"))
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || gt_path_ends(entry->d_name, ".tmp"))
             continue;
-        if (asprintf(&child, "%s%s%s", path, ends_with(path, "/") ? "" : "/", entry->d_name) < 0) {
+        if (asprintf(&child, "%s%s%s", path, gt_path_ends(path, "/") ? "" : "/", entry->d_name) < 0) {
             status = gt_error_system(search->error, ENOMEM, "%s", path);
             break;
         }

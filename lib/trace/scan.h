@@ -52,9 +52,4 @@ size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length);
 /* Behind `from`, the first '{' that looks like the begin of an event: "}, {"" with any blanks; 0 when there is none. */
 size_t gt_scan_resume(const char *text, size_t from, size_t length);
 
-/* Keep the sentence if nothing is noted for an earlier place. */
-void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage *more);
-
 #endif

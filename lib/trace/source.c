@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "trace/format.h"
 #include "base/grow.h"
+#include "trace/source.h"
 #include "trace/steps.h"
 
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */

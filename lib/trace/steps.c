@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 /* By node, mode and number first, to find the parts of one step. */
 static int by_identity(const void *a, const void *b)
 {
@@ -12,7 +14,7 @@ static int by_identity(const void *a, const void *b)
         return x->node < y->node ? -1 : 1;
     if (x->mode != y->mode)
         return x->mode < y->mode ? -1 : 1;
-    return (x->step > y->step) - (x->step < y->step);
+    return GT_ORDER(x->step, y->step);
 }
 
 static int by_start(const void *a, const void *b)

@@ -12,6 +12,4 @@ int gt_steps_combine(struct gt_trace *trace);
 int gt_steps_assign(struct gt_trace *trace);
 bool gt_steps_is_whole(const struct gt_trace *trace, const struct gt_trace_step *step);
 
-void gt_trace_profile_release(struct gt_trace_profile *profile);
-
 #endif

@@ -1,13 +1,37 @@
-/* Timelines: what metadata events and members beside the events mean, and where each event belongs. */
+/* Timelines of the Trace Event Format: their metadata, where each event belongs, and the pairing of B with E by process and
+ * thread, innermost first, within one file and in its order. */
 #include <errno.h>
+#include <stdlib.h>
 
-#include "trace/pair.h"
+#include "base/grow.h"
+#include "trace/format.h"
+
+enum { MOST_OPEN = 1000000 };
+#define NOTHING UINT32_MAX
+
+struct open {
+    char *text; /* of the B; NULL when it was closed */
+    size_t length;
+    int64_t start;
+    uint32_t track, below; /* the one it lies in on its track */
+};
+
+struct lane {
+    int64_t last;
+    uint32_t top; /* its innermost open B */
+};
 
 struct timeline {
     struct gt_reading *reading;
     const struct gt_timeline_options *options;
-    struct gt_pairing *pairing;
+    struct open *open; /* in file order; those at the end that were closed are taken away */
+    size_t open_count, open_capacity;
+    struct lane *lane; /* of each track of the file */
+    size_t lane_count, lane_capacity;
+    struct gt_buffer args;
 };
+
+/* ---- metadata, and the places of events ---- */
 
 /* args.<key> of a metadata event; {NULL} when there is none. */
 static struct gt_span argument(const struct gt_raw_event *item, const char *wanted)
@@ -89,10 +113,167 @@ static int take_metadata(struct timeline *timeline, const struct gt_raw_event *i
     return place(timeline, item, 0);
 }
 
-static int take_whole(void *context, const struct gt_raw_event *item, uint8_t flag)
+/* ---- pairing B with E ---- */
+
+static struct lane *lane_of(struct timeline *timeline, uint32_t track)
 {
-    return place(context, item, flag);
+    size_t number = track - gt_reading_file(timeline->reading)->track;
+    while (timeline->lane_count <= number) {
+        struct lane *lane = GT_GROW(timeline, lane);
+        if (!lane)
+            return NULL;
+        *lane = (struct lane){INT64_MIN, NOTHING};
+    }
+    return &timeline->lane[number];
 }
+
+/* The lane, a track of the file, saw this moment (file time). */
+static int see_time(struct timeline *timeline, uint32_t track, int64_t time)
+{
+    struct lane *lane = lane_of(timeline, track);
+    if (lane && time > lane->last)
+        lane->last = time;
+    return lane ? 0 : -ENOMEM;
+}
+
+static bool is_member(struct gt_span object, struct gt_span wanted)
+{
+    struct gt_walk walk;
+    struct gt_span key, value;
+    if (gt_walk_open(&walk, object) < 0)
+        return false;
+    while (gt_walk_member(&walk, &key, &value) > 0)
+        if (gt_span_same(key, wanted))
+            return true;
+    return false;
+}
+
+/* The arguments of both; where both have one, that of E. */
+static int unite(struct timeline *timeline, struct gt_raw_event *begin, struct gt_span end)
+{
+    struct gt_walk walk;
+    struct gt_span key, value;
+    if (!end.text || *end.text != '{')
+        return 0;
+    if (!begin->args.text || *begin->args.text != '{') {
+        begin->args = end;
+        return 0;
+    }
+    gt_buffer_clear(&timeline->args);
+    gt_buffer_char(&timeline->args, '{');
+    for (int side = 0; side < 2; side++) {
+        gt_walk_open(&walk, side ? end : begin->args);
+        while (gt_walk_member(&walk, &key, &value) > 0) {
+            if (side == 0 && is_member(end, key))
+                continue;
+            if (timeline->args.length > 1)
+                gt_buffer_char(&timeline->args, ',');
+            gt_buffer_char(&timeline->args, '"');
+            gt_buffer_append(&timeline->args, key.text, key.length);
+            gt_buffer_append(&timeline->args, "\":", 2);
+            gt_buffer_append(&timeline->args, value.text, value.length);
+        }
+    }
+    gt_buffer_char(&timeline->args, '}');
+    begin->args = (struct gt_span){timeline->args.data, timeline->args.length};
+    return timeline->args.failed;
+}
+
+/* `args` of what closes it, or none. */
+static int close_one(struct timeline *timeline, struct open *open, int64_t end, struct gt_span args, uint8_t flag)
+{
+    struct gt_raw_event item;
+    int status = gt_raw_event_parse(&item, (struct gt_span){open->text, open->length});
+    if (status == 0)
+        status = unite(timeline, &item, args);
+    if (status == 0) {
+        gt_raw_event_arguments(&item);
+        item.phase = 'X';
+        item.duration = end > item.start ? end - item.start : 0;
+        status = place(timeline, &item, flag);
+    }
+    free(open->text);
+    open->text = NULL;
+    return status;
+}
+
+static int begin_event(struct timeline *timeline, const struct gt_raw_event *item, uint32_t track)
+{
+    struct lane *lane = lane_of(timeline, track);
+    if (!lane)
+        return -ENOMEM;
+    if (timeline->open_count >= MOST_OPEN) {
+        gt_reading_file(timeline->reading)->damage.unclosed++;
+        return 0;
+    }
+    char *text = malloc(item->text.length + 1);
+    struct open *open = text ? GT_GROW(timeline, open) : NULL;
+    if (!open) {
+        free(text);
+        return -ENOMEM;
+    }
+    memcpy(text, item->text.text, item->text.length);
+    text[item->text.length] = '\0';
+    *open = (struct open){text, item->text.length, item->start, track, lane->top};
+    lane->top = (uint32_t)timeline->open_count - 1;
+    return 0;
+}
+
+static struct open *latest_of_process(struct timeline *timeline, uint32_t track)
+{
+    const struct gt_trace_track *tracks = timeline->reading->trace->track;
+    for (size_t i = timeline->open_count; i-- > 0;)
+        if (timeline->open[i].text && tracks[timeline->open[i].track].process == tracks[track].process)
+            return &timeline->open[i];
+    return NULL;
+}
+
+/* An E without a thread, and without a B of that, closes the latest B of its process. */
+static int end_event(struct timeline *timeline, const struct gt_raw_event *item, uint32_t track)
+{
+    struct lane *lane = lane_of(timeline, track);
+    if (!lane)
+        return -ENOMEM;
+    struct open *open = lane->top == NOTHING ? NULL : &timeline->open[lane->top];
+    if (!open && !item->tid.text)
+        open = latest_of_process(timeline, track);
+    if (!open || item->start < open->start) {
+        gt_reading_file(timeline->reading)->damage.unopened++;
+        return 0;
+    }
+    timeline->lane[open->track - gt_reading_file(timeline->reading)->track].top = open->below;
+    int status = close_one(timeline, open, item->start, item->args, GT_TRACE_PAIRED);
+    while (timeline->open_count && !timeline->open[timeline->open_count - 1].text)
+        timeline->open_count--;
+    return status;
+}
+
+/* Events still open are handed on, flagged, up to the last time of their track. */
+static int close_all(struct timeline *timeline)
+{
+    int status = 0;
+    for (size_t i = 0; i < timeline->open_count && status >= 0; i++) {
+        struct open *open = &timeline->open[i];
+        if (!open->text)
+            continue;
+        struct lane *lane = lane_of(timeline, open->track);
+        gt_reading_file(timeline->reading)->damage.unclosed++;
+        status = lane ? close_one(timeline, open, lane->last, (struct gt_span){0}, GT_TRACE_PAIRED | GT_TRACE_UNCLOSED)
+                      : -ENOMEM;
+    }
+    return status;
+}
+
+static void release(struct timeline *timeline)
+{
+    for (size_t i = 0; i < timeline->open_count; i++)
+        free(timeline->open[i].text);
+    free(timeline->open);
+    free(timeline->lane);
+    gt_buffer_release(&timeline->args);
+}
+
+/* ---- a file ---- */
 
 /* SMDebug's own writer makes whole events only: lanes are for the others, where they are the tracks. */
 static int keep_time(struct timeline *timeline, const struct gt_raw_event *item, uint32_t lane)
@@ -100,7 +281,7 @@ static int keep_time(struct timeline *timeline, const struct gt_raw_event *item,
     int64_t end;
     if (!(item->has & GT_RAW_EVENT_TIME) || __builtin_add_overflow(item->start, item->duration, &end))
         return 0;
-    return gt_pairing_time(timeline->pairing, lane, end);
+    return see_time(timeline, lane, end);
 }
 
 static int take_item(void *context, struct gt_raw_event *item, struct gt_error *error)
@@ -118,8 +299,7 @@ static int take_item(void *context, struct gt_raw_event *item, struct gt_error *
         return status;
     if (!is_half)
         return gt_reading_event(timeline->reading, item, item->name, (uint32_t)lane, 0);
-    return item->phase == 'B' ? gt_pairing_begin(timeline->pairing, item, (uint32_t)lane)
-                              : gt_pairing_end(timeline->pairing, item, (uint32_t)lane);
+    return item->phase == 'B' ? begin_event(timeline, item, (uint32_t)lane) : end_event(timeline, item, (uint32_t)lane);
 }
 
 static int take_distributed(struct gt_reading *reading, struct gt_span value)
@@ -178,26 +358,23 @@ static void judge_clock(struct gt_trace_file *file)
 int gt_timeline_read(struct gt_reading *reading, const char *path, const struct gt_timeline_options *options,
                      struct gt_error *error)
 {
-    struct timeline timeline = {reading, options, NULL};
-    struct gt_pair_receiver whole = {&timeline, take_whole};
+    struct timeline timeline = {.reading = reading, .options = options};
     struct gt_raw_event_receiver receiver = {&timeline, take_item, take_member};
     struct gt_trace_damage damage = {0};
     struct gt_input *input = NULL;
     uint64_t bytes = 0;
     int status = gt_input_open(&input, path, reading->options->ceiling, error);
     if (status >= 0)
-        status = gt_pairing_open(&timeline.pairing, reading, &whole);
-    if (status >= 0)
         status = gt_raw_event_stream(input, &receiver, gt_reading_threads(reading, gt_input_size(input)),
                                      reading->options->block, &damage, &bytes, error);
     if (status >= 0)
-        status = gt_pairing_finish(timeline.pairing);
+        status = close_all(&timeline);
     struct gt_trace_file *file = gt_reading_file(reading);
     gt_damage_add(&file->damage, &damage);
     file->bytes = bytes;
     if (status >= 0)
         judge_clock(file);
-    gt_pairing_close(timeline.pairing);
+    release(&timeline);
     gt_input_close(input);
     return status;
 }

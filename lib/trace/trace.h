@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "trace/strings.h"
+#include "base/strings.h"
 
 #define GT_TRACE_NO_ID UINT64_MAX /* no correlation, flow or external id */
 #define GT_TRACE_NONE UINT32_MAX  /* no string, no index */
@@ -226,11 +226,19 @@ uint32_t gt_trace_find(const struct gt_trace *trace, const char *text);
 /* Where an event belongs. */
 const struct gt_trace_process *gt_trace_process_of(const struct gt_trace *trace, size_t event);
 const struct gt_trace_file *gt_trace_file_of(const struct gt_trace *trace, size_t event);
+/* An event that lasts, at a known time. */
+bool gt_trace_is_slice(const struct gt_trace *trace, size_t event);
 /* The node of a file, or its path when nothing tells the node: what tells ranks and hosts apart. */
 uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
 /* Indices of all events by start, longer ones first, then in file order; to be freed. NULL without memory. */
 uint32_t *gt_trace_order(const struct gt_trace *trace);
 /* The kept argument number `key` of an event, or NULL. */
 const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, size_t event, uint32_t key);
+
+void gt_trace_profile_release(struct gt_trace_profile *profile);
+/* Keep the sentence if nothing is noted for an earlier place. */
+void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage *more);
 
 #endif

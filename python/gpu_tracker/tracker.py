@@ -242,15 +242,13 @@ class Tracker:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
         if n_join_attempts < 1 or not join_timeout > 0:
             raise ValueError("n_join_attempts and join_timeout must be positive")
-        self._options = {
-            "sleep_time": float(sleep_time), "ram_unit": ram_unit, "gpu_ram_unit": gpu_ram_unit, "time_unit": time_unit,
-            "n_expected_cores": n_expected_cores, "gpu_brand": gpu_brand, "tracking_file": _file_option(tracking_file),
-            "gpu_uuids": None if gpu_uuids is None else ",".join(sorted(gpu_uuids)),
-            "overwrite": overwrite, "detail": detail, "memory": memory, "library": list(libraries), "idle": idle,
-            "carbon_intensity": None if carbon_intensity is None else str(carbon_intensity),
-            "carbon_file": carbon_file, "price": None if price is None else str(price),
-            "power_meter": power_meter, "power_model": power_model, "cpu_tdp": cpu_tdp,
-        }
+        self._options = {name: self._arguments.get(name) for name in _core.tracker_options()}
+        self._options["sleep_time"] = float(sleep_time)
+        self._options["gpu_uuids"] = None if gpu_uuids is None else ",".join(sorted(gpu_uuids))
+        self._options["tracking_file"] = _file_option(tracking_file)
+        self._options["library"] = list(libraries)
+        self._options["carbon_intensity"] = None if carbon_intensity is None else str(carbon_intensity)
+        self._options["price"] = None if price is None else str(price)
         _core.check(self._options)
         self.resource_usage: ResourceUsage | None = None
         self.state = Tracker.State.NEW

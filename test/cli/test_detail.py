@@ -147,9 +147,9 @@ def test_others_can_read_the_list(recording, tmp_path):
 
 @pytest.mark.parametrize("path", ["a.csv", "a.sqlite"])
 def test_a_killed_tracker_leaves_names(gpu_tracker, cli, tmp_path, path):
-    line = [gpu_tracker, "run", QUIET, "--detail", "--st=0.05", "--tf", path, "--", "sh", "-c", "sleep 0.1; sleep 3"]
+    line = [gpu_tracker, "run", QUIET, "--detail", "--st=0.05", "--tf", path, "--", "sh", "-c", "sleep 0.1; sleep 5"]
     tracker = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL)
-    time.sleep(1.2)
+    time.sleep(3)  # a batch is written each second
     job = int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
     tracker.kill()
     tracker.wait()

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0)
         abort();
     struct gt_block_event_reader *reader;
-    struct gt_names names = {0};
+    struct gt_strings names = {0};
     size_t count = 0;
     if (gt_block_event_open_csv(&reader, fd, "input", NULL) == 0) {
         const char *name;
@@ -44,11 +44,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         while (count < MOST &&
                ((status = gt_block_event_next(reader, &event[count], &name, NULL)) == 1 || status == -EBADMSG))
             if (status == 1)
-                event[count++].name = (uint32_t)gt_names_add(&names, name);
+                event[count++].name = (uint32_t)gt_strings_add(&names, name, strlen(name));
         gt_block_event_close(reader);
     }
     pair(event, count);
-    gt_names_release(&names);
+    gt_strings_release(&names);
     close(fd);
     return 0;
 }

@@ -522,6 +522,16 @@ def test_every_public_name_is_there():
         gpu_tracker.nonsense  # noqa: B018
 
 
+def test_options_are_those_of_the_table():
+    """Every option of the library's table is a keyword, with the table's default or one that stands for it."""
+    parameters = inspect.signature(Tracker.__init__).parameters
+    for name, fallback in gpu_tracker._core.tracker_options().items():
+        default = parameters["libraries" if name == "library" else name].default
+        assert default == fallback or not default, name
+    own = {"self", "disable_logs", "process_id", "resource_usage_file", "n_join_attempts", "join_timeout", "keep_high_water_mark", "libraries"}
+    assert parameters.keys() - own <= gpu_tracker._core.tracker_options().keys()
+
+
 def test_version():
     assert gpu_tracker.__version__ == (pathlib.Path(__file__).parents[2] / "VERSION").read_text().strip()
 
@@ -579,12 +589,23 @@ time.sleep(200)
 def test_a_sampler_of_another_version(tmp_path):
     """The program tells what is wrong: the version, or an option."""
     theirs, ours = socket.socketpair()
-    own = gpu_tracker.__version__
-    for words, sentence in [(["0.0.1", "1"], "of different versions"), ([own, "--sleep-time=x", "1"], "'x' is not a number"),
-                            ([own, "x"], "must be numbers")]:
+    own = f"{gpu_tracker.__version__}/1"
+    for words, answer, sentence in [(["0.0.1/1", "1"], "x", f"program ({own}) and the Python package (0.0.1/1) are of different versions"),
+                                    ([own.replace("/1", "/2"), "1"], "x", "of different versions"), ([], "x", "of different versions"),
+                                    ([own, "--sleep-time=x", "1"], "e", "'x' is not a number"), ([own, "x"], "e", "must be numbers")]:
         subprocess.run([_program.find(), "agent", *words], stdin=theirs, check=False)
         kind, length = struct.unpack("II", ours.recv(8, socket.MSG_WAITALL))
-        assert chr(kind) == "e" and sentence.encode() in ours.recv(length, socket.MSG_WAITALL)
+        assert chr(kind) == answer and sentence.encode() in ours.recv(length, socket.MSG_WAITALL)
+
+
+def test_a_sampler_that_refuses(tmp_path):
+    """One clear sentence, whatever else has changed between the versions."""
+    program = tmp_path / "gpu-tracker"
+    program.write_text("#!/usr/bin/env python3\nimport os, struct\n"
+                       "text = b'of different versions: reinstall'\nos.write(0, struct.pack('II', ord('x'), len(text)) + text)\n")
+    program.chmod(0o755)
+    with pytest.raises(ValueError, match="^of different versions: reinstall$"):
+        gpu_tracker._core.Sampler(str(program), ["1"]).receive(20)
 
 
 def test_trackers_in_threads_are_no_part_of_each_other():

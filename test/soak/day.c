@@ -89,8 +89,8 @@ int main(int argc, char **argv)
     options.detail = 1;
     if (gt_tracker_open(&tracker, MAIN, &options, &error) < 0)
         fail(error.text);
-    tracker->sampler.clock = clock_that_runs;
-    tracker->schedule.period_ns = 1; /* no walk is waited for: that would be in real time */
+    tracker->recorder.sampler.clock = clock_that_runs;
+    tracker->recorder.patience_ns = 0; /* no walk is waited for: that would be in real time */
     printf("hour,samples,heap,resident\n");
     for (long second = 1; second <= (long)hours * HOUR; second++) {
         now_ns += GT_SECOND;
@@ -103,7 +103,8 @@ int main(int argc, char **argv)
         heap = in_use();
         if (second == 2 * HOUR)
             second_hour = heap;
-        printf("%ld,%llu,%.0f,%.0f\n", second / HOUR, (unsigned long long)tracker->summary.samples, heap, resident());
+        printf("%ld,%llu,%.0f,%.0f\n", second / HOUR, (unsigned long long)tracker->recorder.summary.samples, heap,
+               resident());
         fflush(stdout);
     }
     if (gt_tracker_finish(tracker, &error) < 0)

@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = ROOT / "build" / "gpu-tracker"
 KILLS = int(os.environ.get("KILLS", "100"))
 SEED = int(os.environ.get("SEED", "1"))
-PERIOD, LATENESS = 0.02, 0.1  # of samples; until a sample is in the page cache
+PERIOD, LATENESS = 0.02, 1.0  # of samples; until a sample is in the page cache
 JOB = [sys.executable, "-S", "-c", "import time\nblock = b'1' * 30_000_000\ntime.sleep(2)"]
 
 

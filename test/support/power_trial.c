@@ -104,7 +104,7 @@ struct reader {
     struct gt_frame frame;
     struct gt_device device;
     struct gt_share share;
-    struct gt_process process, *processes[1], *slot[2];
+    struct gt_process process, *processes[1];
     struct gt_tree tree;
     double cpu_phase, gpu_phase;
 };
@@ -132,8 +132,7 @@ static void take_sample(struct trial *trial, struct reader *reader, double t)
     }
     int64_t now = START + (int64_t)llround(t * 1e9) + 1;
     struct gt_frame *frame = &reader->frame;
-    gt_values_clear(trial->system);
-    gt_values_clear(trial->job);
+    gt_energy_reading_clear(&trial->reading);
     gt_values_clear(frame->system);
     frame->monotonic_ns = now;
     frame->read_seconds = later;
@@ -146,9 +145,9 @@ static void take_sample(struct trial *trial, struct reader *reader, double t)
                                          .job = job - first_job,
                                          .late = later});
     assert_int_equal(gt_attribute_gpus(&reader->attribution, frame, &reader->tree), 0);
-    trial->job[GT_CPU_TIME] = job - first_job;
-    gt_attribution_show(&reader->attribution, trial->system, trial->job);
-    assert_int_equal(gt_energy_curve_add(&trial->curve, t, trial->system, trial->job), 0);
+    trial->reading.cpu_time = job - first_job;
+    gt_attribution_read(&reader->attribution, &trial->reading);
+    assert_int_equal(gt_energy_curve_add(&trial->curve, t, &trial->reading), 0);
 }
 
 static void begin(struct trial *trial, struct reader *reader)
@@ -172,9 +171,8 @@ static void begin(struct trial *trial, struct reader *reader)
     reader->frame.device_count = 1;
     reader->frame.share = &reader->share;
     reader->frame.share_count = 1;
-    for (int i = 0; i < 2; i++)
-        reader->slot[i] = &reader->process;
-    reader->tree = (struct gt_tree){.process = reader->processes, .count = 1, .slot = reader->slot, .slots = 2};
+    reader->tree = (struct gt_tree){.process = reader->processes, .count = 1};
+    assert_int_equal(gt_map_put(&reader->tree.places, JOB_PID, 0), 0);
     gt_energy_curve_init(&trial->curve, &trial->machine);
 }
 
@@ -192,6 +190,7 @@ void trial_run(struct trial *trial, struct trial_setting setting)
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         gt_attribution_show_counter(&reader.attribution, device, &trial->counter[device]);
     gt_attribution_release(&reader.attribution);
+    gt_map_release(&reader.tree.places);
     assert_int_equal(gt_energy_curve_finish(&trial->curve), 0);
 }
 

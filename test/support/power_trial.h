@@ -27,7 +27,7 @@ struct trial {
     double ticks[TRIAL_MS + 1];                                     /* busy, seconds as counted */
     struct gt_machine machine;
     struct gt_energy_curve curve;
-    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at the end */
+    struct gt_energy_reading reading; /* the last */
     struct gt_counter_fields counter[GT_ENERGY_DEVICES];
     double seconds;
 };

@@ -120,16 +120,21 @@ static void json_has_a_greatest_depth(void **state)
     gt_buffer_release(&out);
 }
 
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
 static void a_root_stays_below_its_folder(void **state)
 {
     (void)state;
     char folder[] = "/tmp/gpu-tracker-root-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/number", folder);
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    fputs("42\n", file);
-    fclose(file);
+    write_text(path, "42\n");
     struct gt_root root;
     struct gt_error error = {0};
     assert_int_equal(gt_root_open(&root, folder, &error), 0);
@@ -137,6 +142,17 @@ static void a_root_stays_below_its_folder(void **state)
     unsigned long long number = 0;
     assert_int_equal(gt_root_read_u64(&root, "/number", &number), 0);
     assert_int_equal(number, 42);
+    int fd = gt_root_open_file(&root, "number");
+    static const char *const wrong[] = {"",      "-5\n", "12x\n", "0x10\n", "1 2\n", "99999999999999999999\n",
+                                        "nan\n", " 7\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_text(path, wrong[i]);
+        assert_true(gt_root_read_u64(&root, "number", &number) < 0 && gt_root_reread_u64(fd, &number) < 0);
+        assert_int_equal(number, 42);
+    }
+    write_text(path, "42\n");
+    assert_int_equal(gt_root_reread_u64(fd, &number), 0);
+    close(fd);
     char text[3];
     assert_int_equal(gt_root_read(&root, "number", text, sizeof text), 2);
     assert_string_equal(text, "42");

@@ -127,7 +127,7 @@ static void round_trip(const char *path)
     assert_int_equal(again.count, 4);
     for (size_t i = 0; i < 4; i++) {
         const struct gt_block_event *a = &list.event[i], *b = &again.event[i];
-        assert_string_equal(list.names.text[a->name], again.names.text[b->name]);
+        assert_string_equal(gt_strings_text(&list.names, a->name), gt_strings_text(&again.names, b->name));
         assert_int_equal(a->process, b->process);
         assert_int_equal(a->thread, b->thread);
         assert_int_equal(a->position, b->position);

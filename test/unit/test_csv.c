@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -119,13 +120,35 @@ static void what_is_written_reads_back(void **state)
     gt_buffer_release(&expected);
 }
 
+static void check_split(const char *line, char separator, size_t count, const char *const expected[])
+{
+    char copy[64], *field[4];
+    snprintf(copy, sizeof copy, "%s", line);
+    assert_int_equal(gt_csv_split(copy, separator, field, 4), count);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(field[i], expected[i]);
+}
+
+static void a_line_is_split_in_place(void **state)
+{
+    (void)state;
+    check_split("a,b", ',', 2, (const char *const[]){"a", "b"});
+    check_split("", ',', 1, (const char *const[]){""});
+    check_split(",", ',', 2, (const char *const[]){"", ""});
+    check_split("1,5;2,5;", ';', 3, (const char *const[]){"1,5", "2,5", ""});
+    check_split("\"a,b\",c", ',', 2, (const char *const[]){"a,b", "c"});
+    check_split("\"a \"\"b\"\"\", \"c\"d,e", ',', 3, (const char *const[]){"a \"b\"", "cd", "e"});
+    check_split("a\"b, c", ',', 2, (const char *const[]){"a\"b", " c"});
+    check_split("\"a,b", ',', 1, (const char *const[]){"a,b"});
+    check_split("1,2,3,4,5", ',', 4, (const char *const[]){"1", "2", "3", "4"});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_and_fields),
-        cmocka_unit_test(records_across_blocks),
-        cmocka_unit_test(a_record_has_a_ceiling),
-        cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(records_and_fields),       cmocka_unit_test(records_across_blocks),
+        cmocka_unit_test(a_record_has_a_ceiling),   cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(a_line_is_split_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

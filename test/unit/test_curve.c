@@ -49,6 +49,13 @@ static double seconds(int64_t ns)
     return (double)(ns / 1000000000) + (double)(ns % 1000000000) / 1e9;
 }
 
+static double job_energy(int sample)
+{
+    return recorder_value(sample, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_CPU_ENERGY) +
+           recorder_value(sample, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_DRAM_ENERGY) +
+           recorder_value(sample, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_GPU_ENERGY);
+}
+
 static void a_recording_is_asked_at_other_times(void **state)
 {
     (void)state;
@@ -57,8 +64,7 @@ static void a_recording_is_asked_at_other_times(void **state)
         const char *path = folder_path(names[i]);
         recorder_write(path, 10, false);
         double first = seconds(recorder_sample(0)->real_ns), last = seconds(recorder_sample(9)->real_ns);
-        double begin = recorder_value(0, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_ENERGY);
-        double end = recorder_value(9, GT_SCOPE_COMBINED, GT_SCOPE_COMBINED, GT_ENERGY);
+        double begin = job_energy(0), end = job_energy(9);
         double times[] = {last, first + 0.25 * (last - first), first, first - 1, last + 1e6}, values[5];
         struct gt_error error = {0};
         assert_int_equal(gt_recording_interpolate(path, "combined_energy", times, 5, values, &error), 0);

@@ -39,9 +39,7 @@ static void take_sample(void)
         if (policy == GT_IDLE_SHARE)
             run.sample = sample;
     }
-    assert_int_equal(gt_energy_curve_add(&run.curve, run.plant.second, run.sample.row[GT_SCOPE_SYSTEM].value,
-                                         run.sample.row[GT_SCOPE_COMBINED].value),
-                     0);
+    assert_int_equal(gt_energy_curve_add(&run.curve, run.plant.second, &run.sample.energy), 0);
 }
 
 static void begin_run(enum plant_layout layout, int packages)
@@ -226,7 +224,7 @@ static void without_a_topology_the_machine_is_one(void **state)
     (void)state;
     whole_run(PLANT_UNTOLD, 1);
     assert_int_equal(run.combiner[GT_IDLE_SHARE].attribution.package_count, 0);
-    assert_string_equal(run.sampler.frame.why_no_packages, "the system does not tell on which package each CPU is");
+    assert_string_equal(run.sampler.topology.why_no_packages, "the system does not tell on which package each CPU is");
     assert_true(isnan(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR]));
 }
 
@@ -282,7 +280,7 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
             double start = 3 + (rand() % 45000) / 1000.0;
             struct gt_time_stretch stretch = {start, start + lengths[k]};
             for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
-                struct gt_spent spent = gt_energy_curve_over(&run.curve, device, &stretch, 1);
+                struct gt_spent spent = gt_energy_curve_over(&run.curve, device, GT_ENERGY_JOB, &stretch, 1);
                 double truth = truth_between(device, stretch.start, stretch.stop);
                 assert_true(spent.joules > 0);
                 if (!(fabs(spent.joules - truth) <= spent.error + share_error(device)))

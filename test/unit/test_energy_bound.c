@@ -52,15 +52,14 @@ static void judge_run(const struct trial *trial, int period)
         struct gt_energy_run run = {.source = &trial->machine.energy_source[device],
                                     .counter = &trial->counter[device],
                                     .device = device,
-                                    .system = trial->system,
-                                    .job = trial->job,
+                                    .end = &trial->reading,
                                     .seconds = end,
                                     .period = periods[period]};
         bool is_gpu = device == GT_ENERGY_GPU;
-        judge(is_gpu ? GPU_RUN : CPU_RUN, period, trial, trial->system[gt_energy_metrics[device]],
+        judge(is_gpu ? GPU_RUN : CPU_RUN, period, trial, trial->reading.device[device].total,
               gt_energy_run_error(&run, false), trial_at(is_gpu ? trial->gpu : trial->cpu, end));
         if (!is_gpu)
-            judge(CPU_JOB, period, trial, trial->job[GT_CPU_ENERGY], gt_energy_run_error(&run, true),
+            judge(CPU_JOB, period, trial, trial->reading.device[GT_ENERGY_CPU].job, gt_energy_run_error(&run, true),
                   trial_at(trial->cpu_job, end));
         alone[period].stated += !is_gpu && is_alone ? gt_energy_run_error(&run, true) : 0;
         alone[period].truth += !is_gpu && is_alone ? trial_at(trial->cpu_job, end) : 0;
@@ -82,7 +81,7 @@ static void judge_block(struct trial *trial, int period, double length)
     double start = 0.1 + trial_random(trial) * (trial->seconds - length - 0.2);
     struct gt_time_stretch stretch = {start, start + length};
     struct gt_spent cpu = cpu_of(trial, stretch);
-    struct gt_spent gpu = gt_energy_curve_over(&trial->curve, GT_ENERGY_GPU, &stretch, 1);
+    struct gt_spent gpu = gt_energy_curve_over(&trial->curve, GT_ENERGY_GPU, GT_ENERGY_JOB, &stretch, 1);
     judge(CPU_BLOCK, period, trial, cpu.joules, cpu.error, between(trial->cpu_thread, stretch));
     judge(GPU_BLOCK, period, trial, gpu.joules, gpu.error, between(trial->gpu, stretch));
 }
@@ -100,7 +99,7 @@ static void judge_sum(struct trial *trial, int period, double length)
         truth += between(trial->cpu_thread, stretch[i]);
         gpu_truth += between(trial->gpu, stretch[i]);
     }
-    struct gt_spent gpu = gt_energy_curve_over(&trial->curve, GT_ENERGY_GPU, stretch, SHORT_BLOCKS);
+    struct gt_spent gpu = gt_energy_curve_over(&trial->curve, GT_ENERGY_GPU, GT_ENERGY_JOB, stretch, SHORT_BLOCKS);
     judge(CPU_SUM, period, trial, cpu.joules, cpu.error, truth);
     judge(GPU_SUM, period, trial, gpu.joules, gpu.error, gpu_truth);
 }

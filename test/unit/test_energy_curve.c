@@ -14,15 +14,12 @@ static struct gt_energy_curve curve;
 /* The job has half of what the machine draws. */
 static void add(double time, double cpu_joules, double gpu_joules, double cpu_seconds)
 {
-    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
-    gt_values_clear(system);
-    gt_values_clear(job);
-    system[GT_CPU_ENERGY] = 2 * cpu_joules;
-    system[GT_GPU_ENERGY] = 2 * gpu_joules;
-    job[GT_CPU_ENERGY] = cpu_joules;
-    job[GT_GPU_ENERGY] = gpu_joules;
-    job[GT_CPU_TIME] = cpu_seconds;
-    assert_int_equal(gt_energy_curve_add(&curve, time, system, job), 0);
+    struct gt_energy_reading reading;
+    gt_energy_reading_clear(&reading);
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, 2 * cpu_joules, cpu_joules, NAN, NAN, NAN};
+    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, 2 * gpu_joules, gpu_joules, NAN, NAN, NAN};
+    reading.cpu_time = cpu_seconds;
+    assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
 }
 
 /* 10 W, then 30 W, of the CPU; 100 W of the GPU. */
@@ -48,7 +45,7 @@ static int end(void **state)
 
 static struct gt_spent over(enum gt_energy_device device, double start, double stop)
 {
-    return gt_energy_curve_over(&curve, device, &(struct gt_time_stretch){start, stop}, 1);
+    return gt_energy_curve_over(&curve, device, GT_ENERGY_JOB, &(struct gt_time_stretch){start, stop}, 1);
 }
 
 static void expect(struct gt_spent spent, double joules, double error)
@@ -84,18 +81,18 @@ static void many_stretches_of_one_gap_share_its_bound(void **state)
     struct gt_time_stretch stretch[10];
     for (int i = 0; i < 10; i++)
         stretch[i] = (struct gt_time_stretch){101 + i * 0.1, 101 + i * 0.1 + 0.04};
-    expect(gt_energy_curve_over(&curve, GT_ENERGY_CPU, stretch, 10), 12, 18 + 0.03);
+    expect(gt_energy_curve_over(&curve, GT_ENERGY_CPU, GT_ENERGY_JOB, stretch, 10), 12, 18 + 0.03);
     for (int i = 0; i < 10; i++)
         stretch[i].stop = 101 + (i + 1) * 0.1;
-    expect(gt_energy_curve_over(&curve, GT_ENERGY_CPU, stretch, 10), 30, 0.03);
+    expect(gt_energy_curve_over(&curve, GT_ENERGY_CPU, GT_ENERGY_JOB, stretch, 10), 30, 0.03);
 }
 
 static void the_gap_between_two_stretches_lags_as_well(void **state)
 {
     (void)state;
     const struct gt_time_stretch linked[] = {{100, 101.2}, {101.5, 103}}, apart[] = {{100, 101}, {102, 103}};
-    expect(gt_energy_curve_over(&curve, GT_ENERGY_GPU, linked, 2), 270, 70 + 10 + 10);
-    expect(gt_energy_curve_over(&curve, GT_ENERGY_GPU, apart, 2), 200, 10 + 10);
+    expect(gt_energy_curve_over(&curve, GT_ENERGY_GPU, GT_ENERGY_JOB, linked, 2), 270, 70 + 10 + 10);
+    expect(gt_energy_curve_over(&curve, GT_ENERGY_GPU, GT_ENERGY_JOB, apart, 2), 200, 10 + 10);
 }
 
 static void outside_of_the_recording_nothing_is_known(void **state)
@@ -164,20 +161,151 @@ static void what_is_estimated_has_no_error(void **state)
     assert_true(isnan(sum.error) && sum.is_estimated);
 }
 
+/* The CPU's counter, of which time is missing; the GPU's is whole. */
+static void add_missing(double time, double joules, double missing)
+{
+    struct gt_energy_reading reading;
+    gt_energy_reading_clear(&reading);
+    double gpu = 100 * (time - 100);
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, NAN, NAN, NAN};
+    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, gpu, gpu, NAN, NAN, NAN};
+    reading.missing[GT_ENERGY_CPU] = missing;
+    assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
+}
+
+static void restart(void)
+{
+    struct gt_machine machine = {.energy_source = {[GT_ENERGY_CPU] = {"RAPL", 0.001}, [GT_ENERGY_GPU] = {"NVML", 0.1}}};
+    gt_energy_curve_release(&curve);
+    gt_energy_curve_init(&curve, &machine);
+}
+
+static void expect_missing(double start, double stop, double joules, double missing)
+{
+    struct gt_spent spent = over(GT_ENERGY_CPU, start, stop);
+    assert_float_equal(spent.missing, missing, 1e-6);
+    assert_true(isnan(joules) ? isnan(spent.joules) : fabs(spent.joules - joules) < 1e-6);
+    assert_true(isnan(spent.error) == (missing > 0));
+}
+
+static void what_is_not_read_to_the_end_is_missing_there(void **state)
+{
+    (void)state;
+    restart();
+    add_missing(100, 0, 0);
+    add_missing(101, 10, 0);
+    add_missing(102, NAN, 1);
+    add_missing(103, NAN, 2);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
+    expect_missing(100, 101, 10, 0);
+    expect_missing(100.5, 102.5, 5, 0.75);
+    expect_missing(101.5, 102.5, NAN, 1);
+    assert_true(gt_energy_curve_marks(&curve) & GT_ENERGY_IS_PARTIAL);
+}
+
+static void what_is_not_read_at_the_start_is_missing_there(void **state)
+{
+    (void)state;
+    restart();
+    add_missing(100, NAN, 0);
+    add_missing(101, NAN, 1);
+    add_missing(102, 0, 2);
+    add_missing(103, 10, 2);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
+    expect_missing(102, 103, 10, 0);
+    expect_missing(101, 103, 10, 0.5);
+    expect_missing(100.5, 101.5, NAN, 1);
+}
+
+static void a_reading_makes_up_for_those_that_failed_before(void **state)
+{
+    (void)state;
+    restart();
+    add_missing(100, 0, 0);
+    add_missing(101, NAN, 1);
+    add_missing(102, 20, 0);
+    add_missing(103, 30, 0);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
+    expect_missing(101.5, 103, 15, 0);
+    assert_false(gt_energy_curve_marks(&curve) & GT_ENERGY_IS_PARTIAL);
+}
+
+/* One part that is missing makes the sum one of a part. */
+static void a_sum_with_a_missing_part_is_partial(void **state)
+{
+    (void)state;
+    struct gt_spent sum = {.joules = NAN, .error = NAN};
+    gt_spent_add(&sum, (struct gt_spent){.joules = NAN, .error = NAN, .missing = 1});
+    gt_spent_add(&sum, (struct gt_spent){.joules = 5, .error = 1});
+    assert_float_equal(sum.joules, 5, 0);
+    assert_float_equal(sum.missing, 1, 0);
+    assert_true(isnan(sum.error));
+    sum = (struct gt_spent){.joules = NAN, .error = NAN};
+    gt_spent_add(&sum, (struct gt_spent){.joules = NAN, .error = NAN});
+    gt_spent_add(&sum, (struct gt_spent){.joules = 5, .error = 1});
+    assert_float_equal(sum.missing, 0, 0);
+    assert_float_equal(sum.error, 1, 0);
+}
+
 static void a_machine_without_counters_has_no_course(void **state)
 {
     (void)state;
     struct gt_energy_curve none;
-    double job[GT_METRIC_COUNT];
-    gt_values_clear(job);
+    struct gt_energy_reading nothing;
+    gt_energy_reading_clear(&nothing);
     gt_energy_curve_init(&none, &(struct gt_machine){0});
-    assert_int_equal(gt_energy_curve_add(&none, 1, job, job), 0);
-    assert_int_equal(gt_energy_curve_add(&none, 2, job, job), 0);
+    assert_int_equal(gt_energy_curve_add(&none, 1, &nothing), 0);
+    assert_int_equal(gt_energy_curve_add(&none, 2, &nothing), 0);
     assert_int_equal(gt_energy_curve_finish(&none), 0);
     assert_false(gt_energy_curve_is_measured(&none));
     assert_true(isnan(gt_energy_curve_of_cpu(&none, (struct gt_time_stretch){1, 2}, 1).joules));
     gt_energy_curve_release(&none);
     assert_true(gt_energy_curve_is_measured(&curve));
+}
+
+static void joules_up_to_a_moment(void **state)
+{
+    (void)state;
+    add(104, 80, 300, 2.5); /* the GPU's counter has not moved: its next figure is of two seconds */
+    add(105, 90, 500, 2.5);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
+    assert_float_equal(gt_energy_curve_at(&curve, GT_ENERGY_CPU, GT_ENERGY_JOB, 101.5), 25, 1e-9);
+    assert_float_equal(gt_energy_curve_at(&curve, GT_ENERGY_CPU, GT_ENERGY_TOTAL, 101.5), 50, 1e-9);
+    assert_float_equal(gt_energy_curve_at(&curve, GT_ENERGY_GPU, GT_ENERGY_JOB, 104), 400, 1e-9);
+    assert_float_equal(gt_energy_curve_at(&curve, GT_ENERGY_DEVICES, GT_ENERGY_JOB, 104), 480, 1e-9);
+    assert_true(isnan(gt_energy_curve_at(&curve, GT_ENERGY_CPU, GT_ENERGY_OTHER, 101.5)));
+    assert_true(isnan(gt_energy_curve_at(&curve, GT_ENERGY_DEVICES, GT_ENERGY_JOB, 99)));
+}
+
+static void columns_are_a_view_of_a_reading(void **state)
+{
+    (void)state;
+    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
+    struct gt_energy_reading reading, taken;
+    enum gt_energy_device device;
+    enum gt_energy_part part;
+    gt_values_clear(system);
+    gt_values_clear(job);
+    gt_energy_reading_clear(&reading);
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, 10, 4, 3, 2, 1};
+    reading.device[GT_ENERGY_DRAM] = (struct gt_energy){true, 6, 4, 1, 0, 1};
+    reading.missing[GT_ENERGY_DRAM] = 0.5;
+    reading.placement_error = 0.25;
+    gt_energy_reading_show(&reading, system, job);
+    assert_true(job[GT_ENERGY] == 8 && system[GT_CPU_ENERGY_OTHER] == 3 && isnan(system[GT_GPU_ENERGY]));
+    gt_energy_reading_take(&taken, system, job);
+    for (int i = GT_ENERGY_TOTAL; i < GT_ENERGY_PARTS; i++) {
+        assert_true(gt_energy_part(&taken.device[GT_ENERGY_CPU], i) ==
+                    gt_energy_part(&reading.device[GT_ENERGY_CPU], i));
+        assert_true(gt_energy_part(&taken.device[GT_ENERGY_DRAM], i) ==
+                    gt_energy_part(&reading.device[GT_ENERGY_DRAM], i));
+    }
+    assert_true(taken.missing[GT_ENERGY_DRAM] == 0.5 && taken.placement_error == 0.25 && isnan(taken.share_error));
+    assert_true(gt_energy_is_divided(&taken.device[GT_ENERGY_DRAM]) && !taken.device[GT_ENERGY_GPU].is_measured);
+    assert_true(gt_energy_column(GT_SCOPE_COMBINED, GT_GPU_ENERGY, &device, &part) && device == GT_ENERGY_GPU);
+    assert_int_equal(part, GT_ENERGY_JOB);
+    assert_true(gt_energy_column(GT_SCOPE_SYSTEM, GT_CPU_ENERGY_IDLE, &device, &part) && part == GT_ENERGY_IDLE);
+    assert_false(gt_energy_column(GT_SCOPE_SYSTEM, GT_CORE_ENERGY, &device, &part));
 }
 
 int main(void)
@@ -196,6 +324,12 @@ int main(void)
         TEST(fast_samples_are_as_slow_as_the_share),
         TEST(what_is_estimated_has_no_error),
         TEST(a_machine_without_counters_has_no_course),
+        TEST(what_is_not_read_to_the_end_is_missing_there),
+        TEST(what_is_not_read_at_the_start_is_missing_there),
+        TEST(a_reading_makes_up_for_those_that_failed_before),
+        TEST(a_sum_with_a_missing_part_is_partial),
+        TEST(joules_up_to_a_moment),
+        TEST(columns_are_a_view_of_a_reading),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

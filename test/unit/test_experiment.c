@@ -1,13 +1,11 @@
 /* An experiment on a stored machine with two sockets: what is recorded, read back, is what the counters say. */
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include <math.h>
 
 #include "analyse/experiment/experiment.h"
+#include "store/store.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"
 #include "support/valgrind.h"
@@ -55,8 +54,9 @@ static void joules_are_what_the_counters_say(void **state)
     char machine[64], folder[100], command[200];
     struct gt_root root;
     struct gt_error error = {0};
-    struct gt_experiment_recorder *recorder = NULL;
+    struct gt_tracker *tracker = NULL;
     struct gt_experiment *experiment = NULL;
+    struct gt_recording *recording = NULL;
     pid_t pid = 700;
     SKIP_UNDER_VALGRIND(); /* too slow: counters that stand still for 50 ms are taken as dead */
     fake_proc_create(machine, &root);
@@ -66,21 +66,23 @@ static void joules_are_what_the_counters_say(void **state)
     folder_put(machine, "proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nBuffers: 0 kB\nCached: 0 kB\n");
     energy(machine, 0);
     snprintf(folder, sizeof folder, "%s/out", machine);
-    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
-    options.folder = folder;
-    options.pids = &pid;
-    options.pid_count = 1;
-    options.period = 0.001;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+    options.tracking_file = folder;
+    options.sleep_time = 0.001;
     options.measurement_period = 0.001;
+    options.memory = "rss";
     options.machine_root = machine;
-    assert_int_equal(gt_experiment_begin(&recorder, &options, &error), 0);
+    assert_int_equal(gt_tracker_open(&tracker, pid, &options, &error), 0);
+    assert_int_equal(gt_tracker_sample(tracker, &error), 1);
     for (long step = 1; step <= 3; step++) {
         usleep(5000);
         energy(machine, step * 5000000);
-        assert_int_equal(gt_experiment_tick(recorder, &error), 1);
+        assert_int_equal(gt_tracker_sample(tracker, &error), 1);
     }
-    assert_int_equal(gt_experiment_end(recorder, &error), 0);
-    gt_experiment_close(recorder);
+    assert_int_equal(gt_tracker_finish(tracker, &error), 0);
+    gt_tracker_close(tracker);
+    assert_int_equal(gt_recording_open(&recording, "out/", &error), -EINVAL); /* no samples */
+    error = (struct gt_error){0};
     assert_int_equal(gt_experiment_open(&experiment, folder, &error), 0);
     assert_float_equal(total(experiment, "intel_power"), 2 * 15, 1e-6);
     assert_float_equal(total(experiment, "total_cpu_power"), 7.5, 1e-6);
@@ -100,56 +102,93 @@ static void dates_with_and_without_a_zone(void **state)
     assert_true(gt_experiment_date("1970-01-02 01:30:00 often") != 0);
 }
 
-enum { ENDLESS = 200 << 20, PIECE = 64 << 10 };
+enum { LONG = 100 << 20, PIECE = 64 << 10 };
 
-struct endless {
-    const char *path, *begin;
-    size_t written; /* what was taken of it */
-};
-
-static void *write_endlessly(void *context)
+static long long bytes_read(void)
 {
-    struct endless *endless = context;
-    static char piece[PIECE];
-    memset(piece, 'x', sizeof piece);
-    int fd = open(endless->path, O_WRONLY | O_CLOEXEC);
-    ssize_t got = write(fd, endless->begin, strlen(endless->begin));
-    while (got > 0 && endless->written < ENDLESS && (got = write(fd, piece, sizeof piece)) > 0)
-        endless->written += (size_t)got;
-    close(fd);
-    return NULL;
+    long long bytes = 0;
+    FILE *file = fopen("/proc/self/io", "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "rchar: %lld", &bytes), 1);
+    fclose(file);
+    return bytes;
 }
 
-/* How much of an endless text is read before it is refused. */
-static void check_endless(const char *begin, int (*read)(struct gt_experiment *, const char *, struct gt_error *),
-                          int status)
+/* How much of a long text is read before it is refused. */
+static void check_long(const char *begin, int (*read)(struct gt_experiment *, const char *, struct gt_error *),
+                       int status)
 {
+    static char piece[PIECE];
     struct gt_experiment experiment = {0};
     struct gt_error error = {0};
-    struct endless endless = {folder_path("pipe"), begin, 0};
-    pthread_t writer;
-    assert_int_equal(mkfifo(endless.path, 0600), 0);
-    assert_int_equal(pthread_create(&writer, NULL, write_endlessly, &endless), 0);
-    assert_int_equal(read(&experiment, endless.path, &error), status);
-    pthread_join(writer, NULL);
-    assert_in_range(endless.written, 60 << 20, 70 << 20);
+    char path[64];
+    int fd = memfd_create("long", MFD_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, begin, strlen(begin)) > 0);
+    memset(piece, 'x', sizeof piece);
+    for (int i = 0; i < LONG / PIECE; i++)
+        assert_int_equal(write(fd, piece, sizeof piece), sizeof piece);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    long long before = bytes_read();
+    assert_int_equal(read(&experiment, path, &error), status);
+    assert_in_range(bytes_read() - before, 60 << 20, 70 << 20);
     assert_non_null(strstr(error.text, status == -EFBIG ? "too large" : "longer than"));
-    assert_int_equal(unlink(endless.path), 0);
+    close(fd);
 }
 
 static void a_line_without_end_is_not_read_whole(void **state)
 {
     (void)state;
     SKIP_UNDER_VALGRIND();
-    signal(SIGPIPE, SIG_IGN);
-    check_endless("{\"date\": \"", gt_experiment_read_power, -EFBIG);
-    check_endless("{\"date\": \"", gt_experiment_read_results, -EBADMSG);
+    check_long("{\"date\": \"", gt_experiment_read_power, -EFBIG);
+    check_long("{\"date\": \"", gt_experiment_read_results, -EBADMSG);
+}
+
+static int count_records(void *context, const char *metrics)
+{
+    ++*(int *)context;
+    return strstr(metrics, "\"total_mem_use\"") ? 0 : -EINVAL;
+}
+
+static int refuse_records(void *context, const char *metrics)
+{
+    (void)context;
+    (void)metrics;
+    return -EIO;
+}
+
+/* Without a folder; and one that cannot be taken ends the recording, not the measuring. */
+static void records_are_handed_over(void **state)
+{
+    (void)state;
+    for (int refuses = 0; refuses < 2; refuses++) {
+        int count = 0;
+        struct gt_error error = {0};
+        struct gt_tracker *tracker = NULL;
+        struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+        options.memory = "rss";
+        options.record = refuses ? refuse_records : count_records;
+        options.context = &count;
+        assert_int_equal(gt_tracker_open(&tracker, 0, &options, &error), -EINVAL);
+        assert_non_null(strstr(error.text, "measurement period"));
+        error = (struct gt_error){0};
+        options.sleep_time = options.measurement_period = 0.001;
+        assert_int_equal(gt_tracker_open(&tracker, 0, &options, &error), 0);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(gt_tracker_sample(tracker, &error), 1);
+            usleep(2000);
+        }
+        assert_int_equal(gt_tracker_finish(tracker, &error), refuses ? -EIO : 0);
+        assert_int_equal(count, refuses ? 0 : 3);
+        assert_true(gt_tracker_value(tracker, GT_SCOPE_COMBINED, gt_metric_find("cpu_time")) > 0);
+        gt_tracker_close(tracker);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_are_what_the_counters_say),
+        cmocka_unit_test(records_are_handed_over),
         cmocka_unit_test(dates_with_and_without_a_zone),
         cmocka_unit_test_setup_teardown(a_line_without_end_is_not_read_whole, folder_make, folder_remove),
     };

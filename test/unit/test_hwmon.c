@@ -200,6 +200,74 @@ static void current_times_voltage_is_power(void **state)
     assert_float_equal(gpu_machine_system(machine, 2, GT_PLATFORM_ENERGY), 36, 1e-6);
 }
 
+static void what_is_no_number_in_range_is_no_reading(void **state)
+{
+    struct gpu_machine *machine = *state;
+    static const char *const wrong[] = {"-12", "12x", "", "nan"};
+    sensor(machine, 0, "name", "amd_energy");
+    sensor(machine, 0, "energy1_label", "Esocket0");
+    sensor(machine, 0, "energy1_input", "5000000");
+    sensor(machine, 1, "name", "ibmaem");
+    sensor(machine, 1, "energy1_input", "9000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+    sensor(machine, 0, "energy1_input", "15000000");
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        sensor(machine, 0, "energy1_input", wrong[i]);
+        assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
+    }
+    sensor(machine, 0, "energy1_input", "35000000");
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
+    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+    sensor(machine, 0, "energy1_input", "18446744073709551615");
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
+    assert_true(isinf(machine->frame.doubt[GT_CPU_ENERGY]));
+}
+
+/* A gap is made up for by what was measured around it only while it is short. */
+static void power_that_was_not_told_for_long_is_not_made_up(void **state)
+{
+    struct gpu_machine *machine = *state;
+    grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
+    grace_meter(machine, 0, "Grace Power Socket 0", "-100000000");
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
+    grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 200, 1e-6);
+    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+    grace_meter(machine, 0, "Grace Power Socket 0", "100x");
+    for (int i = 0; i < 10; i++)
+        assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
+    grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 200, 1e-6);
+    assert_true(isinf(machine->frame.doubt[GT_CPU_ENERGY]));
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 300, 1e-6);
+    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+}
+
+static void a_battery_that_tells_nonsense_gave_no_reading(void **state)
+{
+    struct gpu_machine *machine = *state;
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "BAT1" : "BAT0";
+        supply(machine, name, "type", "Battery");
+        supply(machine, name, "status", "Discharging");
+        supply(machine, name, "power_now", "10000000");
+    }
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_READY);
+    static const char *const wrong[] = {"12x", "inf", "9e30", "99999999999999999", ""};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        supply(machine, "BAT0", "power_now", wrong[i]); /* the other is not all */
+        assert_true(isnan(gpu_machine_system(machine, 0.5, GT_PLATFORM_ENERGY)));
+    }
+    supply(machine, "BAT0", "power_now", "10000000");
+    assert_float_equal(gpu_machine_system(machine, 0.5, GT_PLATFORM_ENERGY), 60, 1e-6);
+    supply(machine, "BAT0", "status", "");
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY)));
+    supply(machine, "BAT0", "status", "Discharging");
+    assert_float_equal(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 100, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +282,9 @@ int main(void)
         TEST(sensors_nobody_knows_are_named_and_not_counted),
         TEST(a_battery_counts_while_it_discharges),
         TEST(current_times_voltage_is_power),
+        TEST(what_is_no_number_in_range_is_no_reading),
+        TEST(power_that_was_not_told_for_long_is_not_made_up),
+        TEST(a_battery_that_tells_nonsense_gave_no_reading),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

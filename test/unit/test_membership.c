@@ -33,7 +33,7 @@ static void store_text(const char *directory, const char *name, const char *text
 /* Process `pid` with `threads` threads numbered from `pid` on. */
 static void store_process(struct job *job, pid_t pid, int threads, char process_state)
 {
-    char path[128], text[160];
+    char path[128], text[256];
     snprintf(path, sizeof path, "%s/proc/%d/task", job->path, (int)pid);
     snprintf(text, sizeof text, "mkdir -p %s", path);
     assert_int_equal(system(text), 0);
@@ -42,7 +42,8 @@ static void store_process(struct job *job, pid_t pid, int threads, char process_
         mkdir(path, 0755);
     }
     snprintf(path, sizeof path, "%s/proc/%d", job->path, (int)pid);
-    snprintf(text, sizeof text, "%d (a ) name) %c 1 1 1", (int)pid, process_state);
+    snprintf(text, sizeof text, "%d (a ) name) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1000 0 0", (int)pid,
+             process_state);
     store_text(path, "stat", text);
 }
 
@@ -56,7 +57,7 @@ static int open_job(void **state)
         return -1;
     store_process(job, 100, 1, 'S');
     *state = job;
-    return gt_membership_seed(job->membership, &(pid_t){100}, 1, NULL);
+    return gt_membership_seed(job->membership, &(struct gt_seed){.pid = 100}, 1, NULL);
 }
 
 static int close_job(void **state)
@@ -234,7 +235,11 @@ static void after_a_loss_a_seed_sets_it_right(void **state)
     store_process(job, 200, 3, 'R');
     store_process(job, 300, 1, 'S');
     store_process(job, 400, 1, 'Z');
-    assert_int_equal(gt_membership_seed(job->membership, (pid_t[]){100, 200, 300, 400, 500}, 5, NULL), 0);
+    assert_int_equal(
+        gt_membership_seed(job->membership,
+                           (struct gt_seed[]){{.pid = 100}, {.pid = 200}, {.pid = 300}, {.pid = 400}, {.pid = 500}}, 5,
+                           NULL),
+        0);
     expect(job, 3, 5);
     assert_false(lives(job, 101));
     assert_true(gt_membership_find(job->membership, 300)->seen_from_fork);

@@ -71,7 +71,7 @@ static pid_t run_job(struct live *live, void (*work)(void))
         _exit(0);
     }
     close(gate[0]);
-    assert_int_equal(gt_membership_seed(live->membership, &pid, 1, NULL), 0);
+    assert_int_equal(gt_membership_seed(live->membership, &(struct gt_seed){.pid = pid}, 1, NULL), 0);
     close(gate[1]);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     for (int i = 0; i < 1000; i++) {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include "analyse/merge/merge.h"
+#include "base/json_tree.h"
 #include "support/folder.h"
 #include "support/trace_file.h"
 
@@ -27,7 +27,7 @@
 
 struct merged {
     struct gt_report *report;
-    json_t *events;
+    struct gt_json_value *events;
     char path[600];
 };
 
@@ -35,13 +35,16 @@ static struct merged merge(const char *folder, const char *path, struct gt_merge
 {
     struct merged merged = {0};
     struct gt_error error = {0};
-    json_error_t problem;
+    struct gt_json_trouble problem;
     snprintf(merged.path, sizeof merged.path, "%s.merged.json", folder);
     options.output = merged.path;
     options.overwrite = true;
     if (gt_merge(&merged.report, &path, 1, &options, &error) < 0)
         fail_msg("%s", error.text);
-    merged.events = json_load_file(merged.path, JSON_REJECT_DUPLICATES, &problem);
+    FILE *file = fopen(merged.path, "r");
+    assert_non_null(file);
+    merged.events = gt_json_read(file, SIZE_MAX, GT_JSON_UNIQUE_NAMES, &problem);
+    fclose(file);
     if (!merged.events)
         fail_msg("%s:%d: %s", merged.path, problem.line, problem.text);
     return merged;
@@ -49,29 +52,40 @@ static struct merged merge(const char *folder, const char *path, struct gt_merge
 
 static void release(struct merged *merged)
 {
-    json_decref(merged->events);
+    gt_json_free(merged->events);
     gt_report_free(merged->report);
     unlink(merged->path);
+}
+
+static size_t members(const struct gt_json_value *object)
+{
+    struct gt_json_value *value;
+    const char *name;
+    size_t found = 0;
+    gt_json_foreach_member (object, name, value) {
+        found++;
+    }
+    return found;
 }
 
 static size_t count(const struct merged *merged, const char *key, const char *value)
 {
     size_t found = 0, i;
-    json_t *event;
-    json_array_foreach (merged->events, i, event) {
-        const char *text = json_string_value(json_object_get(event, key));
+    struct gt_json_value *event;
+    gt_json_foreach_item (merged->events, i, event) {
+        const char *text = gt_json_text_of(gt_json_member(event, key));
         found += text && strcmp(text, value) == 0;
     }
     return found;
 }
 
-static json_t *first(const struct merged *merged, const char *name, const char *phase)
+static struct gt_json_value *first(const struct merged *merged, const char *name, const char *phase)
 {
     size_t i;
-    json_t *event;
-    json_array_foreach (merged->events, i, event) {
-        if (strcmp(json_string_value(json_object_get(event, "name")), name) == 0 &&
-            strcmp(json_string_value(json_object_get(event, "ph")), phase) == 0)
+    struct gt_json_value *event;
+    gt_json_foreach_item (merged->events, i, event) {
+        if (strcmp(gt_json_text_of(gt_json_member(event, "name")), name) == 0 &&
+            strcmp(gt_json_text_of(gt_json_member(event, "ph")), phase) == 0)
             return event;
     }
     fail_msg("no %s of phase %s", name, phase);
@@ -103,14 +117,14 @@ static void phases_have_smdebugs_numbers(void **state)
 {
     write_smdebug(*state);
     struct merged merged = merge(*state, *state, EVERYTHING);
-    assert_int_equal(json_integer_value(json_object_get(first(&merged, "step", "X"), "pid")), 1);
-    assert_int_equal(json_integer_value(json_object_get(first(&merged, "next", "X"), "pid")), 30000);
+    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "step", "X"), "pid")), 1);
+    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "next", "X"), "pid")), 30000);
     assert_int_equal(count(&merged, "name", "step"), 4);
     /* One process for the phase, named once, although each file gives it another pid. */
     assert_int_equal(count(&merged, "name", "process_sort_index"), 4); /* two phases, metrics, marks */
-    assert_true(json_number_value(json_object_get(first(&merged, "next", "X"), "ts")) == 1600.25);
-    assert_int_equal(json_integer_value(json_object_get(first(&merged, "next", "X"), "tid")), 139898234123456);
-    assert_int_equal(json_integer_value(json_object_get(first(&merged, "flow", "s"), "id")), 7);
+    assert_true(gt_json_number_of(gt_json_member(first(&merged, "next", "X"), "ts")) == 1600.25);
+    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "next", "X"), "tid")), 139898234123456);
+    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "flow", "s"), "id")), 7);
     release(&merged);
 }
 
@@ -120,11 +134,10 @@ static void all_samples_are_counters_and_low_gpus_are_marked(void **state)
     struct merged merged = merge(*state, *state, EVERYTHING);
     assert_int_equal(count(&merged, "ph", "C"), 4);
     assert_int_equal(count(&merged, "name", "sys_metrics_bottlenecks"), 1);
-    json_t *args = json_object_get(first(&merged, "sys_metrics_bottlenecks", "i"), "args");
-    assert_int_equal(json_object_size(args),
-                     2); /* memory that is little used is no mark, the same series is told once */
-    assert_int_equal(json_number_value(json_object_get(args, "gpu0_GPUUtilization_algo-1")), 50);
-    assert_int_equal(json_number_value(json_object_get(args, "gpu0_GPUMemoryUtilization_algo-1")), 10);
+    struct gt_json_value *args = gt_json_member(first(&merged, "sys_metrics_bottlenecks", "i"), "args");
+    assert_int_equal(members(args), 2); /* memory that is little used is no mark, the same series is told once */
+    assert_int_equal(gt_json_number_of(gt_json_member(args, "gpu0_GPUUtilization_algo-1")), 50);
+    assert_int_equal(gt_json_number_of(gt_json_member(args, "gpu0_GPUMemoryUtilization_algo-1")), 10);
     release(&merged);
     struct gt_merge_options options = EVERYTHING;
     options.low_gpu = 0;
@@ -156,7 +169,7 @@ static void nothing_merged_is_an_empty_list(void **state)
     struct gt_merge_options options = EVERYTHING;
     options.trace.start = INT64_C(1900000000000000000);
     struct merged merged = merge(*state, *state, options);
-    assert_int_equal(json_array_size(merged.events), 0);
+    assert_int_equal(gt_json_count(merged.events), 0);
     assert_int_equal(gt_node_integer(gt_node_find(gt_report_top(merged.report), "events")), 0);
     release(&merged);
 }
@@ -171,19 +184,19 @@ static void times_without_a_clock_are_placed_or_aligned(void **state)
         *state, "b_rank1.json",
         "[{\"ph\":\"X\",\"name\":\"first\",\"pid\":1,\"ts\":7000,\"dur\":1},{\"ph\":\"X\",\"name\":\"meet\",\"pid\":1,\"ts\":7010,\"dur\":1}]");
     struct merged merged = merge(*state, *state, EVERYTHING);
-    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 0); /* that of "begin" */
+    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 0); /* that of "begin" */
     release(&merged);
     struct gt_merge_options options = EVERYTHING;
     options.align = "meet";
     merged = merge(*state, *state, options);
-    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 85);
-    const json_t *base = json_object_get(json_array_get(merged.events, 0), "args");
-    const json_t *source = json_array_get(json_object_get(base, "sources"), 1);
-    assert_string_equal(json_string_value(json_object_get(source, "clock")), "aligned by the event");
+    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 85);
+    const struct gt_json_value *base = gt_json_member(gt_json_item(merged.events, 0), "args");
+    const struct gt_json_value *source = gt_json_item(gt_json_member(base, "sources"), 1);
+    assert_string_equal(gt_json_text_of(gt_json_member(source, "clock")), "aligned by the event");
     release(&merged);
     options.trace.select = "first"; /* the landmark itself need not be kept */
     merged = merge(*state, *state, options);
-    assert_int_equal(json_integer_value(json_object_get(first(&merged, "first", "X"), "ts")), 85);
+    assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 85);
     assert_int_equal(count(&merged, "name", "meet"), 0);
     release(&merged);
     options.align = "never";
@@ -202,10 +215,10 @@ static void ids_of_two_ranks_are_kept_apart(void **state)
     struct merged merged = merge(*state, *state, EVERYTHING);
     char id[2][40];
     size_t found = 0, i;
-    json_t *event;
-    json_array_foreach (merged.events, i, event) {
-        if (json_object_get(event, "id"))
-            snprintf(id[found++], sizeof *id, "%s", json_string_value(json_object_get(event, "id")));
+    struct gt_json_value *event;
+    gt_json_foreach_item (merged.events, i, event) {
+        if (gt_json_member(event, "id"))
+            snprintf(id[found++], sizeof *id, "%s", gt_json_text_of(gt_json_member(event, "id")));
     }
     assert_int_equal(found, 2);
     assert_string_not_equal(id[0], id[1]);
@@ -224,14 +237,14 @@ static void threads_are_named_in_their_own_process(void **state)
                          THREAD("second") "{\"name\":\"b\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":2,\"dur\":1}]");
     struct merged merged = merge(*state, *state, EVERYTHING);
     size_t found = 0, i;
-    json_t *event;
-    json_array_foreach (merged.events, i, event) {
-        if (strcmp(json_string_value(json_object_get(event, "name")), "thread_name") != 0)
+    struct gt_json_value *event;
+    gt_json_foreach_item (merged.events, i, event) {
+        if (strcmp(gt_json_text_of(gt_json_member(event, "name")), "thread_name") != 0)
             continue;
-        bool forward = json_integer_value(json_object_get(event, "pid")) == 10000;
-        assert_string_equal(json_string_value(json_object_get(json_object_get(event, "args"), "name")),
+        bool forward = gt_json_integer_of(gt_json_member(event, "pid")) == 10000;
+        assert_string_equal(gt_json_text_of(gt_json_member(gt_json_member(event, "args"), "name")),
                             forward ? "first" : "second");
-        assert_true(forward || json_integer_value(json_object_get(event, "pid")) == 20000);
+        assert_true(forward || gt_json_integer_of(gt_json_member(event, "pid")) == 20000);
         found++;
     }
     assert_int_equal(found, 2);
@@ -246,24 +259,24 @@ static void scoped_ids_are_kept_apart(void **state)
         "{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"g\",\"id2\":{\"global\":\"0x2\"},\"pid\":1,\"ts\":6}]";
     trace_write_text(*state, "rank0.json", text);
     struct merged merged = merge(*state, *state, EVERYTHING);
-    json_t *scopes = json_object_get(first(&merged, "g", "b"), "id2");
-    assert_string_equal(json_string_value(json_object_get(scopes, "global")), "0x2");
+    struct gt_json_value *scopes = gt_json_member(first(&merged, "g", "b"), "id2");
+    assert_string_equal(gt_json_text_of(gt_json_member(scopes, "global")), "0x2");
     release(&merged);
     trace_write_text(*state, "rank1.json", text);
     merged = merge(*state, *state, EVERYTHING);
     const char *global[2];
     size_t found = 0, locals = 0, i;
-    json_int_t pid[2] = {0};
-    json_t *event;
-    json_array_foreach (merged.events, i, event) {
-        scopes = json_object_get(event, "id2");
-        if (json_object_get(scopes, "local")) {
-            assert_string_equal(json_string_value(json_object_get(scopes, "local")), "0x1");
+    int64_t pid[2] = {0};
+    struct gt_json_value *event;
+    gt_json_foreach_item (merged.events, i, event) {
+        scopes = gt_json_member(event, "id2");
+        if (gt_json_member(scopes, "local")) {
+            assert_string_equal(gt_json_text_of(gt_json_member(scopes, "local")), "0x1");
             assert_true(locals < 2);
-            pid[locals++] = json_integer_value(json_object_get(event, "pid"));
+            pid[locals++] = gt_json_integer_of(gt_json_member(event, "pid"));
         } else if (scopes) {
             assert_true(found < 2);
-            global[found++] = json_string_value(json_object_get(scopes, "global"));
+            global[found++] = gt_json_text_of(gt_json_member(scopes, "global"));
         }
     }
     assert_int_equal(found, 2);
@@ -284,9 +297,9 @@ static void repeats_and_texts_are_kept(void **state)
     struct merged merged = merge(*state, path, EVERYTHING);
     assert_int_equal(count(&merged, "name", "a"), 2);
     assert_int_equal(count(&merged, "name", "thread_name"), 2);
-    const json_int_t tids[] = {json_integer_value(json_object_get(first(&merged, "a", "X"), "tid")),
-                               json_integer_value(json_object_get(first(&merged, "b", "X"), "tid")),
-                               json_integer_value(json_object_get(first(&merged, "c", "X"), "tid"))};
+    const int64_t tids[] = {gt_json_integer_of(gt_json_member(first(&merged, "a", "X"), "tid")),
+                            gt_json_integer_of(gt_json_member(first(&merged, "b", "X"), "tid")),
+                            gt_json_integer_of(gt_json_member(first(&merged, "c", "X"), "tid"))};
     assert_int_equal(tids[2], 1000000);
     assert_true(tids[0] != tids[1] && tids[1] != tids[2] && tids[0] != tids[2] && tids[1] < 1 << 30);
     release(&merged);

@@ -72,6 +72,7 @@ static void columns_are_found_by_their_names(void **state)
         {"1700000000,50\n1700000001,50\n", "", 50},
         {"time,power\n1700000000,50\n", "", 50},
         {"Time;Temp (C);Power (W)\n1700000000;21,5;50,5\n", "", 50.5},
+        {"\"Time\", \"Power, all phases (W)\"\n\"1700000000\", \"50.5\"\n", "", 50.5},
         {"volts\tdate\tpower [mW]\n230\t2023-11-14T22:13:20Z\t50000\n", "", 50},
         {"date,total kW\n2023-11-14 23:13:20.0+01:00,0.05\n", "", 50},
         {"timestamp,cpu_w,gpu_w\n1700000000000,20,30\n", "", 50},
@@ -94,6 +95,8 @@ static void bad_files_are_told_in_one_line(void **state)
     wrong(*state, "time,watts\n0.0,50\n0.1,50\n", "", "line 2"); /* a clock that began at 0 */
     wrong(*state, "time,watts\n1700000000,fifty\n", "", "line 2");
     wrong(*state, "time,watts\n1700000000,nan\n", "", "line 2");
+    wrong(*state, "time,watts\n1700000000,-50\n", "", "line 2");
+    wrong(*state, "time,watts\n1700000000,50x\n", "", "line 2");
 }
 
 static void nothing_is_made_up_where_the_meter_has_nothing(void **state)

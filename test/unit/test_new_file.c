@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/new_file.h"
@@ -73,6 +74,48 @@ static void test_what_is_no_place(void **state)
     assert_int_equal(folder_count(), 0);
 }
 
+static mode_t mode_of(const char *path)
+{
+    struct stat facts;
+    assert_int_equal(lstat(path, &facts), 0);
+    return facts.st_mode;
+}
+
+static void test_permissions_stay(void **state)
+{
+    (void)state;
+    struct gt_new_file file;
+    const char *path = folder_path("a");
+    assert_int_equal(gt_new_file_write(path, "first", 5), 0);
+    check(path, "first");
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(gt_new_file_begin(&file, path), 0);
+    assert_int_equal(mode_of(file.hidden), S_IFREG | 0640);
+    gt_new_file_drop(&file);
+    assert_int_equal(gt_new_file_write(path, "second", 6), 0);
+    check(path, "second");
+    assert_int_equal(mode_of(path), S_IFREG | 0640);
+    assert_int_equal(chmod(path, 04444), 0); /* who replaces it must be able to write, and no file runs as its owner */
+    assert_int_equal(gt_new_file_write(path, "third", 5), 0);
+    assert_int_equal(mode_of(path), S_IFREG | 0644);
+}
+
+/* The link is replaced, and what it points to stays. */
+static void test_links_are_not_followed(void **state)
+{
+    (void)state;
+    char text[32] = "";
+    const char *path = folder_path("a"), *other = folder_path("other");
+    assert_int_equal(gt_new_file_write(other, "other", 5), 0);
+    assert_int_equal(symlink(other, path), 0);
+    assert_int_equal(gt_new_file_write(path, "first", 5), 0);
+    assert_true(S_ISREG(mode_of(path)));
+    FILE *file = fopen(other, "r");
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_string_equal(text, "other");
+}
+
 /* Rows of 100 bytes, or so long that they fill the page. */
 static void test_rows_and_pages(void **state)
 {
@@ -95,6 +138,8 @@ int main(void)
         IN_FOLDER(test_files),
         IN_FOLDER(test_what_is_there_stays),
         IN_FOLDER(test_what_is_no_place),
+        IN_FOLDER(test_permissions_stay),
+        IN_FOLDER(test_links_are_not_followed),
         cmocka_unit_test(test_rows_and_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,7 @@ static void one_package_is_not_told_apart(void **state)
     zone(machine, "intel-rapl:1", "package-0-die-1", 400000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     assert_int_equal(machine->frame.package_count, 0);
-    assert_string_equal(machine->frame.why_no_packages, "");
+    assert_string_equal(machine->topology.why_no_packages, "");
 }
 
 static void the_platform_is_not_added_to_the_packages_in_it(void **state)
@@ -274,6 +274,55 @@ static void a_counter_that_was_set_back_adds_no_range(void **state)
     char text[200];
     machine->type->describe(machine->state, text, sizeof text);
     assert_non_null(strstr(text, "wraps: 0, resets: 1"));
+}
+
+/* "Garbage" in the file is a reading that failed: the next one covers its time. */
+static void what_is_no_count_in_range_is_no_reading(void **state)
+{
+    struct gpu_machine *machine = *state;
+    static const char *const wrong[] = {"-12", "12x", "", "nan", "262143328851", "18446744073709551615"};
+    zone(machine, "intel-rapl:0", "package-0", 50000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 60000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        zone_file(machine, "intel-rapl:0", "energy_uj", wrong[i]);
+        assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
+        set(machine, "intel-rapl:0", 80000000 + i * 20000000);
+        assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30 + i * 20, 1e-9);
+        assert_float_equal(doubt_of(machine), 0, 0);
+    }
+}
+
+/* One that is a number is told by the power that it would take. */
+static void a_jump_that_no_power_explains_is_no_energy(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 50000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 60000000);
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
+    set(machine, "intel-rapl:0", 200000000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_true(isinf(doubt_of(machine)));
+    set(machine, "intel-rapl:0", 80000000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_true(isinf(doubt_of(machine)));
+    set(machine, "intel-rapl:0", 80020000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
+    assert_float_equal(doubt_of(machine), 0, 0);
+}
+
+/* It would be taken for one that goes round every 12 microjoules. */
+static void a_range_that_is_no_number_is_not_known(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 50000000);
+    zone_file(machine, "intel-rapl:0", "max_energy_range_uj", "12x");
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 60000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_float_equal(doubt_of(machine), 0, 0);
 }
 
 static void without_a_range_a_drop_adds_what_is_sure(void **state)
@@ -552,6 +601,9 @@ int main(void)
         TEST(dies_that_part_are_two_meters),
         TEST(a_counter_that_wraps_goes_on),
         TEST(a_counter_that_was_set_back_adds_no_range),
+        TEST(what_is_no_count_in_range_is_no_reading),
+        TEST(a_jump_that_no_power_explains_is_no_energy),
+        TEST(a_range_that_is_no_number_is_not_known),
         TEST(without_a_range_a_drop_adds_what_is_sure),
         TEST(a_failed_reading_is_none_and_its_energy_is_not_lost),
         TEST(one_package_that_cannot_be_read_leaves_no_part_of_a_sum),

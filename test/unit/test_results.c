@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "api/blocks.h"
 #include "gpu_tracker.h"
 
 static char *text_of(const char *type, const char *json)

@@ -38,7 +38,7 @@ static void looks_follow_births(void **state)
     gt_schedule_start(&schedule, 0, 1000 * MS);
     int count[GT_DUE_SAMPLE + 1] = {0};
     run(&schedule, 400 * MS, count);
-    gt_schedule_birth(&schedule, 500 * MS);
+    gt_schedule_births(&schedule, 500 * MS, 1);
     const int64_t expected[] = {500 * MS, 525 * MS, 600 * MS, 800 * MS, 1000 * MS};
     for (int i = 0; i < 5; i++) {
         assert_int_equal(gt_schedule_next(&schedule), expected[i]);
@@ -53,7 +53,7 @@ static void births_without_end_bring_few_looks(void **state)
     int count[GT_DUE_SAMPLE + 1] = {0};
     gt_schedule_start(&schedule, 0, 1000 * MS);
     for (int64_t now = 0; now < 1000 * MS; now += MS) {
-        gt_schedule_birth(&schedule, now);
+        gt_schedule_births(&schedule, now, (uint64_t)(now / MS) + 1);
         if (gt_schedule_next(&schedule) > now)
             continue;
         count[gt_schedule_take(&schedule, now)]++;
@@ -97,9 +97,10 @@ static void memory_that_changes_is_looked_at_again(void **state)
     int count[GT_DUE_SAMPLE + 1] = {0};
     gt_schedule_start(&schedule, 0, 1000 * MS);
     run(&schedule, 2000 * MS, count);
-    gt_schedule_change(&schedule, 2000 * MS);
+    gt_schedule_memory(&schedule, 2000 * MS, 1e6);
     assert_int_equal(gt_schedule_next(&schedule), 2100 * MS);
     assert_int_equal(gt_schedule_take(&schedule, 2100 * MS), GT_DUE_LOOK);
+    gt_schedule_memory(&schedule, 2100 * MS, 1.005e6); /* as good as nothing */
     assert_int_equal(gt_schedule_next(&schedule), 3000 * MS);
 }
 

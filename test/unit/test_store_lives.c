@@ -185,7 +185,9 @@ static void check_report(const char *path, const char *format, const char *expec
     struct gt_error error = {0};
     char *text = NULL;
     size_t length;
-    if (gt_recording_report(path, "bytes", NULL, NULL, &report, &error) < 0 ||
+    struct gt_recording_options options = GT_INIT(struct gt_recording_options);
+    options.ram_unit = "bytes";
+    if (gt_recording_report(path, &options, &report, &error) < 0 ||
         gt_report_render(report, format, &text, &length, &error) < 0)
         fail_msg("%s", error.text);
     if (!strstr(text, expected))

@@ -106,25 +106,25 @@ static int late_of(int rounds)
     int late = 0;
     for (int round = 0; round < rounds; round++) {
         const char *path = folder_path(names[round % 2]);
-        struct handed handed = record_and_kill(path, 100000 + (unsigned)rand() % 150000);
+        struct handed handed = record_and_kill(path, 1200000 + (unsigned)rand() % 900000);
         if (!handed.first_ns)
             continue; /* not even begun */
         struct result result = read_all(path);
         assert_false(result.has_outcome);
         int64_t missing = handed.last_ns - (result.samples ? result.last_ns : handed.first_ns);
-        late += missing > 100 * 1000000;
+        late += missing > 1100 * (int64_t)1000000;
     }
     return late;
 }
 
-/* A busy machine may keep the writer from running: one round of sixteen may be late, and sixteen others may be better. */
-static void a_killed_recorder_loses_a_tenth_of_a_second_at_most(void **state)
+/* A busy machine may keep the writer from running: one round of eight may be late, and eight others may be better. */
+static void a_killed_recorder_loses_a_second_at_most(void **state)
 {
     (void)state;
     srand(20);
-    int late = late_of(16);
+    int late = late_of(8);
     for (int i = 0; i < 10 && late > 1; i++)
-        late = late_of(16);
+        late = late_of(8);
     assert_in_range(late, 0, 1);
 }
 
@@ -342,7 +342,7 @@ int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(a_killed_recorder_loses_a_tenth_of_a_second_at_most),
+        IN_FOLDER(a_killed_recorder_loses_a_second_at_most),
         IN_FOLDER(a_killed_recorder_leaves_what_can_be_read_at_any_moment),
         IN_FOLDER(reading_creates_no_file),
         IN_FOLDER(a_live_recording_can_be_read),

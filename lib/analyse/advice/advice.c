@@ -1,17 +1,13 @@
 /* What to look at first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
  * be won at most; what no time can be told for stands behind. What costs less than 5 % is not told. */
-#include "analyse/advice/advice.h"
+#include "analyse/advice/adviser.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/trace/lists.h"
-#include "analyse/trace/memory_changes.h"
-#include "base/grow.h"
-
-static const double LEAST = 5;
+#include "analyse/trace/memory.h"
+#include "base/order.h"
 
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
@@ -20,57 +16,11 @@ static void (*const rules[])(struct gt_adviser *adviser) = {
     gt_advise_stragglers, gt_advise_gpu_samples, gt_advise_host_samples, gt_advise_functions,
 };
 
-struct gt_advice {
-    struct gt_gain gain;
-    const char *see;
-    char *sentence;
-};
-
-void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
-{
-    va_list list;
-    if (gain.percent < LEAST || adviser->status < 0)
-        return;
-    struct gt_advice *advice = GT_GROW_LIST(adviser, advice);
-    if (!advice) {
-        adviser->status = -ENOMEM;
-        return;
-    }
-    *advice = (struct gt_advice){gain, see, NULL};
-    va_start(list, format);
-    if (vasprintf(&advice->sentence, format, list) < 0) {
-        adviser->status = -ENOMEM;
-        adviser->count--;
-    }
-    va_end(list);
-}
-
-double gt_percent(double part, double whole)
-{
-    return whole > 0 ? 100 * part / whole : NAN;
-}
-
-struct gt_gain gt_gain_of(double part, double whole)
-{
-    double percent = gt_percent(part, whole);
-    return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3};
-}
-
-const char *gt_advice_bytes(double bytes, char text[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
-        bytes /= 1024;
-    snprintf(text, 32, unit && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-    return text;
-}
-
 static int compare_gains(double a, double b)
 {
     if (isnan(a) || isnan(b))
         return isnan(a) - isnan(b);
-    return (a < b) - (a > b);
+    return GT_ORDER(b, a);
 }
 
 static int compare(const void *a, const void *b)
@@ -86,8 +36,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     (void)error;
     struct gt_adviser adviser = {.input = input};
-    struct gt_node *table = gt_analysis_table(root, "advice", "Advice",
-                                              "number:cost_percent number:could_win_us text:advice text:see");
+    struct gt_table *table = gt_analysis_table(root, "advice", "Advice",
+                                               "number:cost_percent number:could_win_us text:advice text:see");
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser.status >= 0; i++)
         rules[i](&adviser);
     if (adviser.count)

@@ -1,9 +1,17 @@
-/* Rules over the work of GPUs. */
+/* Rules over GPUs: their work, their memory, and the ranks that others wait for. */
+#include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/advice/advice.h"
+#include "analyse/advice/adviser.h"
+#include "analyse/trace/gpu_spans.h"
 #include "analyse/trace/idle.h"
 #include "analyse/trace/launches.h"
+#include "analyse/trace/memory.h"
+#include "analyse/trace/numbers.h"
+#include "analyse/trace/steps.h"
+#include "base/order.h"
+
+/* ---- work ---- */
 
 static void judge_idle(void *context, const struct gt_idle_time *time)
 {
@@ -139,4 +147,262 @@ void gt_advise_launches(struct gt_adviser *adviser)
     }
     gt_spans_release(&spans);
     free(call);
+}
+
+/* ---- memory, as PyTorch's profiler saw it ---- */
+
+enum { LARGEST = 3, WARM_UP = 2, FEWEST_STEPS = 4 };
+static const double NEAR = 90, UNUSED = 30, GROWN = 5, NOTEWORTHY = 256 << 20;
+
+struct device {
+    struct gt_adviser *adviser;
+    const struct gt_memory_change *change;
+    size_t from, to, peak;
+    const char *node;
+    char name[40];
+};
+
+/* ", held by aten::empty (1.0 GiB), aten::conv (20 MiB)": who holds most after the changes up to `to`. */
+static void write_holders(struct device *device, size_t to, struct gt_buffer *out)
+{
+    struct gt_memory_holder *holder = NULL;
+    size_t count = 0;
+    char bytes[32];
+    int status = gt_memory_holders(device->change, device->from, to, &holder, &count);
+    gt_buffer_text(out, "");
+    for (size_t i = 0; i < count && i < LARGEST; i++) {
+        const char *owner = gt_analysis_text(device->adviser->input, holder[i].owner);
+        gt_buffer_printf(out, "%s%s (%s)", i ? ", " : ", held by ", owner ? owner : "no operator",
+                         gt_advice_bytes(holder[i].bytes, bytes));
+    }
+    free(holder);
+    device->adviser->status = status < 0 ? status : out->failed ? out->failed : device->adviser->status;
+}
+
+/* Memory of the GPUs of a node; 0: no file tells. */
+static double capacity(const struct gt_analysis_input *input, uint32_t node)
+{
+    for (size_t i = 0; i < input->trace->file_count; i++)
+        if (input->node[i] == node && input->trace->file[i].device_bytes > 0)
+            return (double)input->trace->file[i].device_bytes;
+    return 0;
+}
+
+static void judge_reserved(struct device *device)
+{
+    double reserved = 0, allocated = device->change[device->peak].allocated;
+    double whole = capacity(device->adviser->input, device->change[device->from].node);
+    char a[32], b[32];
+    struct gt_buffer holders = {0};
+    for (size_t i = device->from; i < device->to; i++)
+        reserved = fmax(reserved, device->change[i].reserved);
+    write_holders(device, device->peak + 1, &holders);
+    if (gt_percent(reserved, whole) >= NEAR)
+        gt_advise(
+            device->adviser, GT_NO_GAIN, "memory",
+            "%s: %s reserves up to %s of its %s (%.0f %%)%s: little is left before it runs out of memory; smaller batches, checkpointing of activations",
+            device->node, device->name, gt_advice_bytes(reserved, a), gt_advice_bytes(whole, b),
+            gt_percent(reserved, whole), holders.length ? holders.data : "");
+    if (reserved - allocated >= NOTEWORTHY && gt_percent(reserved - allocated, reserved) >= UNUSED)
+        gt_advise(
+            device->adviser, GT_NO_GAIN, "memory",
+            "%s: %s reserves up to %s for at most %s allocated (%.0f %% for nothing): memory is in fragments; expandable segments (PYTORCH_CUDA_ALLOC_CONF), fewer different sizes",
+            device->node, device->name, gt_advice_bytes(reserved, a), gt_advice_bytes(allocated, b),
+            gt_percent(reserved - allocated, reserved));
+    gt_buffer_release(&holders);
+}
+
+/* The last change at `time` or before it; SIZE_MAX when there is none. */
+static size_t change_at(const struct device *device, int64_t time)
+{
+    size_t low = device->from, high = device->to;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (device->change[middle].time <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > device->from ? low - 1 : SIZE_MAX;
+}
+
+/* From the end of one step to the end of the next, after the first two, in which optimizers make their state. */
+static void judge_growth(struct device *device, const struct gt_spans *steps)
+{
+    size_t ends = 0, rises = 0, seen = 0, latest = SIZE_MAX;
+    double first = NAN, last = NAN;
+    int32_t first_step = 0, last_step = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        if (steps->span[i].key[0] != device->change[device->from].node || ++seen <= WARM_UP)
+            continue;
+        size_t at = change_at(device, steps->span[i].end);
+        if (at == SIZE_MAX || isnan(device->change[at].allocated))
+            continue;
+        double allocated = device->change[at].allocated;
+        first_step = ends ? first_step : (int32_t)steps->span[i].key[2];
+        first = ends ? first : allocated;
+        rises += ends && allocated > last;
+        last = allocated;
+        last_step = (int32_t)steps->span[i].key[2];
+        latest = at;
+        ends++;
+    }
+    if (ends < FEWEST_STEPS || 5 * rises < 4 * (ends - 1) || gt_percent(last - first, first) < GROWN)
+        return;
+    char a[32], b[32], each[32];
+    struct gt_buffer holders = {0};
+    write_holders(device, latest + 1, &holders);
+    gt_advise(
+        device->adviser, GT_NO_GAIN, "memory",
+        "%s: %s: allocated memory grows by %s a step, from %s after step %d to %s after step %d%s: something of each step is kept (losses with their graphs, lists, caches)",
+        device->node, device->name, gt_advice_bytes((last - first) / (double)(ends - 1), each),
+        gt_advice_bytes(first, a), (int)first_step, gt_advice_bytes(last, b), (int)last_step,
+        holders.length ? holders.data : "");
+    gt_buffer_release(&holders);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return x->start != y->start ? GT_ORDER(x->start, y->start) : GT_ORDER(x->key[2], y->key[2]);
+}
+
+void gt_advise_memory(struct gt_adviser *adviser)
+{
+    struct gt_memory_change *change = NULL;
+    struct gt_spans steps = {0};
+    size_t count = 0;
+    adviser->status = gt_memory_find(adviser->input, &change, &count);
+    if (adviser->status >= 0)
+        adviser->status = gt_step_spans(adviser->input, &steps);
+    if (steps.count)
+        qsort(steps.span, steps.count, sizeof *steps.span, by_start);
+    for (size_t from = 0, to; from < count && adviser->status >= 0; from = to) {
+        to = gt_memory_run(change, from, count);
+        struct device device = {.adviser = adviser,
+                                .change = change,
+                                .from = from,
+                                .to = to,
+                                .peak = gt_memory_peak(change, from, to),
+                                .node = gt_analysis_text(adviser->input, change[from].node)};
+        gt_memory_device(change[from].type, change[from].id, device.name, sizeof device.name);
+        if (change[from].type != 0) /* of the host's memory the profiler sees a part alone */
+            judge_reserved(&device);
+        if (adviser->status >= 0)
+            judge_growth(&device, &steps);
+    }
+    gt_spans_release(&steps);
+    free(change);
+}
+
+/* ---- ranks that others wait for ---- */
+
+struct rank {
+    size_t slowest;
+    double late; /* ns over the median of the step's other ranks, where it was the slowest */
+};
+
+/* The median length of the ranks of one step without the slowest. */
+static int median_of_others(const struct gt_spans *steps, size_t from, size_t to, uint32_t slowest, double *ret)
+{
+    struct gt_numbers others = {0};
+    int status = 0;
+    for (size_t i = from; i < to && status >= 0; i++)
+        if (steps->span[i].key[2] != slowest)
+            status = gt_numbers_add(&others, (double)(steps->span[i].end - steps->span[i].start));
+    *ret = gt_numbers_percentile(&others, 50);
+    gt_numbers_release(&others);
+    return status;
+}
+
+static void judge_steps(struct gt_adviser *adviser)
+{
+    struct gt_spans steps = {0};
+    size_t places = adviser->input->trace->strings.count, count = 0;
+    struct rank *rank = calloc(places + 1, sizeof *rank);
+    double whole = 0, median;
+    adviser->status = rank ? gt_skewed_steps(adviser->input, &steps) : -ENOMEM;
+    for (size_t from = 0, to; from < steps.count && adviser->status >= 0; from = to) {
+        to = gt_spans_run(&steps, from, 2);
+        struct gt_skew skew = gt_step_skew(&steps, from, to);
+        if (skew.nodes < 2)
+            continue;
+        adviser->status = median_of_others(&steps, from, to, skew.slowest, &median);
+        rank[skew.slowest].slowest++;
+        rank[skew.slowest].late += (double)(skew.shortest + skew.length) - median;
+        whole += (double)(skew.shortest + skew.length);
+        count++;
+    }
+    for (size_t i = 0; i < places && adviser->status >= 0; i++)
+        gt_advise(
+            adviser, gt_gain_of(rank[i].late, whole), "stragglers, steps",
+            "%s is the slowest in %zu of %zu steps, and there takes %.1f us longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
+            gt_analysis_text(adviser->input, (uint32_t)i), rank[i].slowest, count,
+            rank[i].late / (double)(rank[i].slowest ? rank[i].slowest : 1) / 1e3, gt_percent(rank[i].late, whole));
+    free(rank);
+    gt_spans_release(&steps);
+}
+
+/* ---- collectives make all steps equally long; who comes last waits least in them ---- */
+
+struct share {
+    uint32_t node;
+    double communication, whole;
+};
+
+static int by_communication(const void *a, const void *b)
+{
+    const struct share *x = a, *y = b;
+    if (x->communication != y->communication)
+        return x->communication < y->communication ? -1 : 1;
+    return GT_ORDER(x->node, y->node);
+}
+
+static struct share share_of(const struct gt_spans *spans, size_t from, size_t to)
+{
+    struct share share = {.node = spans->span[from].key[GT_GPU_NODE]};
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = from; i < to; i++) {
+        const struct gt_keyed_span *span = &spans->span[i];
+        first = span->start < first ? span->start : first;
+        last = span->end > last ? span->end : last;
+        if (span->key[GT_GPU_USE] == GT_USE_COMMUNICATION)
+            share.communication += (double)(span->end - span->start);
+    }
+    share.whole = (double)(last - first);
+    return share;
+}
+
+static void judge_communication(struct gt_adviser *adviser)
+{
+    struct gt_spans spans = {0};
+    size_t count = 0;
+    adviser->status = gt_gpu_spans(adviser->input, &spans);
+    gt_spans_sort(&spans);
+    struct share *share = calloc(spans.count + 1, sizeof *share);
+    if (!share)
+        adviser->status = -ENOMEM;
+    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
+        to = gt_spans_run(&spans, from, 1);
+        struct share next = share_of(&spans, from, to);
+        if (next.communication > 0)
+            share[count++] = next;
+    }
+    if (adviser->status >= 0 && count >= 2) {
+        qsort(share, count, sizeof *share, by_communication);
+        double others = share[1 + (count - 2) / 2].communication;
+        gt_advise(
+            adviser, gt_gain_of(others - share[0].communication, share[0].whole), "stragglers, breakdown",
+            "%s comes last to collectives: it spends %.1f us in communication, the median of the other %zu ranks %.1f us, most of it waiting",
+            gt_analysis_text(adviser->input, share[0].node), share[0].communication / 1e3, count - 1, others / 1e3);
+    }
+    free(share);
+    gt_spans_release(&spans);
+}
+
+void gt_advise_stragglers(struct gt_adviser *adviser)
+{
+    judge_steps(adviser);
+    if (adviser->status >= 0)
+        judge_communication(adviser);
 }

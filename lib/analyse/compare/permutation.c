@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 static const double FINENESS = 1e-3; /* of a figure: differences below say nothing */
 static const double TIE = 1e-9;      /* statistics that differ by less than this part are equal: they were rounded */
 
@@ -176,7 +178,7 @@ static int by_observed(const void *a, const void *b)
     const struct row *x = a, *y = b;
     if (x->observed != y->observed)
         return x->observed < y->observed ? 1 : -1;
-    return (x->number > y->number) - (x->number < y->number);
+    return GT_ORDER(x->number, y->number);
 }
 
 /* The true division, as which the test begins. */

@@ -1,4 +1,4 @@
-/* A recording of power as curves: what AIPowerMeter's folders and our tracking files hold, under AIPowerMeter's names. */
+/* A recording of power as curves under AIPowerMeter's names, read from its folders and from our tracking files. */
 #ifndef GT_ANALYSE_EXPERIMENT_H
 #define GT_ANALYSE_EXPERIMENT_H
 
@@ -8,6 +8,17 @@
 #include "base/error.h"
 #include "gpu_tracker.h"
 
+struct gt_experiment_curve {
+    const char *group;  /* "CPU", "GPU", "Experiment", "wattmeter" */
+    const char *name;   /* "intel_power" */
+    const char *device; /* "0": of one GPU; NULL */
+    size_t segments;    /* stretches of recording; in each, points by time */
+};
+struct gt_experiment_point {
+    double date; /* seconds since the epoch */
+    double value;
+};
+
 enum gt_experiment_group {
     GT_EXPERIMENT_CPU,
     GT_EXPERIMENT_GPU,
@@ -16,7 +27,7 @@ enum gt_experiment_group {
     GT_EXPERIMENT_GROUPS
 };
 
-/* What a value says of the time before it. */
+/* The part of the time before it that a value is about. */
 enum gt_experiment_kind {
     GT_EXPERIMENT_RATE,   /* the mean over its window: power, ratios of time */
     GT_EXPERIMENT_STATE,  /* as it was at that moment: memory */
@@ -64,5 +75,50 @@ int gt_experiment_read_results(struct gt_experiment *experiment, const char *pat
 int gt_experiment_read_meter(struct gt_experiment *experiment, const char *path, struct gt_error *error);
 /* A tracking file. */
 int gt_experiment_read_recording(struct gt_experiment *experiment, const char *path, struct gt_error *error);
+
+/* ---- For Python ------------------------------------------------------------------------------------------------- */
+/* Read: a folder, ours or AIPowerMeter's, or a tracking file. */
+struct gt_experiment;
+int gt_experiment_open(struct gt_experiment **ret, const char *path, struct gt_error *error);
+void gt_experiment_free(struct gt_experiment *experiment);
+/* Or put together from curves read elsewhere: new, put for each point, by segments from 0 up, then complete, which offers figures
+ * under the names of other versions, too, or says -ENODATA. `window`: seconds before the date that the value is the mean of; NaN:
+ * straight between points. -EINVAL: no such group. */
+int gt_experiment_new(struct gt_experiment **ret, struct gt_error *error);
+int gt_experiment_put(struct gt_experiment *experiment, const struct gt_experiment_curve *curve, size_t segment,
+                      const struct gt_experiment_point *point, double window, struct gt_error *error);
+int gt_experiment_complete(struct gt_experiment *experiment, const char *name, struct gt_error *error);
+/* The summary of a model, a JSON object as model_summary.json has it, for the summary of the experiment. */
+int gt_experiment_set_model(struct gt_experiment *experiment, const char *json, struct gt_error *error);
+
+/* A stretch of time, seconds, and the figures of a curve in it, NaN where there are none. */
+struct gt_experiment_figures {
+    double duration, start, end;
+    double total; /* integral over time: watts give joules. CPU seconds are added up */
+    double average, maximum;
+};
+
+/* Curve number `index`; 0 or -ENOENT. */
+int gt_experiment_curve(const struct gt_experiment *experiment, size_t index, struct gt_experiment_curve *ret);
+/* Points of a segment; borrowed. */
+size_t gt_experiment_points(const struct gt_experiment *experiment, size_t curve, size_t segment,
+                            const struct gt_experiment_point **ret);
+/* Between `start` and `end`; NaN: no bound. */
+void gt_experiment_figures(const struct gt_experiment *experiment, size_t curve, double start, double end,
+                           struct gt_experiment_figures *ret);
+/* Duration, start and end of the recording as a whole. */
+void gt_experiment_span(const struct gt_experiment *experiment, double start, double end,
+                        struct gt_experiment_figures *ret);
+/* Values of a curve at moments of your choosing, or its total up to them with `cumulative`: accuracy of each epoch against joules.
+ * NaN before the first and after the last; a total stays as it is between segments, and other figures are NaN there. */
+void gt_experiment_interpolate(const struct gt_experiment *experiment, size_t curve, int cumulative,
+                               const double *times, size_t count, double *values);
+/* Joules of the machine's processors and GPUs, those that were measured; NaN without any. */
+double gt_experiment_total_power(const struct gt_experiment *experiment, double start, double end);
+/* The curves by group, for people (free with free()). */
+int gt_experiment_listing(const struct gt_experiment *experiment, char **ret, struct gt_error *error);
+/* Duration, totals and averages. */
+int gt_experiment_summary(const struct gt_experiment *experiment, double start, double end, struct gt_report **ret,
+                          struct gt_error *error);
 
 #endif

@@ -1,14 +1,14 @@
 /* The summary of an experiment, under AIPowerMeter's names: joules for power, means and maxima for the rest. */
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/experiment/experiment.h"
 #include "base/buffer.h"
+#include "base/json_tree.h"
 #include "report/report.h"
-#include "store/experiment_record.h"
+#include "store/aipowermeter.h"
 
 enum figure { TOTAL, AVERAGE, MAXIMUM };
 
@@ -104,15 +104,15 @@ static void add_meter(struct gt_node *root, const struct gt_experiment *experime
 
 int gt_experiment_set_model(struct gt_experiment *experiment, const char *json, struct gt_error *error)
 {
-    json_error_t trouble = {0};
-    json_t *model = json_loads(json, JSON_ALLOW_NUL, &trouble);
-    if (!json_is_object(model)) {
-        json_decref(model);
+    struct gt_json_trouble trouble = {0};
+    struct gt_json_value *model = gt_json_parse_text(json, GT_JSON_NULS, &trouble);
+    if (!gt_json_is_object(model)) {
+        gt_json_free(model);
         return gt_error_set(error, EINVAL, "the model's summary is no JSON object%s%s", *trouble.text ? ": " : "",
                             trouble.text);
     }
-    char *text = json_dumps(model, JSON_COMPACT);
-    json_decref(model);
+    char *text = gt_json_dump(model);
+    gt_json_free(model);
     if (!text)
         return gt_error_system(error, ENOMEM, "the model's summary");
     free(experiment->model);
@@ -129,16 +129,16 @@ static void add_model(struct gt_node *root, const struct gt_experiment *experime
         {"trainable_params", "Trainable parameters", ""},
         {"total_mult_adds", "Multiplications and additions of a forward pass", ""},
     };
-    json_t *model = experiment->model ? json_loads(experiment->model, JSON_ALLOW_NUL, NULL) : NULL;
+    struct gt_json_value *model = experiment->model ? gt_json_parse_text(experiment->model, GT_JSON_NULS, NULL) : NULL;
     struct gt_node *section = NULL;
     for (size_t i = 0; model && i < sizeof counts / sizeof *counts; i++) {
-        const json_t *count = json_object_get(model, counts[i].key);
-        if (!json_is_number(count))
+        const struct gt_json_value *count = gt_json_member(model, counts[i].key);
+        if (!gt_json_is_number(count))
             continue;
         section = section ? section : gt_report_section(root, "model", "Model");
-        gt_report_count(section, counts[i].key, counts[i].title, json_number_value(count), counts[i].unit);
+        gt_report_count(section, counts[i].key, counts[i].title, gt_json_number_of(count), counts[i].unit);
     }
-    json_decref(model);
+    gt_json_free(model);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

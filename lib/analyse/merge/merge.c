@@ -9,8 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyse/merge/merge_parts.h"
+#include "analyse/merge/merged_trace.h"
 #include "base/json_write.h"
+
+struct merge {
+    const struct gt_merge_options *options;
+    const char *output; /* where the file goes; from `name` when the options do not tell */
+    struct gt_buffer name;
+    struct gt_trace_source *source;
+    struct gt_trace *trace;
+    int64_t *shift;                 /* ns by which each file is moved */
+    const char **clock;             /* for each file: how its times became absolute */
+    struct gt_columns_sink columns; /* takes the samples */
+    struct gt_merged_trace merged;
+};
 
 /* The first time of an event in each node's files, INT64_MAX without. */
 struct alignment {
@@ -36,7 +48,7 @@ static bool is_same_node(const struct gt_trace *trace, size_t a, size_t b)
 }
 
 /* The event is at one moment everywhere: where the first file with a clock, or else the first file, has it. */
-static int shift_to_landmark(struct gt_merge *merge, const int64_t *first)
+static int shift_to_landmark(struct merge *merge, const int64_t *first)
 {
     const struct gt_trace *trace = merge->trace;
     size_t reference = SIZE_MAX;
@@ -65,7 +77,7 @@ static int shift_to_landmark(struct gt_merge *merge, const int64_t *first)
     return 0;
 }
 
-static int align(struct gt_merge *merge, struct gt_error *error)
+static int align(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;
     struct alignment alignment = {merge->options->align, merge->trace, NULL};
@@ -88,7 +100,7 @@ static int align(struct gt_merge *merge, struct gt_error *error)
 }
 
 /* Files that do not say when they began are laid at the begin of those that do. */
-static void place_unknown(struct gt_merge *merge)
+static void place_unknown(struct merge *merge)
 {
     const struct gt_trace *trace = merge->trace;
     static const char *const names[] = {"unknown", "of the file", "of its name"};
@@ -124,7 +136,7 @@ static int64_t first_of_step(const struct gt_trace *trace, int32_t from)
 }
 
 /* From the first event of a step up to one microsecond before the first of another, as SMDebug has it. */
-static int choose_window(struct gt_merge *merge, struct gt_error *error)
+static int choose_window(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace_options *options = &merge->options->trace;
     const struct gt_trace *trace = merge->trace;
@@ -147,56 +159,61 @@ static int choose_window(struct gt_merge *merge, struct gt_error *error)
     return 0;
 }
 
-static void choose_base(struct gt_merge *merge)
+static void choose_base(struct merge *merge)
 {
     const struct gt_trace *trace = merge->trace;
     int64_t begin = INT64_MAX;
     for (size_t i = 0; i < trace->file_count; i++)
         begin = trace->file[i].first < begin ? trace->file[i].first : begin;
-    merge->base = begin == INT64_MAX || begin < 0 ? 0 : begin - begin % 1000;
+    merge->merged.base = begin == INT64_MAX || begin < 0 ? 0 : begin - begin % 1000;
 }
 
-static void count_nodes(struct gt_merge *merge)
+static void count_nodes(struct merge *merge)
 {
     struct gt_keys nodes = {0};
     for (uint32_t i = 0; i < merge->trace->file_count; i++)
         if (merge->trace->file[i].read)
             gt_keys_add(&nodes, (struct gt_key){{gt_trace_node_of(merge->trace, i), 0, 0, 0}}, i);
-    merge->nodes = nodes.count;
+    merge->merged.nodes = nodes.count;
     gt_keys_release(&nodes);
 }
 
 static int take_file(void *context, uint32_t file, struct gt_error *error)
 {
-    struct gt_merge *merge = context;
+    struct merge *merge = context;
     struct gt_trace_sink sink = gt_columns_sink(&merge->columns);
     return sink.file(&merge->columns, file, error);
 }
 
+static int take_event(void *context, const struct gt_trace_event *event, struct gt_error *error)
+{
+    return gt_merged_event(&((struct merge *)context)->merged, event, error);
+}
+
 static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
 {
-    struct gt_merge *merge = context;
+    struct merge *merge = context;
     struct gt_trace_sink sink = gt_columns_sink(&merge->columns);
     return sink.sample(&merge->columns, series, time, value, error);
 }
 
 /* The first event says what the times count from, and how each file's clock was found. */
-static void write_base(struct gt_merge *merge)
+static void write_base(struct merge *merge)
 {
-    struct gt_buffer *out = gt_merged_file_text(merge->file);
+    struct gt_buffer *out = gt_merged_file_text(merge->merged.file);
     const struct gt_trace *trace = merge->trace;
     gt_buffer_printf(
         out,
         "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 0, \"args\": {\"start_time_since_epoch_in_micros\": %" PRId64
         ", \"sources\": [",
-        merge->base / 1000);
+        merge->merged.base / 1000);
     for (size_t i = 0; i < trace->file_count; i++) {
         gt_buffer_text(out, i ? ", {\"file\": " : "{\"file\": ");
         gt_json_quote(out, trace->file[i].path);
         gt_buffer_text(out, ", \"clock\": ");
         gt_json_quote(out, merge->clock[i]);
         gt_buffer_text(out, ", \"shift_us\": ");
-        gt_merge_time(out, merge->shift[i]);
+        gt_merged_time(out, merge->shift[i]);
         gt_buffer_char(out, '}');
     }
     gt_buffer_text(out, "]}}");
@@ -204,7 +221,7 @@ static void write_base(struct gt_merge *merge)
 
 /* The name of the file where none was given, as SMDebug has it: END_NODE_merged_timeline.json, the end in microseconds of what the
  * window lets in. */
-static int name_output(struct gt_merge *merge, struct gt_error *error)
+static int name_output(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;
     int64_t last = INT64_MIN, end = gt_trace_source_options(merge->source)->end;
@@ -232,28 +249,28 @@ static int name_output(struct gt_merge *merge, struct gt_error *error)
     return 0;
 }
 
-static int write_file(struct gt_merge *merge, struct gt_error *error)
+static int write_file(struct merge *merge, struct gt_error *error)
 {
     const struct gt_merge_options *options = merge->options;
-    struct gt_trace_sink sink = {merge, take_file, gt_merge_event, take_sample};
-    int status = gt_merged_file_open(&merge->file, merge->output, options->overwrite, error);
+    struct gt_trace_sink sink = {merge, take_file, take_event, take_sample};
+    int status = gt_merged_file_open(&merge->merged.file, merge->output, options->overwrite, error);
     if (status < 0)
         return status;
-    struct gt_buffer *out = gt_merged_file_text(merge->file);
+    struct gt_buffer *out = gt_merged_file_text(merge->merged.file);
     gt_buffer_char(out, '[');
     write_base(merge);
     status = gt_trace_source_read(merge->source, &sink, merge->shift, error);
     if (status >= 0)
-        status = gt_merge_samples(merge, error);
-    bool is_empty = !merge->events && !merge->counters;
+        status = gt_merged_samples(&merge->merged, error);
+    bool is_empty = !merge->merged.events && !merge->merged.counters;
     if (is_empty)
         gt_buffer_clear(out);
     gt_buffer_text(out, is_empty ? "[]\n" : "\n]\n");
-    int closed = gt_merged_file_close(merge->file, status >= 0, error);
+    int closed = gt_merged_file_close(merge->merged.file, status >= 0, error);
     return status < 0 ? status : closed;
 }
 
-static bool is_shifted(const struct gt_merge *merge)
+static bool is_shifted(const struct merge *merge)
 {
     for (size_t i = 0; i < merge->trace->file_count; i++)
         if (merge->shift[i])
@@ -261,7 +278,7 @@ static bool is_shifted(const struct gt_merge *merge)
     return false;
 }
 
-static int prepare(struct gt_merge *merge, struct gt_error *error)
+static int prepare(struct merge *merge, struct gt_error *error)
 {
     int status = gt_trace_source_read(merge->source, NULL, NULL, error);
     if (status < 0)
@@ -278,7 +295,7 @@ static int prepare(struct gt_merge *merge, struct gt_error *error)
         status = gt_trace_source_read(merge->source, NULL, merge->shift, error);
     if (status >= 0)
         status = choose_window(merge, error);
-    if (status >= 0 && gt_merge_number(merge) < 0)
+    if (status >= 0 && gt_merged_number(&merge->merged) < 0)
         status = gt_error_system(error, ENOMEM, "merging");
     if (status >= 0) {
         choose_base(merge);
@@ -288,30 +305,31 @@ static int prepare(struct gt_merge *merge, struct gt_error *error)
 }
 
 /* Microseconds since the epoch: where the window ends, or else the last of what was merged; NaN when nothing was. */
-static double end_of_window(const struct gt_merge *merge)
+static double end_of_window(const struct merge *merge)
 {
     int64_t end = gt_trace_source_options(merge->source)->end;
     if (end == GT_TRACE_EVER)
-        end = merge->last;
+        end = merge->merged.last;
     return end == INT64_MIN ? NAN : floor((double)end / 1e3);
 }
 
-static int report_merge(struct gt_report **ret, const struct gt_merge *merge, struct gt_error *error)
+static int report_merge(struct gt_report **ret, const struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;
     int status = gt_report_new(ret, "merged_timeline", error);
     if (status < 0)
         return status;
     struct gt_node *root = gt_report_root(*ret);
-    bool any = merge->first <= merge->last;
+    bool any = merge->merged.first <= merge->merged.last;
     gt_report_text(root, "file", "File", merge->output);
-    gt_report_integer(root, "events", "Events", (int64_t)merge->events, "");
-    gt_report_integer(root, "counters", "Samples of counters", (int64_t)merge->counters, "");
-    gt_report_integer(root, "marks", "Marks of idle GPUs", (int64_t)merge->marks, "");
-    gt_report_number(root, "start", "Start", any ? (double)merge->first / 1e9 : NAN, "seconds");
-    gt_report_number(root, "duration", "Duration", any ? (double)(merge->last - merge->first) / 1e9 : NAN, "seconds");
+    gt_report_integer(root, "events", "Events", (int64_t)merge->merged.events, "");
+    gt_report_integer(root, "counters", "Samples of counters", (int64_t)merge->merged.counters, "");
+    gt_report_integer(root, "marks", "Marks of idle GPUs", (int64_t)merge->merged.marks, "");
+    gt_report_number(root, "start", "Start", any ? (double)merge->merged.first / 1e9 : NAN, "seconds");
+    gt_report_number(root, "duration", "Duration", any ? (double)(merge->merged.last - merge->merged.first) / 1e9 : NAN,
+                     "seconds");
     gt_node_flags(gt_report_count(root, "end_us", "End of the window", end_of_window(merge), ""), GT_ONLY_DATA);
-    struct gt_node *table = gt_report_table(root, "sources", "Sources");
+    struct gt_table *table = gt_report_table(root, "sources", "Sources");
     gt_table_column(table, "file", "File", GT_CELL_TEXT, "");
     gt_table_column(table, "clock", "Clock", GT_CELL_TEXT, "");
     gt_table_column(table, "shift", "Shift", GT_CELL_NUMBER, "seconds");
@@ -329,8 +347,10 @@ static int report_merge(struct gt_report **ret, const struct gt_merge *merge, st
 static int merge_files(struct gt_report **ret, const char *const paths[], size_t count,
                        const struct gt_merge_options *options, const regex_t *metrics, struct gt_error *error)
 {
-    struct gt_merge merge = {
-        .options = options, .output = options->output, .metrics = metrics, .first = INT64_MAX, .last = INT64_MIN};
+    struct merge merge = {
+        .options = options,
+        .output = options->output,
+        .merged = {.metrics = metrics, .low_gpu = options->low_gpu, .first = INT64_MAX, .last = INT64_MIN}};
     struct gt_trace_options wide = options->trace; /* the window is chosen once the clocks are known */
     struct gt_report *report = NULL;
     wide.by_step = wide.from_first = false;
@@ -338,6 +358,7 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
     if (status < 0)
         return status;
     merge.trace = gt_trace_source_trace(merge.source);
+    merge.merged.trace = merge.trace;
     merge.columns = (struct gt_columns_sink){.trace = merge.trace, .options = &wide};
     status = prepare(&merge, error);
     if (status >= 0 && !merge.output)
@@ -354,8 +375,7 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
     gt_buffer_release(&merge.name);
     free(merge.shift);
     free(merge.clock);
-    free(merge.lane);
-    free(merge.process);
+    gt_merged_release(&merge.merged);
     return status;
 }
 

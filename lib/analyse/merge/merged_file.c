@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/file.h"
 #include "base/new_file.h"
 #include "base/utf8.h"
 
@@ -74,17 +75,8 @@ struct gt_buffer *gt_merged_file_text(struct gt_merged_file *file)
 
 static int write_all(struct gt_merged_file *file, const void *bytes, size_t length, struct gt_error *error)
 {
-    const char *at = bytes;
-    while (length) {
-        ssize_t written = write(file->new.fd, at, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return gt_error_system(error, errno, "%s", file->path);
-        at += written;
-        length -= (size_t)written;
-    }
-    return 0;
+    int status = gt_file_write_all(file->new.fd, bytes, length);
+    return status < 0 ? gt_error_system(error, -status, "%s", file->path) : 0;
 }
 
 static int pack(struct gt_merged_file *file, int mode, struct gt_error *error)

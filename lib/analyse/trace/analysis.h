@@ -79,8 +79,6 @@ uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); 
  * are of "algo-1", timelines of "algo-1-0". Both are places. */
 bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, uint32_t node);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
-/* Is it an X event whose time is known? */
-bool gt_analysis_is_slice(const struct gt_analysis_input *input, size_t event);
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time); /* from the origin */
 
 /* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */
@@ -93,8 +91,8 @@ int gt_analysis_by(const struct gt_analysis_input *input, const char *const *cho
 
 /* A table with columns named in `columns`, "text:node number:mean_us integer:count". Titles are the keys in words; keys ending in
  * _us and _bytes carry that unit. */
-struct gt_node *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns);
+struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns);
 /* People see a sentence in place of an empty table. */
-void gt_analysis_empty(struct gt_node *parent, struct gt_node *table, const char *reason);
+void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const char *reason);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "analyse/trace/lists.h"
 #include "analyse/trace/significance.h"
+#include "base/order.h"
 
 #define STEP "ProfilerStep"
 
@@ -41,7 +42,7 @@ static int collect(struct side *side)
         uint32_t node = gt_analysis_node(&side->input, i),
                  step = events->step[i] < 0 ? 0 : (uint32_t)events->step[i] + 1;
         uint32_t name = gt_analysis_place(&side->input, events->name[i]);
-        if (!gt_analysis_is_slice(&side->input, i))
+        if (!gt_trace_is_slice(side->input.trace, i))
             continue;
         if (is_step(side->input.trace, events->name[i]))
             name = first_step = first_step == GT_TRACE_NONE ? name : first_step;
@@ -97,7 +98,7 @@ static int compare(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
     double first = fabs(x->total[1] - x->total[0]), second = fabs(y->total[1] - y->total[0]);
-    return first != second ? (first < second) - (first > second) : strverscmp(x->name, y->name);
+    return first != second ? GT_ORDER(second, first) : strverscmp(x->name, y->name);
 }
 
 static int time_by_step(const struct side *side, const struct pair *pair, int which, struct gt_numbers *values)
@@ -140,7 +141,7 @@ static int test(const struct side side[2], struct pair *pair, size_t count)
     return status;
 }
 
-static void add_rows(const struct gt_analysis_input *input, struct gt_node *table, const struct pair *pair,
+static void add_rows(const struct gt_analysis_input *input, struct gt_table *table, const struct pair *pair,
                      size_t count)
 {
     for (size_t i = 0; i < count && i < gt_list_top(input, 20); i++) {
@@ -166,7 +167,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     const struct gt_trace *const traces[] = {input->trace, input->other};
     struct side side[2] = {0};
     struct pair *pair = NULL;
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "differences", "Differences",
         "text:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
         "number:difference_us number:difference_percent number:p number:p_holm");

@@ -4,11 +4,262 @@
  * A dump belongs to a time or step interval when the two overlap; a dump that contains the interval does. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/functions_sum.h"
+#include "analyse/trace/functions.h"
 #include "analyse/trace/lists.h"
+#include "base/order.h"
+
+const char *const gt_function_figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
+const char *const gt_dump_groups[] = {"function", "dump", "step", "mode", "training_phase", "job_phase", NULL};
+
+/* ---- which dumps ---- */
+
+/* Before step 0 is initialization, after the last step is finalization. */
+static const char *job_phase(const struct gt_analysis_input *input, const struct gt_trace_profile *profile)
+{
+    const char *start = gt_trace_text(input->trace, profile->start_mode);
+    const char *end = gt_trace_text(input->trace, profile->end_mode);
+    if (strcmp(start, "prestepzero") == 0 || profile->start_step < 0)
+        return "initialization";
+    if (strcmp(end, "posthookclose") == 0 || isinf(profile->end_step))
+        return "finalization";
+    return "training_loop";
+}
+
+/* "train", or "train-eval" from one to another. */
+static void write_range(const struct gt_analysis_input *input, struct gt_buffer *out, uint32_t from, uint32_t to)
+{
+    gt_buffer_text(out, gt_trace_text(input->trace, from));
+    if (from != to)
+        gt_buffer_printf(out, "-%s", gt_trace_text(input->trace, to));
+}
+
+static bool is_wanted(const struct gt_analysis_input *input, const struct gt_trace_profile *profile)
+{
+    const char *const *phase = input->options->phases;
+    struct gt_buffer phases = {0};
+    bool wanted = !phase || !*phase;
+    write_range(input, &phases, profile->start_phase, profile->end_phase);
+    for (; !wanted && *phase; phase++)
+        wanted = strcmp(*phase, gt_trace_text(input->trace, profile->start_mode)) == 0 ||
+                 strcmp(*phase, gt_trace_text(input->trace, profile->start_phase)) == 0 ||
+                 strcmp(*phase, phases.data ? phases.data : "") == 0 || strcmp(*phase, job_phase(input, profile)) == 0;
+    gt_buffer_release(&phases);
+    return wanted;
+}
+
+static void write_step(struct gt_buffer *out, const struct gt_trace_profile *profile)
+{
+    if (profile->start_step < 0)
+        gt_buffer_text(out, "before step 0");
+    else if (isinf(profile->end_step))
+        gt_buffer_text(out, "after the last step");
+    else if (profile->start_step >= 0)
+        gt_buffer_printf(out, profile->end_step > profile->start_step ? "%.0f-%.0f" : "%.0f", profile->start_step,
+                         profile->end_step);
+}
+
+static void write_group(const struct gt_analysis_input *input, enum gt_dump_group by,
+                        const struct gt_trace_profile *profile, struct gt_buffer *out)
+{
+    gt_buffer_clear(out);
+    if (by == GT_DUMPS_EACH)
+        gt_buffer_text(out, input->trace->file[profile->file].path);
+    else if (by == GT_DUMPS_STEP)
+        write_step(out, profile);
+    else if (by == GT_DUMPS_MODE)
+        write_range(input, out, profile->start_mode, profile->end_mode);
+    else if (by == GT_DUMPS_TRAINING_PHASE)
+        write_range(input, out, profile->start_phase, profile->end_phase);
+    else if (by == GT_DUMPS_JOB_PHASE)
+        gt_buffer_text(out, job_phase(input, profile));
+}
+
+/* The number of a group; a new one is added at the end. Negative errno. */
+static int64_t group_of(struct gt_function_sums *sums, const struct gt_buffer *title)
+{
+    for (size_t i = 0; i < sums->groups; i++)
+        if (strcmp(sums->group[i], title->length ? title->data : "") == 0)
+            return (int64_t)i;
+    sums->group[sums->groups] = strdup(title->length ? title->data : "");
+    return title->failed || !sums->group[sums->groups] ? -ENOMEM : (int64_t)sums->groups++;
+}
+
+/* ---- adding up ---- */
+
+static struct gt_function_sum one(const struct gt_analysis_input *input, uint32_t group,
+                                  const struct gt_trace_profile *profile, size_t number)
+{
+    const struct gt_trace_function *function = &profile->function[number];
+    bool counted = function->total_calls >= 0;
+    return (struct gt_function_sum){
+        .key = {group, profile->profiler, gt_analysis_place(input, function->file),
+                gt_analysis_place(input, function->function), (uint32_t)function->line},
+        .figure = {function->total_time, function->cumulative_time, counted ? (double)function->primitive_calls : NAN,
+                   counted ? (double)function->total_calls : NAN},
+        .profile = profile,
+        .function = number,
+    };
+}
+
+static int compare_keys(const struct gt_function_sum *a, const struct gt_function_sum *b)
+{
+    for (size_t i = 0; i < GT_FUNCTION_KEYS; i++)
+        if (a->key[i] != b->key[i])
+            return a->key[i] < b->key[i] ? -1 : 1;
+    return 0;
+}
+
+static int by_function(const void *a, const void *b)
+{
+    const struct gt_function_sum *x = a, *y = b;
+    int order = compare_keys(x, y);
+    return order ? order : GT_ORDER(x->profile, y->profile);
+}
+
+/* Sorted ones of equal key become one; how many there are then. */
+static size_t add_up(struct gt_function_sum *sum, const struct gt_function_sum *each, size_t count)
+{
+    size_t sums = 0;
+    for (size_t from = 0, to; from < count; from = to) {
+        struct gt_function_sum all = each[from];
+        for (to = from + 1; to < count && compare_keys(&all, &each[to]) == 0; to++)
+            for (int i = 0; i < GT_FUNCTION_FIGURES; i++)
+                all.figure[i] += each[to].figure[i];
+        sum[sums++] = all;
+    }
+    return sums;
+}
+
+/* Named as a caller, and not profiled itself or left out. */
+static bool is_only_caller(const struct gt_trace_function *function)
+{
+    return function->total_calls < 0 && isnan(function->total_time);
+}
+
+static int earlier(const void *a, const void *b)
+{
+    const struct gt_trace_profile *x = *(const struct gt_trace_profile *const *)a;
+    const struct gt_trace_profile *y = *(const struct gt_trace_profile *const *)b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return GT_ORDER(x, y);
+}
+
+int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, struct gt_function_sums *ret)
+{
+    size_t profiles = input->trace->profile_count, count = 0;
+    const struct gt_trace_profile **dump = calloc(profiles + 1, sizeof *dump);
+    struct gt_buffer title = {0};
+    for (size_t i = 0; i < profiles; i++)
+        count += input->trace->profile[i].function_count;
+    *ret = (struct gt_function_sums){.group = calloc(profiles + 1, sizeof *ret->group),
+                                     .each = calloc(count + 1, sizeof *ret->each),
+                                     .sum = calloc(count + 1, sizeof *ret->sum)};
+    int64_t status = dump && ret->group && ret->each && ret->sum ? 0 : -ENOMEM;
+    for (size_t i = 0; i < profiles && status >= 0; i++)
+        dump[i] = &input->trace->profile[i];
+    if (status >= 0)
+        qsort(dump, profiles, sizeof *dump, earlier);
+    for (size_t i = 0; i < profiles && status >= 0; i++) {
+        if (!is_wanted(input, dump[i]))
+            continue;
+        write_group(input, by, dump[i], &title);
+        status = group_of(ret, &title);
+        for (size_t j = 0; j < dump[i]->function_count && status >= 0; j++)
+            if (!is_only_caller(&dump[i]->function[j]))
+                ret->each[ret->each_count++] = one(input, (uint32_t)status, dump[i], j);
+    }
+    if (status >= 0) {
+        qsort(ret->each, ret->each_count, sizeof *ret->each, by_function);
+        ret->count = add_up(ret->sum, ret->each, ret->each_count);
+    }
+    gt_buffer_release(&title);
+    free(dump);
+    return status < 0 ? -ENOMEM : 0;
+}
+
+/* Narrow sorted entries to those of one function. */
+static const struct gt_function_sum *same_function(const struct gt_function_sums *sums,
+                                                   const struct gt_function_sum *wanted, size_t *count)
+{
+    size_t low = 0, high = sums->each_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_keys(&sums->each[middle], wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*count = 0; low + *count < sums->each_count && compare_keys(&sums->each[low + *count], wanted) == 0;)
+        ++*count;
+    return sums->each + low;
+}
+
+struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *input, const struct gt_function_sums *sums,
+                                            const struct gt_function_sum *callee, size_t *count)
+{
+    size_t dumps, callers = 0, kept = 0;
+    const struct gt_function_sum *all = same_function(sums, callee, &dumps);
+    for (size_t i = 0; i < dumps; i++)
+        callers += all[i].profile->function[all[i].function].callers;
+    struct gt_function_sum *caller = calloc(callers + 1, sizeof *caller);
+    for (size_t i = 0; caller && i < dumps; i++) {
+        const struct gt_trace_profile *profile = all[i].profile;
+        const struct gt_trace_function *function = &profile->function[all[i].function];
+        for (uint32_t j = 0; j < function->callers; j++) {
+            const struct gt_trace_caller *from = &profile->caller[function->caller + j];
+            if (from->function == GT_TRACE_NONE)
+                continue;
+            caller[kept] = one(input, callee->key[0], profile, from->function);
+            caller[kept].figure[GT_TOTAL_TIME] = from->total_time;
+            caller[kept].figure[GT_CUMULATIVE_TIME] = from->cumulative_time;
+            caller[kept].figure[GT_PRIMITIVE_CALLS] = from->primitive_calls < 0 ? NAN : (double)from->primitive_calls;
+            caller[kept++].figure[GT_TOTAL_CALLS] = from->total_calls < 0 ? NAN : (double)from->total_calls;
+        }
+    }
+    if (caller) {
+        qsort(caller, kept, sizeof *caller, by_function);
+        *count = add_up(caller, caller, kept);
+    }
+    return caller;
+}
+
+const char *gt_function_name(const char *file, uint32_t line, const char *function, struct gt_buffer *text)
+{
+    size_t length = strlen(function);
+    bool bracketed = length > 1 && function[0] == '<' && function[length - 1] == '>';
+    gt_buffer_clear(text);
+    if (strcmp(file, "~") != 0 || line)
+        gt_buffer_printf(text, "%s:%u(%s)", file, line, function);
+    else if (bracketed)
+        gt_buffer_printf(text, "{%.*s}", (int)length - 2, function + 1);
+    else
+        gt_buffer_text(text, function);
+    return text->data;
+}
+
+const char *gt_function_title(const struct gt_analysis_input *input, const struct gt_function_sum *sum,
+                              struct gt_buffer *text)
+{
+    const char *file = gt_analysis_text(input, sum->key[2]), *function = gt_analysis_text(input, sum->key[3]);
+    return gt_function_name(file ? file : "", sum->key[4], function ? function : "", text);
+}
+
+void gt_functions_release(struct gt_function_sums *sums)
+{
+    for (size_t i = 0; i < sums->groups; i++)
+        free(sums->group[i]);
+    free(sums->group);
+    free(sums->each);
+    free(sums->sum);
+    *sums = (struct gt_function_sums){0};
+}
+
+/* ---- the report ---- */
 
 static const char *const profilers[] = {"cprofile", "pyinstrument"};
 
@@ -28,7 +279,7 @@ static int by_figure(const void *a, const void *b, void *context)
 }
 
 struct tables {
-    struct gt_node *functions, *callers;
+    struct gt_table *functions, *callers;
     bool grouped;
 };
 
@@ -86,10 +337,10 @@ static int add_callers(const struct gt_analysis_input *input, const struct table
 static void add_dumps(const struct gt_analysis_input *input, struct gt_node *root)
 {
     const struct gt_trace *trace = input->trace;
-    struct gt_node *table = gt_analysis_table(root, "dumps", "Dumps",
-                                              "text:file text:profiler text:node text:start_mode text:end_mode "
-                                              "text:start_phase text:end_phase number:start_step number:end_step "
-                                              "integer:functions");
+    struct gt_table *table = gt_analysis_table(root, "dumps", "Dumps",
+                                               "text:file text:profiler text:node text:start_mode text:end_mode "
+                                               "text:start_phase text:end_phase number:start_step number:end_step "
+                                               "integer:functions");
     for (size_t i = 0; i < trace->profile_count; i++) {
         const struct gt_trace_profile *profile = &trace->profile[i];
         const uint32_t texts[] = {profile->node, profile->start_mode, profile->end_mode, profile->start_phase,
@@ -103,7 +354,7 @@ static void add_dumps(const struct gt_analysis_input *input, struct gt_node *roo
         gt_table_number(table, isinf(profile->end_step) ? NAN : profile->end_step);
         gt_table_integer(table, (int64_t)profile->function_count);
     }
-    gt_node_flags(table, GT_ONLY_DATA);
+    gt_table_flags(table, GT_ONLY_DATA);
 }
 
 static int add_tables(const struct gt_analysis_input *input, struct gt_node *root, enum gt_dump_group by, int key,
@@ -124,7 +375,7 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
     gt_analysis_empty(root, tables.functions,
                       input->trace->profile_count ? "no function in the Python profiles of that phase, step or name"
                                                   : "no Python profiles");
-    gt_node_flags(tables.callers, GT_ONLY_DATA);
+    gt_table_flags(tables.callers, GT_ONLY_DATA);
     add_dumps(input, root);
     return status;
 }

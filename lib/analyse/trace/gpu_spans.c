@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
 {
     enum gt_work work = gt_analysis_work(input, event);
     return (work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET) &&
-           gt_analysis_is_slice(input, event);
+           gt_trace_is_slice(input->trace, event);
 }
 
 enum gt_use gt_gpu_use(const struct gt_analysis_input *input, size_t event)
@@ -53,7 +55,7 @@ struct edge {
 static int compare_edges(const void *a, const void *b)
 {
     const struct edge *x = a, *y = b;
-    return (x->time > y->time) - (x->time < y->time);
+    return GT_ORDER(x->time, y->time);
 }
 
 int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to)
@@ -110,7 +112,7 @@ static int compare_calls(const void *a, const void *b)
         return x->id < y->id ? -1 : 1;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
+    return GT_ORDER(x->event, y->event);
 }
 
 static struct call call_of(const struct gt_analysis_input *input, size_t event)
@@ -153,7 +155,7 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
     }
     for (size_t i = 0; i < events->count; i++)
         if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && events->id[i] != GT_TRACE_NO_ID &&
-            gt_analysis_is_slice(input, i))
+            gt_trace_is_slice(input->trace, i))
             calls[count++] = call_of(input, i);
     qsort(calls, count, sizeof *calls, compare_calls);
     for (size_t i = 0; i < spans->count; i++) {

@@ -11,7 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyse/trace/loader.h"
+#include "analyse/trace/dataloader.h"
+#include "base/order.h"
 
 enum { BETWEEN_KERNELS = 30 };
 
@@ -27,7 +28,7 @@ static int by_start(const void *a, const void *b, void *context)
         return x->start < y->start ? -1 : 1;
     if (x->end != y->end)
         return x->end < y->end ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
+    return GT_ORDER(x->event, y->event);
 }
 
 static enum gt_idle_cause cause(const struct gt_analysis_input *input, int64_t from, int64_t to, size_t call)
@@ -85,7 +86,7 @@ int gt_idle_walk(const struct gt_analysis_input *input, struct gt_spans *spans, 
 
 struct rows {
     const struct gt_analysis_input *input;
-    struct gt_node *table;
+    struct gt_table *table;
     bool streams;
 };
 
@@ -127,7 +128,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         status = gt_idle_walk(input, &spans, 3, add_row, &streams);
     gt_analysis_empty(root, devices.table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
     if (!gt_table_rows(streams.table))
-        gt_node_flags(streams.table, GT_ONLY_DATA);
+        gt_table_flags(streams.table, GT_ONLY_DATA);
     gt_spans_release(&spans);
     return status;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 static double longest(const struct gt_spans *spans, size_t from, size_t to)
 {
     int64_t longest = 0;
@@ -56,7 +58,7 @@ static int compare(const void *a, const void *b)
         return x->group < y->group ? -1 : 1;
     if (x->weight != y->weight)
         return x->weight > y->weight ? -1 : 1;
-    return (x->row.from > y->row.from) - (x->row.from < y->row.from);
+    return GT_ORDER(x->row.from, y->row.from);
 }
 
 size_t gt_list_top(const struct gt_analysis_input *input, size_t standard)

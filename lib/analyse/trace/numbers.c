@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "report/report.h"
 
 int gt_numbers_add(struct gt_numbers *values, double value)
@@ -15,12 +16,6 @@ int gt_numbers_add(struct gt_numbers *values, double value)
     *place = value;
     values->is_sorted = false;
     return 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 double gt_numbers_total(const struct gt_numbers *values)
@@ -41,14 +36,14 @@ double gt_numbers_percentile(struct gt_numbers *values, double percent)
     if (!values->count)
         return NAN;
     if (!values->is_sorted)
-        qsort(values->value, values->count, sizeof *values->value, compare);
+        qsort(values->value, values->count, sizeof *values->value, gt_order_doubles);
     values->is_sorted = true;
     double rank = percent / 100 * (double)(values->count - 1);
     double low = values->value[(size_t)floor(rank)], high = values->value[(size_t)ceil(rank)];
     return low + (high - low) * (rank - floor(rank));
 }
 
-void gt_numbers_cells(struct gt_node *table, struct gt_numbers *values)
+void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values)
 {
     static const double percents[] = {0, 100, 50, 95, 99};
     gt_numbers_percentile(values, 0); /* sorted, so that the sum does not depend on the order of arrival */

@@ -9,6 +9,7 @@
 
 #include "analyse/trace/gpu_spans.h"
 #include "analyse/trace/lists.h"
+#include "base/order.h"
 
 struct operators {
     struct gt_spans spans; /* keys: node, name */
@@ -20,7 +21,7 @@ int gt_operator_spans(const struct gt_analysis_input *input, struct gt_spans *sp
     const struct gt_trace_events *events = &input->trace->events;
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_analysis_is_slice(input, i))
+        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_trace_is_slice(input->trace, i))
             status = gt_spans_add(spans, (struct gt_keyed_span){.key = {events->track[i]},
                                                                 .start = events->start[i],
                                                                 .end = events->start[i] + events->duration[i],
@@ -66,7 +67,7 @@ static int compare_owners(const void *a, const void *b)
         return x->id < y->id ? -1 : 1;
     if (x->duration != y->duration)
         return x->duration < y->duration ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
+    return GT_ORDER(x->event, y->event);
 }
 
 static const struct owner *find_owner(const struct owner *owner, size_t count, uint32_t file, uint64_t id)
@@ -109,7 +110,7 @@ static int find_gpu_times(const struct gt_analysis_input *input, struct operator
     return 0;
 }
 
-static int add_rows(const struct gt_analysis_input *input, struct gt_node *table, const struct operators *operators,
+static int add_rows(const struct gt_analysis_input *input, struct gt_table *table, const struct operators *operators,
                     struct gt_error *error)
 {
     const struct gt_spans *spans = &operators->spans;
@@ -141,9 +142,9 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     size_t events = input->trace->events.count;
     struct operators operators = {{0}, calloc(events + 1, sizeof(int64_t)), calloc(events + 1, sizeof(int64_t))};
-    struct gt_node *table = gt_analysis_table(root, "operators", "Operators",
-                                              "text:node text:name integer:count number:total_us number:self_us "
-                                              "number:gpu_us " GT_NUMBERS_COLUMNS_US);
+    struct gt_table *table = gt_analysis_table(root, "operators", "Operators",
+                                               "text:node text:name integer:count number:total_us number:self_us "
+                                               "number:gpu_us " GT_NUMBERS_COLUMNS_US);
     int status = operators.self && operators.gpu ? gt_operator_spans(input, &operators.spans) : -ENOMEM;
     if (status >= 0)
         status = find_self_times(&operators);

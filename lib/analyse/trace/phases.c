@@ -35,7 +35,7 @@ static bool is_block(const struct gt_analysis_input *input, size_t event)
 static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bool whole_steps)
 {
     const struct gt_trace *trace = input->trace;
-    if (!gt_analysis_is_slice(input, event))
+    if (!gt_trace_is_slice(input->trace, event))
         return GT_TRACE_NONE;
     if (whole_steps ? !is_whole_step(input, event) : !is_block(input, event))
         return GT_TRACE_NONE;
@@ -203,8 +203,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     static const char *const choices[] = {"phase", "step", NULL};
     struct gt_phases phases = {0};
-    struct gt_node *table = gt_analysis_table(root, "phases", "Phases",
-                                              "text:node text:phase number:start_us number:end_us number:duration_us");
+    struct gt_table *table = gt_analysis_table(root, "phases", "Phases",
+                                               "text:node text:phase number:start_us number:end_us number:duration_us");
     struct gt_trace_energy energy;
     int by = gt_analysis_by(input, choices, error);
     int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);

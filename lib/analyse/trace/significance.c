@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 double gt_significance(struct gt_numbers *a, struct gt_numbers *b)
 {
     enum { FEWEST = 4 };
@@ -35,7 +37,7 @@ double gt_significance(struct gt_numbers *a, struct gt_numbers *b)
 static int compare(const void *a, const void *b)
 {
     double x = **(double *const *)a, y = **(double *const *)b;
-    return (x > y) - (x < y);
+    return GT_ORDER(x, y);
 }
 
 int gt_significance_correct(double *p, size_t count)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
 {
@@ -27,7 +28,7 @@ static int compare_times(const struct gt_keyed_span *a, const struct gt_keyed_sp
 {
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
-    return (a->end > b->end) - (a->end < b->end);
+    return GT_ORDER(a->end, b->end);
 }
 
 static int by_key(const void *a, const void *b)
@@ -36,7 +37,7 @@ static int by_key(const void *a, const void *b)
     int order = compare_keys(x, y, GT_SPAN_KEYS);
     if (!order)
         order = compare_times(x, y);
-    return order ? order : (x->event > y->event) - (x->event < y->event);
+    return order ? order : GT_ORDER(x->event, y->event);
 }
 
 static int by_time(const void *a, const void *b)
@@ -53,7 +54,7 @@ static int by_nesting(const void *a, const void *b)
     if (!order && x->start != y->start)
         order = x->start < y->start ? -1 : 1;
     if (!order)
-        order = (x->end < y->end) - (x->end > y->end);
+        order = GT_ORDER(y->end, x->end);
     return order ? order : by_key(a, b);
 }
 

@@ -9,6 +9,7 @@
 
 #include "analyse/trace/spans.h"
 #include "analyse/trace/numbers.h"
+#include "base/order.h"
 #include "trace/steps.h"
 
 enum { BY_TRAINING_PHASE, BY_FRAMEWORK_METRIC, BY_PROCESS };
@@ -52,7 +53,7 @@ static int by_number(const void *a, const void *b)
         return x->key[0] < y->key[0] ? -1 : 1;
     if (x->key[1] != y->key[1])
         return x->key[1] < y->key[1] ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return GT_ORDER(x->start, y->start);
 }
 
 /* The mode of a step's number: of modes that have it, the one during which the event begins, else the first. */
@@ -93,7 +94,7 @@ static int collect_events(const struct gt_analysis_input *input, int by, struct 
         qsort(steps.span, steps.count, sizeof *steps.span, by_number);
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         uint32_t node = gt_analysis_node(input, i);
-        if (events->step[i] < 0 || !gt_analysis_is_slice(input, i))
+        if (events->step[i] < 0 || !gt_trace_is_slice(input->trace, i))
             continue;
         uint32_t mode = mode_of(&steps, node, (uint32_t)events->step[i], events->start[i]);
         uint32_t what = by == BY_PROCESS ? gt_trace_process_of(trace, i)->name : events->name[i];
@@ -131,7 +132,7 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
     char columns[200];
     snprintf(columns, sizeof columns, "text:node text:%s %s integer:steps " GT_NUMBERS_COLUMNS_US,
              by ? "mode" : choices[0], by ? by == BY_PROCESS ? "text:process" : "text:framework_metric" : "");
-    struct gt_node *table = gt_analysis_table(root, "steps", "Steps", columns);
+    struct gt_table *table = gt_analysis_table(root, "steps", "Steps", columns);
     gt_trace_energy_columns(energy, table);
     int keys = by ? 3 : 2, status = 0;
     struct gt_numbers lengths = {0};
@@ -156,7 +157,7 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
     struct gt_numbers hull = {0}, starts = {0}, lengths = {0};
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "skew", "Skew between nodes",
         "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
         "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us");
@@ -186,7 +187,7 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         gt_table_number(table, gt_numbers_percentile(&lengths, 100));
     }
     if (!gt_table_rows(table))
-        gt_node_flags(table, GT_ONLY_DATA);
+        gt_table_flags(table, GT_ONLY_DATA);
     gt_numbers_release(&hull);
     gt_numbers_release(&starts);
     gt_numbers_release(&lengths);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "sample/cost.h"
 #include "store/store.h"
 
@@ -14,6 +15,7 @@ struct gt_node_energy {
     int64_t time, first; /* ns */
     bool is_begun;
     double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT]; /* at `time` */
+    struct gt_energy_reading reading;                     /* of these */
 };
 
 /* ---- samples to courses ---- */
@@ -45,11 +47,10 @@ static void take_sources(struct gt_machine *machine, const char *path)
 
 static struct gt_node_energy *add_node(struct gt_trace_energy *energy, uint32_t node, const char *path)
 {
-    struct gt_node_energy *list = reallocarray(energy->node, energy->count + 1, sizeof *list);
-    if (!list)
+    struct gt_node_energy *added = GT_GROW_BY_ONE(energy->node, energy->count);
+    if (!added)
         return NULL;
-    energy->node = list;
-    struct gt_node_energy *added = &list[energy->count++];
+    energy->count++;
     *added = (struct gt_node_energy){.node = node};
     added->machine = energy->machine;
     take_sources(&added->machine, path);
@@ -71,10 +72,8 @@ static struct meaning meaning_of(const struct gt_trace *trace, const struct gt_t
     int metric = dimension && type ? gt_metric_find(dimension) : -1;
     bool is_job = metric >= 0 && strcmp(type, gt_scope_name(GT_SCOPE_COMBINED)) == 0;
     bool is_system = metric >= 0 && strcmp(type, gt_scope_name(GT_SCOPE_SYSTEM)) == 0;
-    bool is_gap = metric == GT_CPU_ENERGY_MISSING || metric == GT_DRAM_ENERGY_MISSING ||
-                  metric == GT_GPU_ENERGY_MISSING;
-    bool matters = metric == GT_CPU_TIME || is_gap || (metric >= 0 && gt_metrics[metric].unit == GT_JOULES);
-    return (struct meaning){matters && (is_job || is_system) ? metric : GT_METRIC_COUNT, is_job};
+    bool matters = (is_job || is_system) && gt_energy_reading_uses((enum gt_metric_id)metric);
+    return (struct meaning){matters ? metric : GT_METRIC_COUNT, is_job};
 }
 
 static uint32_t node_of(const struct gt_analysis_input *input, const struct gt_trace_series *series)
@@ -84,7 +83,8 @@ static uint32_t node_of(const struct gt_analysis_input *input, const struct gt_t
 
 static int flush(struct gt_trace_energy *energy, struct gt_node_energy *node)
 {
-    return node->is_begun ? gt_energy_curve_add(&node->curve, seconds(energy, node->time), node->system, node->job) : 0;
+    gt_energy_reading_take(&node->reading, node->system, node->job);
+    return node->is_begun ? gt_energy_curve_add(&node->curve, seconds(energy, node->time), &node->reading) : 0;
 }
 
 /* The values of one moment come one after the other. */
@@ -185,7 +185,7 @@ static unsigned marks_of(const struct gt_trace_energy *energy)
     return marks;
 }
 
-void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_node *table)
+void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_table *table)
 {
     if (energy->count)
         gt_energy_columns(table, &energy->machine, marks_of(energy));
@@ -201,12 +201,12 @@ static int spend(const struct gt_trace_energy *energy, const struct gt_node_ener
         stretch[i] = (struct gt_time_stretch){seconds(energy, span[i].start), seconds(energy, span[i].end)};
     count = gt_time_stretches_merge(stretch, count);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-        spent[device] = gt_energy_curve_over(&node->curve, device, stretch, count);
+        spent[device] = gt_energy_curve_over(&node->curve, device, GT_ENERGY_JOB, stretch, count);
     free(stretch);
     return 0;
 }
 
-int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_node *table, uint32_t place,
+int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_table *table, uint32_t place,
                           const struct gt_keyed_span *span, size_t count)
 {
     struct gt_spent spent[GT_ENERGY_DEVICES] = {
@@ -229,7 +229,6 @@ void gt_trace_energy_section(const struct gt_trace_energy *energy, struct gt_nod
     if (energy->count == 1)
         gt_energy_section(root, &(struct gt_energy_figures){.machine = &node->machine,
                                                             .parts = GT_ENERGY_BY_TIME,
-                                                            .system = node->system,
-                                                            .job = node->job,
+                                                            .end = &node->reading,
                                                             .seconds = (double)(node->time - node->first) / 1e9});
 }

@@ -42,11 +42,18 @@ static void close_group(void *state)
     (void)state;
 }
 
+static const struct gt_origin origins[] = {
+    {GT_CGROUP_RAM, GT_SAMPLED, "control group", "page cache included"},
+    {GT_CGROUP_RAM_PEAK, GT_EXACT, "control group", "page cache included"},
+};
+
 const struct gt_collector_type gt_collector_cgroup = {
     .name = "cgroup",
     .help = "Memory charged to the job's own control group",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
     .open = open_group,
     .collect = collect,
     .close = close_group,

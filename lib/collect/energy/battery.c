@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "collect/availability.h"
 #include "collect/energy/power.h"
 
@@ -18,6 +19,9 @@ static const char directory[] = "sys/class/power_supply";
 static const enum gt_metric_id metrics[] = {GT_PLATFORM_ENERGY};
 
 enum { MOST_BATTERIES = 8 };
+
+/* What no battery gives is no reading. */
+static const double MOST_WATTS = 1e4;
 
 struct state {
     const struct gt_root *root;
@@ -41,11 +45,10 @@ static bool read_word(const struct state *state, const char *name, const char *f
 /* Some drivers give what flows out of the battery a negative sign. */
 static double read_number(const struct state *state, const char *name, const char *file)
 {
-    char text[32], *end;
-    if (!read_word(state, name, file, text, sizeof text))
-        return NAN;
-    double value = fabs(strtod(text, &end)) / 1e6;
-    return end == text ? NAN : value;
+    char text[32];
+    int64_t value;
+    bool is_number = read_word(state, name, file, text, sizeof text) && gt_number_i64(text, &value) == 0;
+    return is_number ? fabs((double)value) / 1e6 : NAN;
 }
 
 static double watts_of(const struct state *state, const char *name)
@@ -53,24 +56,27 @@ static double watts_of(const struct state *state, const char *name)
     double watts = read_number(state, name, "power_now");
     if (isnan(watts))
         watts = read_number(state, name, "current_now") * read_number(state, name, "voltage_now");
-    return watts;
+    return watts <= MOST_WATTS ? watts : NAN;
 }
 
 /* Of several batteries some machines empty one after the other: what counts is that one is emptied and none is filled. */
-static double draw(const struct state *state)
+static double draw(const struct state *state, bool *is_on_mains)
 {
-    double sum = NAN;
+    double sum = 0; /* NaN as soon as a part is missing */
+    *is_on_mains = true;
     for (int i = 0; i < state->count; i++) {
         char status[32] = "";
-        read_word(state, state->name[i], "status", status, sizeof status);
-        if (!strcmp(status, "Charging"))
+        bool is_told = read_word(state, state->name[i], "status", status, sizeof status) && *status;
+        if (!strcmp(status, "Charging")) {
+            *is_on_mains = true;
             return NAN;
-        if (strcmp(status, "Discharging") != 0)
+        }
+        if (is_told && strcmp(status, "Discharging") != 0)
             continue;
-        double watts = watts_of(state, state->name[i]);
-        sum = isnan(sum) ? watts : sum + watts;
+        *is_on_mains = false;
+        sum += is_told ? watts_of(state, state->name[i]) : NAN;
     }
-    return sum;
+    return *is_on_mains ? NAN : sum;
 }
 
 /* Batteries of mice and headsets have the scope "Device". */
@@ -106,9 +112,11 @@ static int battery_open(void **ret, const struct gt_collect_options *options, st
         return gt_error_system(error, ENOMEM, "battery collector");
     *state = (struct state){.root = options->root, .clock = options->clock, .integral.watts = NAN};
     find_batteries(state);
+    bool is_on_mains;
+    double watts = draw(state, &is_on_mains);
     if (!state->count)
         gt_unavailable(availability, GT_ABSENT, NULL, "there is no battery");
-    else if (isnan(draw(state)))
+    else if (isnan(watts))
         gt_unavailable(availability, GT_ABSENT, NULL,
                        "the machine runs on mains, of which its battery tells nothing, or the battery tells no power");
     else if (!gt_frame_claim(frame, GT_PLATFORM_ENERGY, &gt_collector_battery))
@@ -117,7 +125,7 @@ static int battery_open(void **ret, const struct gt_collect_options *options, st
         free(state);
         return 0;
     }
-    gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock), draw(state));
+    gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock), watts);
     *ret = state;
     return 0;
 }
@@ -126,9 +134,12 @@ static int battery_collect(void *opaque, struct gt_frame *frame, struct gt_error
 {
     (void)error;
     struct state *state = opaque;
-    double watts = state->was_on_mains ? NAN : draw(state);
-    state->was_on_mains |= isnan(watts);
-    frame->system[GT_PLATFORM_ENERGY] = gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock), watts);
+    bool is_on_mains;
+    double watts = draw(state, &is_on_mains);
+    state->was_on_mains |= is_on_mains;
+    frame->system[GT_PLATFORM_ENERGY] = gt_power_integrate(&state->integral, gt_clock_monotonic(state->clock),
+                                                           state->was_on_mains ? NAN : watts);
+    frame->doubt[GT_PLATFORM_ENERGY] = gt_power_doubt(&state->integral);
     return 0;
 }
 
@@ -141,7 +152,7 @@ static void battery_describe(const void *opaque, char *text, size_t size)
 static void battery_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
 {
     (void)opaque, (void)metric;
-    snprintf(text, size, "the machine did not run on its battery all the time");
+    snprintf(text, size, "the machine did not run on its battery all the time, or its battery told no power");
 }
 
 const struct gt_collector_type gt_collector_battery = {

@@ -1,4 +1,4 @@
-/* What the energy relay and its clients say to each other, over a Unix socket of type SOCK_SEQPACKET, a line each time:
+/* The energy relay and its clients talk over a Unix socket of type SOCK_SEQPACKET, one line at a time:
  *
  *     client: read 1
  *     relay:  energy 1 INSTANCE PERIOD QUANTUM cpu_energy=N dram_energy=N ...
@@ -13,7 +13,6 @@
 
 #include "schema/metric.h"
 
-#define GT_RELAY_SOCKET "/run/gpu-tracker/energy.sock"
 #define GT_RELAY_REQUEST "read 1\n"
 
 enum { GT_RELAY_MESSAGE = 512, GT_RELAY_FIGURES = 5 };

@@ -41,6 +41,8 @@ enum { METRICS = sizeof metrics / sizeof *metrics, MOST_SENSORS = 64 };
 
 /* Meters that do not answer say all ones: more than any machine draws is no reading. */
 static const double MOST_WATTS = 1e5;
+/* Between the moment that is taken for a reading's and the reading itself we may not have run. */
+static const double LATE_SECONDS = 5;
 
 struct sensor {
     int fd;
@@ -48,6 +50,7 @@ struct sensor {
     bool is_labelled;
     enum gt_metric_id metric;
     struct gt_energy_counter counter;
+    int64_t last_ns; /* of the counter's last reading */
     struct gt_power_integral integral;
 };
 
@@ -61,18 +64,26 @@ struct state {
     char unknown[64]; /* a sensor of which it is not known what it is about */
 };
 
+/* A counter that went on by more than any machine draws has not counted: it begins anew from there. */
+static double advance(struct sensor *sensor, double counted, int64_t now_ns)
+{
+    double most = MOST_WATTS * ((double)(now_ns - sensor->last_ns) / 1e9 + LATE_SECONDS);
+    if (counted - sensor->counter.last > most) {
+        sensor->counter.last = counted;
+        sensor->counter.resets++;
+    }
+    sensor->last_ns = now_ns;
+    double joules = gt_energy_counter_read(&sensor->counter, counted);
+    return joules > 0 ? joules : NAN; /* a counter that stands still measures nothing */
+}
+
 static double read_sensor(struct sensor *sensor, int64_t now_ns)
 {
-    char text[32], *end;
-    if (gt_root_reread(sensor->fd, text, sizeof text) <= 0)
-        return NAN;
-    double value = (double)strtoull(text, &end, 10) / 1e6;
-    if (end == text)
-        return NAN;
+    unsigned long long number;
+    double value = gt_root_reread_u64(sensor->fd, &number) < 0 ? NAN : (double)number / 1e6;
     if (sensor->is_power)
         return gt_power_integrate(&sensor->integral, now_ns, value < MOST_WATTS ? value : NAN);
-    double joules = gt_energy_counter_read(&sensor->counter, value);
-    return joules > 0 ? joules : NAN; /* a counter that stands still measures nothing */
+    return isnan(value) ? NAN : advance(sensor, value, now_ns);
 }
 
 static double total(struct state *state, enum gt_metric_id metric, int64_t now_ns, double *ret_doubt)
@@ -83,6 +94,7 @@ static double total(struct state *state, enum gt_metric_id metric, int64_t now_n
         if (state->sensor[i].metric == metric) {
             double joules = read_sensor(&state->sensor[i], now_ns);
             *ret_doubt += gt_energy_counter_doubt(&state->sensor[i].counter);
+            *ret_doubt += gt_power_doubt(&state->sensor[i].integral);
             sum = isnan(sum) ? joules : sum + joules;
             if (isnan(joules))
                 sum = INFINITY; /* a part is missing: so is the sum, and the others are read all the same */

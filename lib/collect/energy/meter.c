@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/energy/meter_line.h"
 
 enum { CHUNK = 65536, LONGEST_LINE = 16384, HEADER_LINES = 5 };
@@ -56,18 +57,13 @@ static int add_row(struct gt_meter *meter, const struct gt_meter_row *row)
         meter->left_out++; /* a clock that was set back, or a line that was written twice */
         return 0;
     }
-    if (meter->count == meter->capacity) {
-        size_t capacity = meter->capacity ? meter->capacity * 2 : 256;
-        struct point *grown = capacity > MOST_ROWS ? NULL : realloc(meter->point, capacity * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        meter->point = grown;
-        meter->capacity = capacity;
-        last = meter->count ? &grown[meter->count - 1] : NULL;
-    }
+    struct point *point = meter->count < MOST_ROWS ? GT_GROW_LIST(meter, point) : NULL;
+    if (!point)
+        return -ENOMEM;
+    last = point > meter->point ? point - 1 : NULL;
     double seconds = last ? (double)(row->at_ns - last->at_ns) / 1e9 : 0;
     double joules = last ? last->joules + (last->watts + row->watts) / 2 * seconds : 0;
-    meter->point[meter->count++] = (struct point){row->at_ns, row->watts, joules};
+    *point = (struct point){row->at_ns, row->watts, joules};
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/csv.h"
 #include "base/number.h"
 
 static const double MOST_WATTS = 1e9;
@@ -25,14 +26,10 @@ static char *strip(char *text)
 
 static int split(char *line, char separator, char *field[GT_METER_COLUMNS])
 {
-    int count = 0;
-    for (char *next; line && count < GT_METER_COLUMNS; line = next) {
-        next = strchr(line, separator);
-        if (next)
-            *next++ = '\0';
-        field[count++] = strip(line);
-    }
-    return count;
+    size_t count = gt_csv_split(line, separator, field, GT_METER_COLUMNS);
+    for (size_t i = 0; i < count; i++)
+        field[i] = strip(field[i]);
+    return (int)count;
 }
 
 static char separator_of(const char *line)
@@ -218,5 +215,5 @@ int gt_meter_line(const struct gt_meter_columns *columns, char *line, struct gt_
             return -EINVAL;
         ret->watts += value * columns->scale[i];
     }
-    return 1;
+    return ret->watts >= 0 ? 1 : -EINVAL; /* nothing that is measured gives power back */
 }

@@ -1,14 +1,14 @@
 #include "collect/energy/model.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/given_file.h"
+#include "base/json_tree.h"
 #include "base/number.h"
 
 enum { MOST_BYTES = 16384 };
@@ -135,47 +135,47 @@ static int parse_lines(struct gt_model *model, const char *path, char *text, str
 }
 
 /* "points": [[RATIO, WATTS], ...] */
-static bool take_points(struct gt_model *model, const json_t *points)
+static bool take_points(struct gt_model *model, const struct gt_json_value *points)
 {
     size_t i;
-    json_t *point;
-    if (!json_is_array(points))
+    struct gt_json_value *point;
+    if (!gt_json_is_array(points))
         return false;
-    json_array_foreach (points, i, point) {
-        const json_t *ratio = json_array_get(point, 0), *watts = json_array_get(point, 1);
-        if (json_array_size(point) != 2 || !json_is_number(ratio) || !json_is_number(watts) ||
-            !add_point(model, json_number_value(ratio), json_number_value(watts)))
+    gt_json_foreach_item (points, i, point) {
+        const struct gt_json_value *ratio = gt_json_item(point, 0), *watts = gt_json_item(point, 1);
+        if (gt_json_count(point) != 2 || !gt_json_is_number(ratio) || !gt_json_is_number(watts) ||
+            !add_point(model, gt_json_number_of(ratio), gt_json_number_of(watts)))
             return false;
     }
     return true;
 }
 
-static bool take_member(struct gt_model *model, const char *key, const json_t *value)
+static bool take_member(struct gt_model *model, const char *key, const struct gt_json_value *value)
 {
     if (!strcmp(key, "points"))
         return take_points(model, value);
-    if (!strcmp(key, "name") && json_is_string(value)) {
-        snprintf(model->name, sizeof model->name, "%s", json_string_value(value));
+    if (!strcmp(key, "name") && gt_json_is_text(value)) {
+        snprintf(model->name, sizeof model->name, "%s", gt_json_text_of(value));
         return true;
     }
-    return json_is_number(value) && set_number(model, key, json_number_value(value));
+    return gt_json_is_number(value) && set_number(model, key, gt_json_number_of(value));
 }
 
 static int parse_json(struct gt_model *model, const char *path, const char *text, size_t length, struct gt_error *error)
 {
-    json_error_t problem;
+    struct gt_json_trouble problem;
     const char *key;
-    json_t *value, *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
+    struct gt_json_value *value, *object = gt_json_parse(text, length, GT_JSON_UNIQUE_NAMES, &problem);
     int status = 0;
     if (!object) {
         clean(problem.text); /* it repeats a piece of the file */
         return gt_error_set(error, EINVAL, "%s: line %d: %s", path, problem.line, problem.text);
     }
-    json_object_foreach (object, key, value) {
+    gt_json_foreach_member (object, key, value) {
         if (status == 0 && !take_member(model, key, value))
             status = refuse_setting(path, key, error);
     }
-    json_decref(object);
+    gt_json_free(object);
     return status;
 }
 
@@ -194,18 +194,17 @@ int gt_model_parse(struct gt_model *ret, const char *path, char *text, size_t le
 
 static int read_file(struct gt_model *model, const char *path, struct gt_error *error)
 {
-    char text[MOST_BYTES];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text);
-    int code = errno;
-    if (fd >= 0)
-        close(fd);
-    if (length < 0)
-        return gt_error_system(error, code, "%s", path);
-    if (length == sizeof text || memchr(text, 0, (size_t)length))
-        return gt_error_set(error, EINVAL, "%s: this is not a power model", path);
-    text[length] = '\0';
-    return gt_model_parse(model, path, text, (size_t)length, error);
+    struct gt_buffer text = {.ceiling = MOST_BYTES};
+    struct gt_error problem = {0};
+    int status = gt_given_file_read(path, &text, &problem);
+    if (status == -EFBIG || (status == 0 && memchr(text.data, 0, text.length)))
+        status = gt_error_set(error, EINVAL, "%s: this is not a power model", path);
+    else if (status < 0)
+        status = gt_error_set(error, -status, "%s", problem.text);
+    else
+        status = gt_model_parse(model, path, text.data, text.length, error);
+    gt_buffer_release(&text);
+    return status;
 }
 
 int gt_model_read(struct gt_model *ret, const char *path, double tdp, struct gt_error *error)

@@ -52,7 +52,7 @@ struct gt_rapl_zones {
 struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
                                  enum gt_rapl_domain domain, const char *name);
 /* Take in one reading. A lower one than the last is a wrap where that could be at any believable power; else the counter was
- * set back, and what it drew up to then is lost. */
+ * set back, and what it drew up to then is lost. What no power would explain is no energy, and lost as well. */
 void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns);
 /* Read every zone. One that fails has no reading this time: its next covers the gap. */
 void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns);
@@ -103,7 +103,7 @@ bool gt_rapl_compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain doma
 /* The first domain on which they disagree, else the first that both have. */
 bool gt_rapl_compare_all(const struct gt_rapl_zones *zones, double seconds, struct gt_rapl_comparison *ret);
 void gt_rapl_comparison_write(const struct gt_rapl_comparison *comparison, char *text, size_t size);
-/* What `doctor` says of zones of both that were read twice, some seconds apart. False: they disagree. */
+/* Write the sentence of `doctor` about zones of both that were read twice, some seconds apart. False: they disagree. */
 bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability);
 /* Find, read, wait and judge. */
 void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *availability);
@@ -111,14 +111,14 @@ void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *ava
 /* Find the zones of one source, and say whether they can be read, and if not, why. */
 void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability);
 
-/* Whether a zone of the domain was found that can be read, and whether one may not be read. */
+/* Is there a zone of the domain that can be read, and is there one that may not be read? */
 bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface);
 /* Close the counters that have not moved since the first reading: virtual machines show such. Real ones move at each of their
  * refreshes of 1 ms, but for that of a graphics unit that sleeps. */
 /* Those first read less than `least_ns` ago are left, and those that could not be read: nothing is known of them yet. */
 void gt_rapl_drop_dead(struct gt_rapl_zones *zones, int64_t least_ns);
-/* What a domain may have missed since this was last asked, as a frame has it. One that stands still while others move misses
+/* Returns the joules that a domain may have missed since the last call, as a frame has it. One that stands still while others move misses
  * something as well. */
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 /* Close the counters of each domain that are not of its source; -1: it has none yet. */

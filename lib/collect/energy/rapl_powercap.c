@@ -71,7 +71,8 @@ static struct gt_rapl_zone *find_named(struct gt_rapl_zones *zones, const char *
 
 static void add_zone(struct gt_rapl_zones *zones, const struct gt_root *root, const char *entry)
 {
-    char name[64], path[128], range[32];
+    char name[64], path[128];
+    unsigned long long range;
     enum gt_rapl_domain domain;
     if (full_name(root, entry, name, sizeof name, &domain) < 0)
         return;
@@ -86,8 +87,9 @@ static void add_zone(struct gt_rapl_zones *zones, const struct gt_root *root, co
     snprintf(path, sizeof path, "%s/%.63s/energy_uj", directory, entry);
     zone->fd = gt_root_open_file(root, path);
     zone->unit = 1e-6;
-    if (read_word(root, entry, "max_energy_range_uj", range, sizeof range) == 0)
-        zone->range = strtoull(range, NULL, 10);
+    snprintf(path, sizeof path, "%s/%.63s/max_energy_range_uj", directory, entry);
+    if (gt_root_read_u64(root, path, &range) == 0)
+        zone->range = range;
 }
 
 static int by_name(const void *a, const void *b)
@@ -120,12 +122,12 @@ static void find(struct gt_rapl_zones *zones, const struct gt_root *root)
 
 static int read_text(const struct gt_rapl_zone *zone, uint64_t *ret)
 {
-    char text[32], *end;
-    ssize_t length = gt_root_reread(zone->fd, text, sizeof text);
-    if (length <= 0)
-        return length < 0 ? (int)length : -EIO;
-    *ret = strtoull(text, &end, 10);
-    return end == text ? -EINVAL : 0;
+    unsigned long long counts;
+    int status = gt_root_reread_u64(zone->fd, &counts);
+    if (status < 0)
+        return status;
+    *ret = counts;
+    return zone->range && counts > zone->range ? -ERANGE : 0;
 }
 
 const struct gt_rapl_source gt_rapl_powercap = {

@@ -19,6 +19,9 @@ static const double SHORT_SECONDS = 0.05;
 /* One that stands still for so long, hundreds of refreshes, has stopped. */
 static const int64_t STILL_NS = GT_SECOND / 2;
 
+/* The platform holds GPUs as well. Between the moment that is taken for a reading's and the reading itself we may not have run. */
+static const double PLATFORM_MOST_WATTS = 1e5, LATE_SECONDS = 5;
+
 enum { ANY_PACKAGE = -1 };
 
 struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
@@ -58,6 +61,13 @@ static void note(struct gt_rapl_zone *zone, uint64_t growth, int64_t now_ns)
     zone->is_begun = true;
 }
 
+/* What perf events have is weighed against powercap instead: see gt_rapl_compare. */
+static bool is_believable(const struct gt_rapl_zone *zone, uint64_t growth, double seconds)
+{
+    double most = zone->domain == GT_RAPL_PLATFORM ? PLATFORM_MOST_WATTS : gt_rapl_most_watts;
+    return zone->interface == GT_RAPL_PERF || (double)growth * zone->unit <= most * (seconds + LATE_SECONDS);
+}
+
 void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
 {
     double seconds = (double)(now_ns - zone->last_ns) / 1e9;
@@ -71,6 +81,11 @@ void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
         zone->wraps += is_wrap;
         zone->resets += !is_wrap;
         zone->doubt = is_wrap ? zone->doubt : INFINITY;
+    }
+    if (!is_believable(zone, growth, seconds)) {
+        zone->resets += counts > zone->last;
+        zone->doubt = INFINITY;
+        growth = 0;
     }
     if (zone->is_begun && zone->range && zone->range != UINT64_MAX)
         doubt_rounds(zone, (double)growth * zone->unit, seconds);

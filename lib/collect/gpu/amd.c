@@ -28,14 +28,10 @@ double gt_amd_percent(int result, uint32_t percent)
 
 struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame)
 {
-    struct amd_card *grown = realloc(amd->card, (amd->card_count + 1) * sizeof *grown);
-    if (!grown)
-        return NULL;
-    amd->card = grown;
-    struct gt_device *device = gt_frame_device(frame);
+    struct amd_card *card = GT_GROW_BY_ONE(amd->card, amd->card_count);
+    struct gt_device *device = card ? gt_frame_device(frame) : NULL;
     if (!device)
         return NULL;
-    struct amd_card *card = &grown[amd->card_count];
     *card = (struct amd_card){
         .device = (int)frame->device_count - 1, .energy.last = NAN, .check.joules = NAN, .integral.watts = NAN};
     gt_values_clear(card->value);

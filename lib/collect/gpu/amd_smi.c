@@ -1,3 +1,4 @@
+#include "base/grow.h"
 #include "collect/gpu/amd.h"
 
 #include <errno.h>
@@ -187,13 +188,8 @@ static int ask_rows(struct amd *amd, struct amd_card *card, uint32_t *ret_count)
     int result = AMDSMI_OUT_OF_RESOURCES;
     size_t rows = amd->buffer_size ? amd->buffer_size / LARGEST_ROW : FIRST_ROWS;
     for (; rows <= MOST_ROWS && result == AMDSMI_OUT_OF_RESOURCES; rows *= 2) {
-        if (rows * LARGEST_ROW > amd->buffer_size) {
-            unsigned char *grown = realloc(amd->buffer, rows * LARGEST_ROW);
-            if (!grown)
-                return -ENOMEM;
-            amd->buffer = grown;
-            amd->buffer_size = rows * LARGEST_ROW;
-        }
+        if (GT_GROW_TO(amd->buffer, amd->buffer_size, rows * LARGEST_ROW) < 0)
+            return -ENOMEM;
         memset(amd->buffer, GT_ROW_PATTERN, amd->buffer_size);
         *ret_count = (uint32_t)rows;
         result = amd->amdsmi.processes(card->handle, ret_count, amd->buffer);

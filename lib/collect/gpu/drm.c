@@ -138,17 +138,16 @@ static int read_clients(struct drm *drm, const struct gt_frame *frame)
     drm->clients.count = 0;
     for (size_t i = 0; i < frame->process_count && status == 0; i++)
         status = read_process(drm, frame, frame->process[i]->pid);
-    struct drm_usage *usage = realloc(drm->usage, (drm->clients.count + 1) * sizeof *usage);
-    if (!usage || status < 0) {
+    if (status == 0)
+        status = GT_GROW_TO(drm->usage, drm->usage_capacity, drm->clients.count);
+    if (status < 0) {
         drm->clients.count = 0;
-        drm->usage = usage ? usage : drm->usage;
         return -ENOMEM;
     }
-    drm->usage = usage;
     double seconds = drm->clients_ns ? (double)(now_ns - drm->clients_ns) / 1e9 : 0;
     for (size_t i = 0; i < drm->clients.count; i++) {
         const struct drm_client *client = &drm->clients.client[i];
-        usage[i] = gt_drm_usage(client, find_client(&drm->previous, client), seconds);
+        drm->usage[i] = gt_drm_usage(client, find_client(&drm->previous, client), seconds);
     }
     drm->clients_ns = now_ns;
     gt_pace_spent(&drm->lists, now_ns, gt_clock_monotonic(drm->clock));
@@ -171,7 +170,7 @@ static int publish(struct drm *drm, struct gt_frame *frame, bool is_new)
         device->is_resting = card->is_asleep;
         device->is_old = !is_new;
         device->read_ns = card->read_ns;
-        device->doubt = gt_energy_counter_doubt(&card->energy);
+        device->doubt = gt_energy_counter_doubt(&card->energy) + gt_power_doubt(&card->integral);
     }
     for (size_t i = 0; i < drm->clients.count; i++) {
         const struct drm_client *client = &drm->clients.client[i];

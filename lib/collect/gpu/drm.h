@@ -1,4 +1,4 @@
-/* What the kernel's graphics drivers tell of each client, by the fdinfo files of open devices.
+/* The kernel's graphics drivers tell of each client in the fdinfo files of open devices.
  *
  * The form is Documentation/gpu/drm-usage-stats.rst of the kernel; xe counts cycles, the others nanoseconds. */
 #ifndef GT_COLLECT_DRM_H
@@ -74,7 +74,8 @@ struct drm {
     struct gt_pace values, lists;
     struct drm_clients clients, previous;
     struct drm_usage *usage; /* one for each client */
-    int64_t clients_ns;      /* 0: not read yet */
+    size_t usage_capacity;
+    int64_t clients_ns; /* 0: not read yet */
 };
 
 /* drm_card.c: the cards that are not measured by another collector; how many graphics cards there are at all. */

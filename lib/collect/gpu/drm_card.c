@@ -1,3 +1,4 @@
+#include "base/order.h"
 #include "collect/gpu/drm.h"
 
 #include <ctype.h>
@@ -205,11 +206,6 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
     return 0;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    return *(const int *)left - *(const int *)right;
-}
-
 /* The numbers of the cards, in order; connectors ("card0-HDMI-A-1") are left out. */
 static int find_cards(const struct gt_root *root, int number[DRM_MOST_CARDS])
 {
@@ -230,7 +226,7 @@ static int find_cards(const struct gt_root *root, int number[DRM_MOST_CARDS])
             number[count++] = (int)value;
     }
     closedir(directory);
-    qsort(number, (size_t)count, sizeof *number, compare_numbers);
+    qsort(number, (size_t)count, sizeof *number, gt_order_ints);
     return count;
 }
 

@@ -1,4 +1,4 @@
-/* What the GPU collectors share: not asking slow drivers too often, counters that restart, rows of unknown layout. */
+/* The GPU collectors share this: a pace for slow drivers, counters that restart, and rows of unknown layout. */
 #ifndef GT_COLLECT_GPU_H
 #define GT_COLLECT_GPU_H
 
@@ -70,13 +70,13 @@ const struct gt_row_layout *gt_row_layout_find(const unsigned char *rows, size_t
 uint32_t gt_row_u32(const unsigned char *row, size_t offset);
 uint64_t gt_row_u64(const unsigned char *row, size_t offset);
 
-/* Whether the user wants devices of this brand. */
+/* Does the user want devices of this brand? */
 bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand);
 /* "0000:03:00.0" */
 void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, unsigned function);
-/* Whether the device sleeps or is about to: a driver would wake it to answer. Looking wakes nothing. False where that is not told. */
+/* Does the device sleep, or is it about to? A driver would wake it to answer; this look wakes nothing. False where that is not told. */
 bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
-/* Whether the frame already has the device at this address. */
+/* Does the frame already have the device at this address? */
 bool gt_pci_known(const struct gt_frame *frame, const char *pci);
 
 #endif

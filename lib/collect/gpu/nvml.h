@@ -82,9 +82,9 @@ int gt_nvml_read_energy(struct nvml *nvml, struct nvml_gpu *gpu);
 double gt_nvml_number(const union nvml_value *value, int type);
 /* While the board sleeps: no figures, and no power. */
 void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu);
-/* Of the counter and the power that were just read: the energy. */
+/* Work out the energy from the counter and the power that were just read. */
 void gt_nvml_settle_energy(struct nvml *nvml, struct nvml_gpu *gpu);
-/* What is known of how the boards' energy comes about; sentences that end in "; ". */
+/* Append clauses, each ended by "; ", about how the boards' energy comes about. */
 int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
 /* Seconds over which the figures of the least sharp board lag behind. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);

@@ -1,9 +1,11 @@
-#include "base/grow.h"
+#include "base/order.h"
 #include "collect/gpu/nvml.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/grow.h"
 
 /* Which processes a device has. Three lists, several functions, three sizes of a row. */
 
@@ -17,14 +19,7 @@ static const struct gt_row_layout layouts[] = {
 
 int gt_nvml_buffer(struct nvml *nvml, size_t size)
 {
-    if (size <= nvml->buffer_size)
-        return 0;
-    unsigned char *buffer = realloc(nvml->buffer, size);
-    if (!buffer)
-        return -ENOMEM;
-    nvml->buffer = buffer;
-    nvml->buffer_size = size;
-    return 0;
+    return GT_GROW_TO(nvml->buffer, nvml->buffer_size, size);
 }
 
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result)
@@ -131,7 +126,7 @@ static int compare_rows(const void *left, const void *right)
         return a->id.driver_pid < b->id.driver_pid ? -1 : 1;
     if (a->gpu_instance != b->gpu_instance)
         return a->gpu_instance < b->gpu_instance ? -1 : 1;
-    return (a->compute_instance > b->compute_instance) - (a->compute_instance < b->compute_instance);
+    return GT_ORDER(a->compute_instance, b->compute_instance);
 }
 
 /* A process that computes and draws is in two lists, each time with all of its memory. */

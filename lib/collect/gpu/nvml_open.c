@@ -1,3 +1,4 @@
+#include "base/grow.h"
 #include "collect/gpu/nvml.h"
 
 #include <errno.h>
@@ -127,14 +128,11 @@ static void name_source(const struct nvml *nvml, char *text, size_t size)
 /* Append a device to the collector and to the frame; -ENOMEM or its index in nvml->gpu. */
 static int add_gpu(struct nvml *nvml, struct nvml_device *handle, struct gt_frame *frame)
 {
-    struct nvml_gpu *grown = realloc(nvml->gpu, (nvml->gpu_count + 1) * sizeof *grown);
-    if (!grown)
-        return -ENOMEM;
-    nvml->gpu = grown;
-    struct gt_device *device = gt_frame_device(frame);
+    struct nvml_gpu *gpu = GT_GROW_BY_ONE(nvml->gpu, nvml->gpu_count);
+    struct gt_device *device = gpu ? gt_frame_device(frame) : NULL;
     if (!device)
         return -ENOMEM;
-    grown[nvml->gpu_count] = (struct nvml_gpu){.handle = handle, .device = (int)frame->device_count - 1, .parent = -1};
+    *gpu = (struct nvml_gpu){.handle = handle, .device = (int)frame->device_count - 1, .parent = -1};
     snprintf(device->brand, sizeof device->brand, "nvidia");
     if (!nvml->call.name || nvml->call.name(handle, device->name, sizeof device->name) != NVML_SUCCESS)
         snprintf(device->name, sizeof device->name, "NVIDIA GPU");

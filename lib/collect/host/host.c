@@ -38,7 +38,7 @@ static double meminfo_bytes(const char *text, const char *name)
 static void read_memory(struct state *state)
 {
     char text[8192];
-    if (state->meminfo < 0 || gt_root_reread(state->meminfo, text, sizeof text) <= 0)
+    if (state->meminfo < 0 || gt_root_reread_piece(state->meminfo, text, sizeof text) <= 0)
         return;
     double total = meminfo_bytes(text, "MemTotal"), unused = meminfo_bytes(text, "MemFree");
     double reclaimable = meminfo_bytes(text, "SReclaimable");
@@ -69,7 +69,7 @@ static int host_open(void **ret, const struct gt_collect_options *options, struc
     state->read_ns = 0;
     gt_values_clear(state->last);
     state->meminfo = gt_root_open_file(options->root, "proc/meminfo");
-    if (gt_cpu_stat_open(&state->stat, options->root, frame) < 0) {
+    if (gt_cpu_stat_open(&state->stat, options, frame) < 0) {
         host_close(state);
         return gt_error_system(error, ENOMEM, "host collector");
     }
@@ -99,11 +99,21 @@ static int host_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
     return 0;
 }
 
+static const struct gt_origin origins[] = {
+    {GT_RAM, GT_SAMPLED, "/proc/meminfo", "memory in use on the whole machine"},
+    {GT_SWAP, GT_SAMPLED, "/proc/meminfo", ""},
+    {GT_CPU_TIME, GT_EXACT, "/proc/stat", "in steps of a clock tick"},
+    {GT_CPU_UTILIZATION, GT_DERIVED, "/proc/stat", "busy time of an interval over its length"},
+};
+
 const struct gt_collector_type gt_collector_host = {
     .name = "host",
     .help = "memory, swap and CPU time of the whole machine",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
+    .is_of_machine = true,
     .open = host_open,
     .collect = host_collect,
     .close = host_close,

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "collect/availability.h"
 
 static const enum gt_metric_id metrics[] = {GT_NETWORK_NAMESPACE_RECEIVED, GT_NETWORK_NAMESPACE_SENT};
@@ -36,15 +37,9 @@ static struct interface *find(struct state *state, const char *name, size_t leng
     for (size_t i = 0; i < state->count; i++)
         if (strlen(state->interface[i].name) == length && !memcmp(state->interface[i].name, name, length))
             return &state->interface[i];
-    if (state->count == state->capacity) {
-        size_t capacity = state->capacity ? 2 * state->capacity : 8;
-        struct interface *interface = realloc(state->interface, capacity * sizeof *interface);
-        if (!interface)
-            return NULL;
-        state->interface = interface;
-        state->capacity = capacity;
-    }
-    struct interface *added = &state->interface[state->count++];
+    struct interface *added = GT_GROW_LIST(state, interface);
+    if (!added)
+        return NULL;
     *added = (struct interface){0};
     memcpy(added->name, name, length);
     return added;
@@ -141,11 +136,20 @@ static int network_collect(void *opaque, struct gt_frame *frame, struct gt_error
     return 0;
 }
 
+static const struct gt_origin origins[] = {
+    {GT_NETWORK_NAMESPACE_RECEIVED, GT_EXACT, "/proc/PID/net/dev",
+     "of the whole network namespace, not of the job alone; rows read it once a second"},
+    {GT_NETWORK_NAMESPACE_SENT, GT_EXACT, "/proc/PID/net/dev",
+     "of the whole network namespace, not of the job alone; rows read it once a second"},
+};
+
 const struct gt_collector_type gt_collector_network = {
     .name = "network",
     .help = "bytes through the whole network namespace of the main process",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
     .open = network_open,
     .collect = network_collect,
     .close = network_close,

@@ -44,7 +44,7 @@ static int read_totals(const struct state *state, double *values)
     int result = -ENOENT;
     for (int i = 0; i < RESOURCES; i++) {
         char text[256];
-        ssize_t length = state->fd[i] < 0 ? state->fd[i] : gt_root_reread(state->fd[i], text, sizeof text);
+        ssize_t length = state->fd[i] < 0 ? state->fd[i] : gt_root_reread_piece(state->fd[i], text, sizeof text);
         if (length > 0) {
             values[resources[i].some] = total(text, "some ");
             if (resources[i].full != GT_METRIC_COUNT)
@@ -114,11 +114,21 @@ static int pressure_collect(void *opaque, struct gt_frame *frame, struct gt_erro
     return 0;
 }
 
+static const struct gt_origin origins[] = {
+    {GT_PRESSURE_CPU, GT_EXACT, "/proc/pressure/cpu", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_MEMORY, GT_EXACT, "/proc/pressure/memory", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_MEMORY_FULL, GT_EXACT, "/proc/pressure/memory", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_IO, GT_EXACT, "/proc/pressure/io", "of the whole machine; rows read it once a second"},
+    {GT_PRESSURE_IO_FULL, GT_EXACT, "/proc/pressure/io", "of the whole machine; rows read it once a second"},
+};
+
 const struct gt_collector_type gt_collector_pressure = {
     .name = "pressure",
     .help = "time in which tasks waited for CPU, memory or storage, on the whole machine",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
     .open = pressure_open,
     .collect = pressure_collect,
     .close = pressure_close,

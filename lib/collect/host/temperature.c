@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/order.h"
+
 static const char directory[] = "sys/class/hwmon";
 
 enum { MOST_DEVICES = 256, MOST_SENSORS = 256 }; /* of a device */
@@ -30,11 +32,6 @@ static double read_degrees(const struct gt_root *root, int device, int sensor, c
     return end == text ? NAN : degrees;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 /* The numbers in names like "hwmon12" or "temp3_input", in order. */
 static size_t list_numbers(const struct gt_root *root, const char *path, const char *format, int *numbers, size_t most)
 {
@@ -52,7 +49,7 @@ static size_t list_numbers(const struct gt_root *root, const char *path, const c
             numbers[count++] = number;
     }
     closedir(listing);
-    qsort(numbers, count, sizeof *numbers, by_number);
+    qsort(numbers, count, sizeof *numbers, gt_order_ints);
     return count;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collect/availability.h"
+#include "collect/process/event_filter.h"
 #include "collect/process/proc_events.h"
 #include "collect/process/taskstats.h"
 
@@ -17,6 +18,9 @@ struct gt_events {
     bool has_forks, has_records;
     struct gt_proc_events connector;
     struct gt_taskstats taskstats;
+    struct gt_event_filter *filter; /* NULL: the whole machine's events come */
+    uint32_t passed;                /* what it had counted when gt_events_may_wait was last asked */
+    bool is_settled; /* as many as the time before: all that was counted had been queued when it was read */
     enum stage stage;
     bool fetched; /* the last FETCH_RECORDS brought some: there may be more */
 };
@@ -33,6 +37,8 @@ static int open_sources(struct gt_events *events, const struct gt_root *root, un
         result = gt_taskstats_open(&events->taskstats, root, &availability[GT_EVENTS_RECORDS], error);
         events->has_records = result == 0 && availability[GT_EVENTS_RECORDS].state == GT_READY;
     }
+    if (events->has_forks)
+        events->filter = gt_event_filter_new(events->connector.fd, events->has_records ? events->taskstats.fd : -1);
     return result;
 }
 
@@ -67,6 +73,9 @@ int gt_events_open(struct gt_events **ret, const struct gt_root *root, unsigned 
     if (early.events && !atomic_flag_test_and_set(&early.is_taken)) {
         memcpy(availability, early.availability, sizeof early.availability);
         *ret = early.events;
+        if (early.events->filter)
+            gt_event_filter_reset(early.events->filter);
+        early.events->is_settled = false;
         return 0;
     }
     struct gt_events *events = calloc(1, sizeof *events);
@@ -92,6 +101,31 @@ size_t gt_events_capacity(const struct gt_events *events, enum gt_event_source s
     if (source == GT_EVENTS_FORKS)
         return events->has_forks ? events->connector.capacity : 0;
     return events->has_records ? events->taskstats.capacity : 0;
+}
+
+void gt_events_mark(struct gt_events *events, pid_t task)
+{
+    if (events->filter)
+        gt_event_filter_mark(events->filter, task);
+}
+
+bool gt_events_narrow(struct gt_events *events, bool is_narrow)
+{
+    if (events->filter)
+        gt_event_filter_narrow(events->filter, is_narrow);
+    return events->filter;
+}
+
+/* An event is counted just before it is queued: so it is looked for twice. */
+bool gt_events_may_wait(struct gt_events *events)
+{
+    if (!events->filter)
+        return true;
+    uint32_t passed = gt_event_filter_passed(events->filter);
+    bool is_same = passed == events->passed, may_wait = !(is_same && events->is_settled);
+    events->passed = passed;
+    events->is_settled = is_same;
+    return may_wait;
 }
 
 /* 1: *ret says that records were lost; 0: fetched what there is, perhaps nothing. */
@@ -148,5 +182,6 @@ void gt_events_close(struct gt_events *events)
         gt_proc_events_close(&events->connector);
     if (events->has_records)
         gt_taskstats_close(&events->taskstats);
+    gt_event_filter_free(events->filter);
     free(events);
 }

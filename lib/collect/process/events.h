@@ -1,5 +1,5 @@
-/* What the kernel tells of its own accord about processes: every fork and exit, and what each task had used when it
- * ended. Nothing is sampled, so processes that live a millisecond are seen, too.
+/* The kernel tells of every fork and exit of its own accord, and of what each task had used when it ended. Nothing is sampled,
+ * so processes that live a millisecond are seen, too.
  *
  *   GT_EVENTS_FORKS    process events connector (netlink(7) NETLINK_CONNECTOR, group CN_IDX_PROC, linux/cn_proc.h):
  *                      FORK and EXIT of every task, threads included. From Linux 6.6 for every user, earlier with
@@ -26,7 +26,7 @@
 enum gt_event_source { GT_EVENTS_FORKS, GT_EVENTS_RECORDS, GT_EVENTS_SOURCES };
 enum gt_event_kind { GT_EVENT_FORK, GT_EVENT_EXECUTE, GT_EVENT_EXIT, GT_EVENT_RECORD, GT_EVENT_LOST };
 
-/* What a task had used when it ended. CPU time is the scheduler's exact run time up to the end of the program; what the
+/* A task had used this much when it ended. CPU time is the scheduler's exact run time up to the end of the program; what the
  * kernel then needs to take the task down is not in it. The counters of bytes are cut down to whole KiB by the kernel. */
 struct gt_exit_record {
     uint64_t cpu_ns;
@@ -70,6 +70,15 @@ size_t gt_events_capacity(const struct gt_events *events, enum gt_event_source s
 /* 1: *ret is the next event; 0: nothing waits. LOST: the kernel had to drop events of `source` because they were not read
  * in time; it comes before those that were kept. Never waits. */
 int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_error *error);
+/* False: none has come since all were read, as the filter of gt_events_narrow counts; no system call. One that comes just now may be
+ * told of a call later. */
+bool gt_events_may_wait(struct gt_events *events);
 void gt_events_close(struct gt_events *events);
+
+/* Only events that concern marked tasks, or a few others, are told after gt_events_narrow(events, true), where the kernel can sort them
+ * out; at first all are. What a marked task forks is marked by the kernel. Whoever narrows has marked all tasks it follows, and has
+ * then read all that waited, and marked what those had forked: so nothing is missed. False: the kernel cannot, and tells all. */
+void gt_events_mark(struct gt_events *events, pid_t task);
+bool gt_events_narrow(struct gt_events *events, bool is_narrow);
 
 #endif

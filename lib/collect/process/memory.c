@@ -6,9 +6,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "collect/process/page_walk.h"
 #include "collect/process/process.h"
+#include "collect/process/process_file.h"
 #include "collect/process/smaps.h"
+
+/* The time of a walk that is in the way of a process counts so often. */
+enum { IN_THE_WAY = 2 };
 
 struct gt_memory {
     enum gt_memory_method method;
@@ -117,7 +122,7 @@ static void add(struct gt_memory_scope *scope, const struct gt_memory_process *p
 static int walk_pages(struct gt_memory *memory, struct gt_memory_process *process, struct gt_page_count *count)
 {
     enum gt_page_mark mark = process->is_main ? GT_PAGE_MAIN : GT_PAGE_DESCENDANT;
-    int result = gt_page_walk_count(&memory->pages, process->pid, process->start, mark, count);
+    int result = gt_page_walk_count(&memory->pages, process->pid, process->start, process->cpu_time, mark, count);
     if (result < 0)
         return result;
     process->private_bytes = count->private_bytes;
@@ -139,35 +144,29 @@ static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process
     process->pss = smaps.pss;
     process->swap = smaps.swap;
     count->new_to_side = count->new_to_job = smaps.pss - smaps.private_bytes;
+    count->faults = smaps.faults;
     return 0;
-}
-
-static int64_t cpu_of_thread(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * GT_SECOND + t.tv_nsec;
 }
 
 static double faults_of(const struct gt_memory *memory, pid_t pid)
 {
-    char path[64], text[1024];
     struct gt_process_stat stat;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(memory->root, path, text, sizeof text) <= 0 || gt_process_parse_stat(text, &stat) < 0)
-        return NAN;
-    return stat.minor_faults + stat.major_faults;
+    return gt_process_stat_of(memory->root, pid, &stat) < 0 ? NAN : stat.minor_faults + stat.major_faults;
 }
 
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
-    struct gt_page_count count = {0};
-    int64_t begin = cpu_of_thread();
-    double faults = faults_of(memory, process->pid);
+    struct gt_page_count count = {.faults = NAN};
+    int64_t begin = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID), begin_ns = gt_clock_monotonic(&gt_clock_system);
+    long switches = gt_page_walk_switches();
     int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
                                                     : walk_sums(memory, process, &count);
-    process->faults = (faults + faults_of(memory, process->pid)) / 2;
-    process->duration_ns = cpu_of_thread() - begin;
+    double before = isnan(count.faults) ? process->faults : count.faults;
+    bool has_rested = gt_process_file_has_rested(process->pid, process->cpu_time);
+    process->faults = has_rested ? before : (before + faults_of(memory, process->pid)) / 2;
+    process->duration_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+    if (gt_page_walk_switches() - switches > count.rests) /* it had to wait for locks, and so had the process */
+        process->duration_ns = IN_THE_WAY * (gt_clock_monotonic(&gt_clock_system) - begin_ns - count.rested_ns);
     process->ok = result >= 0;
     process->is_denied = result == -EACCES || result == -EPERM;
     add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);
@@ -187,6 +186,8 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
 {
     *ret = (struct gt_memory_totals){0};
     int failed = 0;
+    if (memory->method == GT_MEMORY_UNIQUE)
+        gt_page_walk_begin(&memory->pages);
     for (size_t i = 0; i < count && !failed; i++) {
         struct gt_memory_process *one = &process[i];
         one->ok = one->is_denied = false;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 struct window {
     int number;
     double bytes;
@@ -66,23 +68,10 @@ static void hand_out(double mark)
         own.window[i].bytes = fmax(own.window[i].bytes, mark);
 }
 
-static int make_room(void)
-{
-    if (own.count < own.capacity)
-        return 0;
-    size_t capacity = own.capacity ? own.capacity * 2 : 8;
-    struct window *window = realloc(own.window, capacity * sizeof *window);
-    if (!window)
-        return -ENOMEM;
-    own.window = window;
-    own.capacity = capacity;
-    return 0;
-}
-
 static int begin(void)
 {
     double before = read_mark();
-    int result = before < 0 ? (int)before : make_room();
+    int result = before < 0 ? (int)before : GT_GROW_TO(own.window, own.capacity, own.count + 1);
     if (result == 0)
         result = set_back();
     if (result < 0)

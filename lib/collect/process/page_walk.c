@@ -6,8 +6,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "collect/process/process_file.h"
 
 #define PRESENT (UINT64_C(1) << 63)
@@ -27,7 +30,14 @@ struct scan {
 };
 
 #define SCAN _IOWR('f', 16, struct scan)
-enum { SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, REGIONS = 128 };
+/* A scan holds the lock of the address space, for as long as 8192 pages take: some 50 us. Reading pagemap holds it for 512 at a time. */
+enum { SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, REGIONS = 128, PAGES_A_SCAN = 8192 };
+
+/* When the process maps memory itself, whoever reads its page tables is in its way: then each piece is followed by a rest. */
+static const int64_t PIECE_NS = 2000000, REST_NS = 10000000;
+
+/* Small mappings lie side by side: so many entries are read at once. */
+enum { READ_AHEAD = 512 };
 
 struct mapping {
     uint64_t start, end;
@@ -39,6 +49,9 @@ struct pass {
     struct gt_page_walk *walk;
     int pagemap;
     enum gt_page_mark mark;
+    uint64_t read_at, read_count; /* the entries in `walk` begin with that of this address */
+    long rests;
+    int64_t rested_ns;
     uint64_t private_pages, shared_pages, side_pages, job_pages, swapped_pages;
 };
 
@@ -75,9 +88,9 @@ static int count_shared(struct pass *pass, uint64_t frame)
 
 /* A page that a driver mapped without a struct page has neither of the two flags; so in a shared mapping, whose ordinary
  * pages all carry FILE_OR_SHARED, one without it is not memory of the process. In a private one it is anonymous. */
-static int count_entries(struct pass *pass, const struct mapping *mapping, size_t count, size_t *ret_used)
+static int count_entries(struct pass *pass, const struct mapping *mapping, const uint64_t *entry, size_t count,
+                         size_t *ret_used)
 {
-    const uint64_t *entry = pass->walk->entry;
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         if (!(entry[i] & (PRESENT | SWAPPED)))
@@ -98,29 +111,74 @@ static int count_entries(struct pass *pass, const struct mapping *mapping, size_
     return 0;
 }
 
-/* Read the entries from `*address` on, one buffer or up to `end`, and move on behind them. */
+static int64_t now_ns(void)
+{
+    return gt_clock_monotonic(&gt_clock_system);
+}
+
+long gt_page_walk_switches(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_nvcsw;
+}
+
+static void begin_piece(struct gt_page_walk *walk)
+{
+    walk->piece_ns = now_ns();
+    walk->switches = gt_page_walk_switches();
+}
+
+/* Before the lock of the address space is asked for again. */
+static void rest_if_due(struct pass *pass)
+{
+    int64_t now = now_ns();
+    if (now - pass->walk->piece_ns < PIECE_NS)
+        return;
+    if (gt_page_walk_switches() > pass->walk->switches) {
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        pass->rests++;
+        pass->rested_ns += now_ns() - now;
+    }
+    begin_piece(pass->walk);
+}
+
+/* The entries from `address` on, at most `wanted`; how many, or negative errno. -ESRCH: it has exited or executed another program. */
+static ssize_t read_entries(struct pass *pass, uint64_t address, uint64_t wanted, const uint64_t **ret)
+{
+    struct gt_page_walk *walk = pass->walk;
+    uint64_t at = (address - pass->read_at) / walk->page_size;
+    if (address < pass->read_at || at >= pass->read_count) {
+        uint64_t count = wanted > GT_PAGE_ENTRIES ? GT_PAGE_ENTRIES : wanted > READ_AHEAD ? wanted : READ_AHEAD;
+        ssize_t got;
+        rest_if_due(pass);
+        do
+            got = pread(pass->pagemap, walk->entry, count * sizeof *walk->entry,
+                        (off_t)(address / walk->page_size * sizeof *walk->entry));
+        while (got < 0 && errno == EINTR);
+        at = 0;
+        pass->read_at = address;
+        pass->read_count = got < 0 ? 0 : (uint64_t)got / sizeof *walk->entry;
+        if (!pass->read_count)
+            return got < 0 ? -errno : -ESRCH;
+    }
+    *ret = walk->entry + at;
+    return (ssize_t)(wanted < pass->read_count - at ? wanted : pass->read_count - at);
+}
+
+/* Count the entries from `*address` on, one buffer or up to `end`, and move on behind them. */
 static int count_some(struct pass *pass, const struct mapping *mapping, uint64_t *address, uint64_t end,
                       size_t *ret_empty)
 {
-    struct gt_page_walk *walk = pass->walk;
-    uint64_t wanted = (end - *address) / walk->page_size;
-    if (wanted > GT_PAGE_ENTRIES)
-        wanted = GT_PAGE_ENTRIES;
-    ssize_t got;
-    do
-        got = pread(pass->pagemap, walk->entry, wanted * sizeof *walk->entry,
-                    (off_t)(*address / walk->page_size * sizeof *walk->entry));
-    while (got < 0 && errno == EINTR);
-    if (atomic_load_explicit(&walk->is_cancelled, memory_order_relaxed))
+    const uint64_t *entry = NULL;
+    size_t used = 0;
+    ssize_t count = read_entries(pass, *address, (end - *address) / pass->walk->page_size, &entry);
+    if (atomic_load_explicit(&pass->walk->is_cancelled, memory_order_relaxed))
         return -ECANCELED;
-    size_t count = got < 0 ? 0 : (size_t)got / sizeof *walk->entry, used = 0;
-    if (got < 0)
-        return -errno;
-    if (!count)
-        return -ESRCH; /* it has exited or executed another program */
-    int result = count_entries(pass, mapping, count, &used);
-    *address += count * walk->page_size;
-    *ret_empty = count - used;
+    if (count < 0)
+        return (int)count;
+    int result = count_entries(pass, mapping, entry, (size_t)count, &used);
+    *address += (uint64_t)count * pass->walk->page_size;
+    *ret_empty = (size_t)count - used;
     return result;
 }
 
@@ -133,9 +191,11 @@ static int find_regions(struct pass *pass, uint64_t *address, uint64_t end, stru
         .end = end,
         .regions = (uintptr_t)region,
         .region_count = REGIONS,
+        .page_limit = PAGES_A_SCAN,
         .any_of = SCAN_PRESENT | SCAN_SWAPPED,
         .returned = SCAN_PRESENT | SCAN_SWAPPED,
     };
+    rest_if_due(pass);
     int found = ioctl(pass->pagemap, SCAN, &scan);
     if (found < 0)
         return -errno;
@@ -207,21 +267,32 @@ static const char *mappings_file(struct gt_page_walk *walk, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/status", (int)pid);
-    if (gt_root_read(walk->root, path, walk->line, sizeof walk->line) < 0)
+    if (!walk->has_huge_pages || gt_root_read(walk->root, path, walk->line, sizeof walk->line) < 0)
         return "maps";
     const char *huge = strstr(walk->line, "\nHugetlbPages:");
     return huge && strtoull(huge + 14, NULL, 10) ? "smaps" : "maps";
 }
 
-int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, enum gt_page_mark mark,
+void gt_page_walk_begin(struct gt_page_walk *walk)
+{
+    static const char none[] = "\nHugetlb:";
+    bool is_read = gt_root_read(walk->root, "proc/meminfo", walk->line, sizeof walk->line) > 0;
+    const char *huge = is_read ? strstr(walk->line, none) : NULL;
+    walk->has_huge_pages = !huge || strtoull(huge + strlen(none), NULL, 10);
+}
+
+int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, double cpu_time, enum gt_page_mark mark,
                        struct gt_page_count *ret)
 {
     struct pass pass = {.walk = walk, .mark = mark};
+    begin_piece(walk);
     pass.pagemap = gt_process_file_open(walk->root, pid, "pagemap");
     if (pass.pagemap < 0)
         return pass.pagemap;
     int text = gt_process_file_open(walk->root, pid, mappings_file(walk, pid));
-    int result = text < 0 ? text : gt_process_file_is_of(walk->root, pid, start) ? count_mappings(&pass, text) : -ESRCH;
+    double faults;
+    bool is_it = gt_process_file_is_of(walk->root, pid, start, cpu_time, &faults);
+    int result = text < 0 ? text : is_it ? count_mappings(&pass, text) : -ESRCH;
     if (text >= 0)
         close(text);
     close(pass.pagemap);
@@ -232,6 +303,9 @@ int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, enu
         .new_to_side = (double)pass.side_pages * size,
         .new_to_job = (double)pass.job_pages * size,
         .swap = (double)pass.swapped_pages * size,
+        .faults = faults,
+        .rests = pass.rests,
+        .rested_ns = pass.rested_ns,
     };
     return result;
 }

@@ -1,4 +1,4 @@
-/* Whether /proc names processes by the numbers that system calls take. */
+/* In another PID namespace than that of /proc, system calls take other numbers of processes than /proc shows. */
 #ifndef GT_COLLECT_PID_NAMESPACE_H
 #define GT_COLLECT_PID_NAMESPACE_H
 

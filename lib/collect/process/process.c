@@ -20,12 +20,13 @@ struct gt_process_files {
     int root;      /* borrowed, of the machine */
     int directory; /* /proc/PID; negative when descriptors are short: files are then found by number */
     int statm;     /* negative: opened anew each time, when descriptors are short */
-    int task;      /* /proc/PID/task */
+    int task;      /* /proc/PID/task; negative: not opened yet */
     int children;  /* of the main thread */
     clockid_t clock;
     bool has_clock;
     bool may_read_io;
     double cpu_at_threads;               /* CPU clock before threads were last counted */
+    double cpu_at_stat;                  /* the same of stat; NaN: not read, or without a clock */
     double cpu_when_slow, rss_when_slow; /* as read before the last slow reading; NaN before the first */
 };
 
@@ -42,18 +43,18 @@ static int open_file(const struct gt_process *process, const char *name, int fla
     int directory = process->files->directory;
     snprintf(path, sizeof path, "proc/%d/%s", (int)process->pid, name);
     int fd = openat(directory >= 0 ? directory : process->files->root, directory >= 0 ? name : path,
-                    O_RDONLY | O_CLOEXEC | flags);
+                    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags); /* a stored machine may hold anything */
     return fd < 0 ? -errno : fd;
 }
 
 static ssize_t read_file(const struct gt_process *process, int kept, const char *name, char *text, size_t size)
 {
     if (kept >= 0)
-        return gt_root_reread(kept, text, size);
+        return gt_root_reread_piece(kept, text, size);
     int fd = open_file(process, name, 0);
     if (fd < 0)
         return fd;
-    ssize_t length = gt_root_reread(fd, text, size);
+    ssize_t length = gt_root_reread_piece(fd, text, size);
     close(fd);
     return length;
 }
@@ -124,6 +125,16 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
     return 0;
 }
 
+int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_stat *ret)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    int fd = gt_root_open_file(root, path);
+    ssize_t length = fd < 0 ? fd : gt_root_reread_piece(fd, text, sizeof text);
+    close_kept(fd);
+    return length < 0 ? (int)length : !length ? -ESRCH : gt_process_parse_stat(text, ret);
+}
+
 static void apply_stat(struct gt_process *process, const struct gt_process_stat *stat)
 {
     process->parent = stat->parent;
@@ -139,6 +150,10 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->is_sampler = !strcmp(stat->name, GT_SAMPLER_NAME);
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;
     process->value[GT_MAJOR_FAULTS] = stat->major_faults;
+    if (process->files->has_clock) {
+        process->value[GT_THREADS] = stat->threads;
+        process->files->cpu_at_threads = process->files->cpu_at_stat;
+    }
     process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
     process->reaped[GT_MINOR_FAULTS] = stat->reaped_minor_faults;
     process->reaped[GT_MAJOR_FAULTS] = stat->reaped_major_faults;
@@ -158,11 +173,28 @@ static bool is_shortage(ssize_t status)
     return status == -EMFILE || status == -ENFILE || status == -ENOMEM;
 }
 
+/* NaN: it has none. */
+static double clock_of(const struct gt_process *process)
+{
+    struct timespec t;
+    if (!process->files->has_clock || clock_gettime(process->files->clock, &t) < 0)
+        return NAN;
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void read_clock(struct gt_process *process)
+{
+    double seconds = clock_of(process);
+    if (!isnan(seconds))
+        process->value[GT_CPU_TIME] = seconds;
+}
+
 int gt_process_read_stat(struct gt_process *process, const struct gt_root *root)
 {
     (void)root;
     char text[1024];
     struct gt_process_stat stat;
+    process->files->cpu_at_stat = clock_of(process);
     ssize_t length = read_file(process, -1, "stat", text, sizeof text);
     if (is_shortage(length) && process->start)
         return 0; /* it is as it was */
@@ -192,7 +224,6 @@ static void keep_files(struct gt_process *process)
     char path[64];
     snprintf(path, sizeof path, "task/%d/children", (int)process->pid);
     process->files->statm = keep(open_file(process, "statm", 0));
-    process->files->task = keep(open_file(process, "task", O_DIRECTORY));
     process->files->children = keep(open_file(process, path, 0));
 }
 
@@ -217,12 +248,15 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
         .root = root->fd,
         .directory = keep(directory),
         .may_read_io = true,
+        .task = -1,
         .cpu_at_threads = NAN,
+        .cpu_at_stat = NAN,
         .cpu_when_slow = NAN,
         .rss_when_slow = NAN,
     };
     keep_files(process);
     files->has_clock = root->is_machine && clock_getcpuclockid(pid, &files->clock) == 0;
+    read_clock(process);
     int status = gt_process_read_stat(process, root);
     if (status < 0) {
         gt_process_close(process);
@@ -247,13 +281,6 @@ void gt_process_close(struct gt_process *process)
     free(process);
 }
 
-static void read_clock(struct gt_process *process)
-{
-    struct timespec t;
-    if (process->files->has_clock && clock_gettime(process->files->clock, &t) == 0)
-        process->value[GT_CPU_TIME] = (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* Only a process that runs begins threads or ends them. */
 static void read_threads(struct gt_process *process)
 {
@@ -269,23 +296,12 @@ static void read_threads(struct gt_process *process)
         process->value[GT_THREADS] = (double)(task.st_nlink - 2);
 }
 
-/* One system call: statm is one line, which the kernel gives whole. */
-static ssize_t read_statm(const struct gt_process *process, char *text, size_t size)
-{
-    if (process->files->statm < 0)
-        return read_file(process, -1, "statm", text, size);
-    ssize_t length = pread(process->files->statm, text, size - 1, 0);
-    if (length >= 0)
-        text[length] = '\0';
-    return length;
-}
-
 int gt_process_read(struct gt_process *process, const struct gt_root *root)
 {
     char text[128];
     double before = process->value[GT_CPU_TIME];
     read_clock(process); /* before statm: statm tells whether the number still was this process */
-    ssize_t length = read_statm(process, text, sizeof text);
+    ssize_t length = read_file(process, process->files->statm, "statm", text, sizeof text);
     if (length <= 0) {
         process->value[GT_CPU_TIME] = before;
         return is_shortage(length) ? 0 : gone(process);
@@ -393,12 +409,8 @@ static void keep_growing(double *value, double before)
         *value = before;
 }
 
-int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root)
+static int read_rest(struct gt_process *process)
 {
-    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
-    process->files->rss_when_slow = process->value[GT_RSS];
-    if (gt_process_read_stat(process, root) < 0)
-        return -ESRCH;
     double voluntary = process->value[GT_VOLUNTARY_SWITCHES], involuntary = process->value[GT_INVOLUNTARY_SWITCHES];
     read_status(process);
     add_thread_switches(process);
@@ -407,6 +419,41 @@ int gt_process_read_slowly(struct gt_process *process, const struct gt_root *roo
     if (process->files->may_read_io && !process->is_zombie)
         read_io(process);
     return 0;
+}
+
+bool gt_process_has_rested(const struct gt_process *process)
+{
+    return process->files->cpu_at_stat == clock_of(process);
+}
+
+double gt_process_clock_at_stat(const struct gt_process *process)
+{
+    return process->files->cpu_at_stat;
+}
+
+double gt_process_clock(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t) < 0)
+        return NAN;
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root)
+{
+    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
+    process->files->rss_when_slow = process->value[GT_RSS];
+    return gt_process_read_stat(process, root) < 0 ? -ESRCH : read_rest(process);
+}
+
+int gt_process_read_first(struct gt_process *process, const struct gt_root *root)
+{
+    if (!gt_process_has_rested(process))
+        return gt_process_read_slowly(process, root);
+    process->files->cpu_when_slow = process->value[GT_CPU_TIME];
+    process->files->rss_when_slow = process->value[GT_RSS];
+    return read_rest(process);
 }
 
 static double anonymous_bytes(const struct gt_process *process)
@@ -443,7 +490,9 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
                              int64_t now_ns)
 {
     int64_t age = now_ns - process->met_ns;
-    if (!process->is_forked || (process->is_worker && age > YOUNG_NS) || gt_process_read_stat(process, root) < 0)
+    if (!process->is_forked || (process->is_worker && age > YOUNG_NS))
+        return;
+    if (!gt_process_has_rested(process) && gt_process_read_stat(process, root) < 0)
         return;
     if (process->is_forked && !process->is_worker && age >= LAUNCH_NS)
         process->is_worker = !shares_memory(process, parent, root);

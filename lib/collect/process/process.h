@@ -24,6 +24,14 @@ bool gt_process_was_idle(const struct gt_process *process);
 int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root);
 /* Only stat: parent, faults, what waited-for children used. */
 int gt_process_read_stat(struct gt_process *process, const struct gt_root *root);
+/* It has used no CPU time, to the nanosecond, since before stat was last read: it lives or is a zombie as it was then, with the same
+ * threads, program and faults. False where CPU time comes in clock ticks. */
+bool gt_process_has_rested(const struct gt_process *process);
+/* All files but stat, of one that was just opened. */
+int gt_process_read_first(struct gt_process *process, const struct gt_root *root);
+/* Its CPU clock before stat was last read, seconds; NaN: it has none. The clock of process `pid` now. */
+double gt_process_clock_at_stat(const struct gt_process *process);
+double gt_process_clock(pid_t pid);
 
 /* For a forked process that was just read: what it began with. Reads `parent`, the member of the job that forked it. */
 void gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root);
@@ -33,7 +41,7 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
 
 /* It samples for another tracker, see base/own_name.h. */
 bool gt_process_is_sampler(struct gt_process *process);
-/* What it has now may not stay its own: it was just forked, or it has just become a program that may be a sampler. */
+/* Its figures may turn out to be another's: it was just forked, or it has just become a program that may be a sampler. */
 bool gt_process_is_pending(const struct gt_process *process);
 /* A file of /proc/PID, cut off at size - 1, with a NUL behind it; its length or negative errno. Never another process's. */
 ssize_t gt_process_read_text(const struct gt_process *process, const char *name, char *text, size_t size);
@@ -56,5 +64,7 @@ struct gt_process_stat {
     double threads;
 };
 int gt_process_parse_stat(const char *text, struct gt_process_stat *ret); /* -EINVAL */
+/* 0; -ESRCH and the like: it cannot be read. */
+int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_stat *ret);
 
 #endif

@@ -49,30 +49,36 @@ static int proc_open(void **ret, const struct gt_collect_options *options, struc
     return 0;
 }
 
-/* A number that changes when processes come or go. */
-static uint64_t who(const struct gt_frame *frame)
+/* A number for the processes of the frame: all, or those that were there at the last slow reading. */
+static uint64_t who(const struct gt_frame *frame, bool only_known)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < frame->process_count; i++)
-        sum += ((uint64_t)frame->process[i]->pid << 40 ^ frame->process[i]->start) * UINT64_C(0x9e3779b97f4a7c15);
+        if (!only_known || frame->process[i]->is_counted)
+            sum += ((uint64_t)frame->process[i]->pid << 40 ^ frame->process[i]->start) * UINT64_C(0x9e3779b97f4a7c15);
     return sum;
 }
 
-/* All files of every process are read at the end, and when one came or went: then another may have a new parent. Else those
- * that slept are left out. */
+/* One that was there at the last slow reading has gone: then another may have a new parent. */
+static bool has_lost_one(struct state *state, const struct gt_frame *frame)
+{
+    bool is_lost = who(frame, true) != state->members;
+    state->members = who(frame, false);
+    for (size_t i = 0; i < frame->process_count; i++)
+        frame->process[i]->is_counted = true;
+    return is_lost;
+}
+
+/* All files are read of those that have run, and of every process when one went. */
 static int proc_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
 {
     struct state *state = opaque;
     (void)error;
     bool slowly = frame->is_last || !state->slow_ns ||
                   frame->monotonic_ns - state->slow_ns >= SLOW_PERIOD_MS * (GT_SECOND / 1000);
-    bool every = frame->is_last;
-    if (slowly) {
-        uint64_t members = who(frame);
-        every |= members != state->members;
+    bool every = slowly && has_lost_one(state, frame);
+    if (slowly)
         state->slow_ns = frame->monotonic_ns;
-        state->members = members;
-    }
     for (size_t i = 0; i < frame->process_count; i++) {
         struct gt_process *process = frame->process[i];
         bool is_new = isnan(process->value[GT_RSS]);
@@ -88,11 +94,31 @@ static void proc_close(void *state)
     free(state);
 }
 
+static const struct gt_origin origins[] = {
+    {GT_RSS, GT_SAMPLED, "/proc/PID/statm", ""},
+    {GT_RAM_PEAK, GT_EXACT, "/proc/PID/status VmHWM, wait4", "high-water mark of the kernel"},
+    {GT_SWAP, GT_SAMPLED, "/proc/PID/status VmSwap", ""},
+    {GT_CPU_TIME, GT_EXACT, "CPU clocks of the processes, wait4", "children that were waited for included"},
+    {GT_CPU_UTILIZATION, GT_DERIVED, "CPU clocks of the processes", "CPU time of an interval over its length"},
+    {GT_THREADS, GT_SAMPLED, "/proc/PID/task", ""},
+    {GT_PROCESSES, GT_SAMPLED, "/proc/PID/task/TID/children", ""},
+    {GT_MINOR_FAULTS, GT_EXACT, "/proc/PID/stat, wait4", ""},
+    {GT_MAJOR_FAULTS, GT_EXACT, "/proc/PID/stat, wait4", ""},
+    {GT_VOLUNTARY_SWITCHES, GT_EXACT, "/proc/PID/task/TID/status, wait4", ""},
+    {GT_INVOLUNTARY_SWITCHES, GT_EXACT, "/proc/PID/task/TID/status, wait4", ""},
+    {GT_READ_BYTES, GT_EXACT, "/proc/PID/io, wait4", ""},
+    {GT_WRITTEN_BYTES, GT_EXACT, "/proc/PID/io, wait4", ""},
+    {GT_READ_CHARACTERS, GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
+    {GT_WRITTEN_CHARACTERS, GT_SAMPLED, "/proc/PID/io", "up to the last reading of each process"},
+};
+
 const struct gt_collector_type gt_collector_proc = {
     .name = "proc",
     .help = "Processes: memory, CPU time, threads, faults, switches, bytes",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
     .open = proc_open,
     .collect = proc_collect,
     .close = proc_close,

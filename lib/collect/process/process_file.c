@@ -1,6 +1,7 @@
 #include "collect/process/process_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,18 +12,25 @@ int gt_process_file_open(const struct gt_root *root, pid_t pid, const char *name
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/%s", (int)pid, name);
+    double faults;
     int fd = gt_root_open_file(root, path);
-    return fd == -ENOENT && !gt_process_file_is_of(root, pid, 0) ? -ESRCH : fd;
+    return fd == -ENOENT && !gt_process_file_is_of(root, pid, 0, 0, &faults) ? -ESRCH : fd;
 }
 
-bool gt_process_file_is_of(const struct gt_root *root, pid_t pid, uint64_t start)
+bool gt_process_file_has_rested(pid_t pid, double cpu_time)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) < 0)
-        return false;
+    return cpu_time > 0 && gt_process_clock(pid) == cpu_time;
+}
+
+bool gt_process_file_is_of(const struct gt_root *root, pid_t pid, uint64_t start, double cpu_time, double *faults)
+{
     struct gt_process_stat stat;
-    return !start || (!gt_process_parse_stat(text, &stat) && stat.start == start);
+    *faults = NAN;
+    if (gt_process_file_has_rested(pid, cpu_time))
+        return true;
+    int status = gt_process_stat_of(root, pid, &stat);
+    *faults = status < 0 ? NAN : stat.minor_faults + stat.major_faults;
+    return start ? status == 0 && stat.start == start : status == 0 || status == -EINVAL;
 }
 
 static int fill(struct gt_line_reader *reader)

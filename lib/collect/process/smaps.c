@@ -49,7 +49,9 @@ int gt_smaps_read(const struct gt_root *root, pid_t pid, uint64_t start, struct 
         fd = gt_process_file_open(root, pid, "smaps");
     if (fd < 0)
         return fd;
-    int result = gt_process_file_is_of(root, pid, start) ? add_up(fd, ret) : -ESRCH;
+    double faults;
+    int result = gt_process_file_is_of(root, pid, start, 0, &faults) ? add_up(fd, ret) : -ESRCH;
     close(fd);
+    ret->faults = faults;
     return result;
 }

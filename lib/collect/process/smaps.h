@@ -1,4 +1,4 @@
-/* What the kernel adds up itself for one process: /proc/PID/smaps_rollup (Linux 4.14), else the sum over /proc/PID/smaps. */
+/* The kernel adds up the memory of one process in /proc/PID/smaps_rollup (Linux 4.14); before that we add up /proc/PID/smaps. */
 #ifndef GT_COLLECT_SMAPS_H
 #define GT_COLLECT_SMAPS_H
 
@@ -8,6 +8,7 @@
 
 struct gt_smaps {
     double rss, pss, private_bytes, shared_bytes, swap; /* bytes; PSS: each page over the number of its mappings */
+    double faults;                                      /* minor and major page faults before the reading */
 };
 
 /* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, has no memory, or `start` (0: any) is not its start time;

@@ -6,10 +6,8 @@
 
 #include "base/grow.h"
 #include "trace/formats/marshal.h"
-#include "trace/names.h"
-#include "trace/profile.h"
-
-enum { MOST_BYTES = 256 << 20 };
+#include "trace/formats/smdebug_names.h"
+#include "trace/formats/python_profile.h"
 
 static int probe_pstats(const struct gt_trace_probe *probe)
 {
@@ -135,40 +133,18 @@ static int take_entries(struct gt_profile_maker *maker, struct gt_marshal *marsh
     return status;
 }
 
-static int read_bytes(struct gt_reading *reading, const char *path, unsigned char **ret, size_t *length,
-                      struct gt_error *error)
-{
-    struct gt_input *input = NULL;
-    int status = gt_input_open(&input, path, reading->options->ceiling, error);
-    if (status < 0)
-        return status;
-    size_t size = gt_input_size(input);
-    if (size > MOST_BYTES || gt_input_is_compressed(input))
-        status = gt_error_set(error, EFBIG, "%s: a Python profile of more than %d MB", path, MOST_BYTES >> 20);
-    *ret = status < 0 ? NULL : malloc(size + 1);
-    if (status >= 0 && !*ret)
-        status = gt_error_system(error, ENOMEM, "%s", path);
-    ssize_t got = status < 0 ? status : gt_input_read(input, (char *)*ret, size, error);
-    gt_input_close(input);
-    *length = got < 0 ? 0 : (size_t)got;
-    return got < 0 ? (int)got : 0;
-}
-
 static int read_pstats(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_profile_maker maker = {.reading = reading};
     struct gt_trace_file *file = gt_reading_file(reading);
     struct gt_marshal marshal;
-    unsigned char *bytes = NULL;
+    char *bytes = NULL;
     size_t length = 0;
-    int status = read_bytes(reading, path, &bytes, &length, error);
-    if (status < 0) {
-        free(bytes);
+    int status = gt_python_profile_bytes(reading, path, &bytes, &length, error);
+    if (status < 0)
         return status;
-    }
     gt_marshal_open(&marshal, bytes, length);
-    file->bytes = length;
-    status = take_entries(&maker, &marshal, file, bytes);
+    status = take_entries(&maker, &marshal, file, (const unsigned char *)bytes);
     gt_marshal_close(&marshal);
     struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading);
     if (status >= 0)

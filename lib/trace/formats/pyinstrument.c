@@ -1,15 +1,14 @@
 /* pyinstrument's JSON: a tree of frames with the seconds spent in each and in what it called. */
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "trace/names.h"
-#include "trace/profile.h"
-
-enum { MOST_BYTES = 256 << 20 };
+#include "base/json_tree.h"
+#include "base/order.h"
+#include "trace/formats/python_profile.h"
+#include "trace/formats/smdebug_names.h"
 
 static int probe_pyinstrument(const struct gt_trace_probe *probe)
 {
@@ -31,32 +30,28 @@ struct tree {
     size_t depths;
 };
 
-static struct gt_span text_of(const json_t *object, const char *key)
+static struct gt_span text_of(const struct gt_json_value *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = gt_json_text_of(gt_json_member(object, key));
     return text ? (struct gt_span){text, strlen(text)} : (struct gt_span){"", 0};
 }
 
 static int note_depth(struct tree *tree, uint32_t function)
 {
-    if (function < tree->depths)
-        return 0;
-    size_t depths = tree->depths ? tree->depths * 2 : 256;
-    uint32_t *grown = realloc(tree->depth_of, depths * sizeof *grown);
-    if (!grown)
+    size_t before = tree->depths;
+    if (GT_GROW_TO(tree->depth_of, tree->depths, (size_t)function + 1) < 0)
         return -ENOMEM;
-    memset(grown + tree->depths, 0, (depths - tree->depths) * sizeof *grown);
-    tree->depth_of = grown;
-    tree->depths = depths;
-    return note_depth(tree, function);
+    memset(tree->depth_of + before, 0, (tree->depths - before) * sizeof *tree->depth_of);
+    return 0;
 }
 
 /* The number of the frame's function, with the frame and what it adds to the function's times written down. */
-static int64_t take_frame(struct tree *tree, const json_t *frame, uint32_t parent, double time, double own)
+static int64_t take_frame(struct tree *tree, const struct gt_json_value *frame, uint32_t parent, double time,
+                          double own)
 {
     struct gt_profile_maker *maker = &tree->maker;
     int64_t number = gt_profile_function(maker, text_of(frame, "file_path"),
-                                         json_integer_value(json_object_get(frame, "line_no")),
+                                         gt_json_integer_of(gt_json_member(frame, "line_no")),
                                          text_of(frame, "function"));
     if (number < 0 || note_depth(tree, (uint32_t)number) < 0)
         return number < 0 ? number : -ENOMEM;
@@ -77,30 +72,30 @@ static int64_t take_frame(struct tree *tree, const json_t *frame, uint32_t paren
 }
 
 /* Newer versions write what a function did itself as a child of it. */
-static bool is_own_time(const json_t *frame)
+static bool is_own_time(const struct gt_json_value *frame)
 {
-    const char *function = json_string_value(json_object_get(frame, "function")),
-               *path = json_string_value(json_object_get(frame, "file_path"));
+    const char *function = gt_json_text_of(gt_json_member(frame, "function")),
+               *path = gt_json_text_of(gt_json_member(frame, "file_path"));
     return function && strcmp(function, "[self]") == 0 && (!path || !*path);
 }
 
 /* Recursion is bounded by the depth that the JSON parser allows. */
-static int walk(struct tree *tree, const json_t *frame, uint32_t parent)
+static int walk(struct tree *tree, const struct gt_json_value *frame, uint32_t parent)
 {
-    const json_t *children = json_object_get(frame, "children"), *child;
-    double time = json_number_value(json_object_get(frame, "time")), own = time;
+    const struct gt_json_value *children = gt_json_member(frame, "children"), *child;
+    double time = gt_json_number_of(gt_json_member(frame, "time")), own = time;
     size_t i;
-    json_array_foreach (children, i, child)
-        own -= is_own_time(child) ? 0 : json_number_value(json_object_get(child, "time"));
+    gt_json_foreach_item (children, i, child)
+        own -= is_own_time(child) ? 0 : gt_json_number_of(gt_json_member(child, "time"));
     uint32_t here = (uint32_t)tree->maker.frame_count;
-    int64_t number = json_is_object(frame) ? take_frame(tree, frame, parent, time, own > 0 ? own : 0) : -EBADMSG;
+    int64_t number = gt_json_is_object(frame) ? take_frame(tree, frame, parent, time, own > 0 ? own : 0) : -EBADMSG;
     if (number < 0)
         return (int)number;
     tree->depth_of[number]++;
     int status = 0;
-    for (i = 0; i < json_array_size(children) && status >= 0; i++)
-        if (!is_own_time(json_array_get(children, i)))
-            status = walk(tree, json_array_get(children, i), here);
+    for (i = 0; i < gt_json_count(children) && status >= 0; i++)
+        if (!is_own_time(gt_json_item(children, i)))
+            status = walk(tree, gt_json_item(children, i), here);
     tree->depth_of[number]--;
     return status;
 }
@@ -110,7 +105,7 @@ static int by_function(const void *a, const void *b)
     const struct edge *x = a, *y = b;
     if (x->function != y->function)
         return x->function < y->function ? -1 : 1;
-    return (x->caller > y->caller) - (x->caller < y->caller);
+    return GT_ORDER(x->caller, y->caller);
 }
 
 static int add_callers(struct tree *tree)
@@ -136,31 +131,22 @@ static int add_callers(struct tree *tree)
     return 0;
 }
 
-static json_t *load(struct gt_reading *reading, const char *path, struct gt_error *error)
+/* A file that is no JSON is damage: 0 without a document. */
+static int load(struct gt_reading *reading, const char *path, struct gt_json_value **ret, struct gt_error *error)
 {
-    struct gt_input *input = NULL;
-    json_t *document = NULL;
-    json_error_t problem;
-    if (gt_input_open(&input, path, reading->options->ceiling, error) < 0)
-        return NULL;
-    size_t size = gt_input_size(input);
-    char *text = size <= MOST_BYTES && !gt_input_is_compressed(input) ? malloc(size + 1) : NULL;
-    ssize_t length = text ? gt_input_read(input, text, size, error) : -EFBIG;
-    if (length >= 0) {
-        gt_reading_file(reading)->bytes = (uint64_t)length;
-        document = json_loadb(text, (size_t)length, 0, &problem);
-        if (!document) {
-            struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
-            damage->cut_off = true;
-            damage->lost_bytes = (uint64_t)length;
-            gt_damage_note(damage, 0, "%s", problem.text);
-        }
-    } else {
-        gt_error_set(error, EFBIG, "%s: a Python profile of more than %d MB", path, MOST_BYTES >> 20);
+    struct gt_json_trouble problem;
+    size_t length = 0;
+    char *text = NULL;
+    int status = gt_python_profile_bytes(reading, path, &text, &length, error);
+    *ret = status < 0 ? NULL : gt_json_parse(text, length, 0, &problem);
+    if (status >= 0 && !*ret) {
+        struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
+        damage->cut_off = true;
+        damage->lost_bytes = length;
+        gt_damage_note(damage, 0, "%s", problem.text);
     }
     free(text);
-    gt_input_close(input);
-    return document;
+    return status;
 }
 
 /* The page that pyinstrument may have written beside it. */
@@ -180,14 +166,16 @@ static int find_page(struct gt_reading *reading, const char *path, struct gt_tra
     return number < 0 ? (int)number : 0;
 }
 
-static void take_times(struct gt_reading *reading, const json_t *document, struct gt_trace_profile *profile)
+static void take_times(struct gt_reading *reading, const struct gt_json_value *document,
+                       struct gt_trace_profile *profile)
 {
-    const json_t *start = json_object_get(document, "start_time"), *duration = json_object_get(document, "duration");
+    const struct gt_json_value *start = gt_json_member(document, "start_time"),
+                               *duration = gt_json_member(document, "duration");
     struct gt_trace_file *file = gt_reading_file(reading);
-    double begin = json_number_value(start), length = json_number_value(duration);
-    if (json_is_number(duration))
+    double begin = gt_json_number_of(start), length = gt_json_number_of(duration);
+    if (gt_json_is_number(duration))
         profile->duration = length;
-    if (profile->start != -GT_TRACE_EVER || !json_is_number(start) || !json_is_number(duration) ||
+    if (profile->start != -GT_TRACE_EVER || !gt_json_is_number(start) || !gt_json_is_number(duration) ||
         !(fabs(begin) < 9e9 && length >= 0 && length < 1e9))
         return;
     profile->start = file->first = (int64_t)(begin * 1e6) * 1000;
@@ -195,11 +183,11 @@ static void take_times(struct gt_reading *reading, const json_t *document, struc
     file->clock = GT_CLOCK_RECORD;
 }
 
-static int read_tree(struct gt_reading *reading, const char *path, const json_t *document)
+static int read_tree(struct gt_reading *reading, const char *path, const struct gt_json_value *document)
 {
     struct tree tree = {.maker = {.reading = reading}};
-    const json_t *root = json_object_get(document, "root_frame");
-    int status = json_is_object(root) ? walk(&tree, root, GT_TRACE_NONE) : 0;
+    const struct gt_json_value *root = gt_json_member(document, "root_frame");
+    int status = gt_json_is_object(root) ? walk(&tree, root, GT_TRACE_NONE) : 0;
     if (status == -EBADMSG) {
         gt_reading_file(reading)->damage.bad_events++;
         gt_damage_note(&gt_reading_file(reading)->damage, 0, "a frame that is no object");
@@ -226,15 +214,11 @@ static int read_tree(struct gt_reading *reading, const char *path, const json_t 
 
 static int read_pyinstrument(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    struct gt_error problem = {0};
-    json_t *document = load(reading, path, &problem);
-    if (!document) {
-        if (problem.code && error)
-            *error = problem;
-        return -problem.code;
-    }
-    int status = read_tree(reading, path, document);
-    json_decref(document);
+    struct gt_json_value *document;
+    int status = load(reading, path, &document, error);
+    if (document)
+        status = read_tree(reading, path, document);
+    gt_json_free(document);
     return status;
 }
 

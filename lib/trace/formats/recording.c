@@ -10,17 +10,11 @@
 #include "store/store.h"
 #include "trace/format.h"
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 static bool may_be_ours(const struct gt_trace_probe *probe)
 {
     if (probe->length >= 16 && memcmp(probe->head, "SQLite format 3", 16) == 0)
-        return ends_with(probe->name, ".sqlite");
-    return ends_with(probe->name, ".csv") && memchr(probe->head, ',', probe->length);
+        return gt_path_ends(probe->name, ".sqlite");
+    return gt_path_ends(probe->name, ".csv") && memchr(probe->head, ',', probe->length);
 }
 
 static bool is_recording(const char *path)
@@ -153,7 +147,8 @@ static int read_blocks(struct gt_reading *reading, const char *path, struct gt_e
     if (status >= 0 && list.count)
         status = gt_intervals_close(&intervals, end, isfinite(clock_end) ? clock_end : NAN);
     for (size_t i = 0; i < intervals.count && status >= 0; i++) {
-        status = take_interval(reading, &intervals.interval[i], list.names.text[intervals.interval[i].name]);
+        status = take_interval(reading, &intervals.interval[i],
+                               gt_strings_text(&list.names, intervals.interval[i].name));
         damage->unclosed += intervals.interval[i].unfinished;
     }
     damage->unopened += intervals.orphans;

@@ -1,6 +1,6 @@
 /* SMDebug's framework timelines: <end us>_<node>_<suffix>. Each phase is a process of its own; the base of the times is
  * an argument of a process_name event. */
-#include "trace/names.h"
+#include "trace/formats/smdebug_names.h"
 
 /* Whether args name the event and its real process, as SMDebug's own writers have it; Horovod's do not. */
 static const struct suffix {

@@ -1,7 +1,7 @@
 /* SMDebug's system metrics: one JSON object a line, its time in seconds since the epoch. */
 #include <math.h>
 
-#include "trace/names.h"
+#include "trace/formats/smdebug_names.h"
 
 static int probe_system(const struct gt_trace_probe *probe)
 {

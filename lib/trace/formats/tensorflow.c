@@ -4,17 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "trace/names.h"
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), wanted = strlen(end);
-    return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
+#include "trace/formats/smdebug_names.h"
 
 static int probe_tensorflow(const struct gt_trace_probe *probe)
 {
-    if (!ends_with(probe->name, "trace.json.gz") && !ends_with(probe->name, "trace.json"))
+    if (!gt_path_ends(probe->name, "trace.json.gz") && !gt_path_ends(probe->name, "trace.json"))
         return 0;
     if (!strstr(probe->path, "detailed_profiling") && !strstr(probe->path, "plugins/profile"))
         return 0;
@@ -24,7 +18,7 @@ static int probe_tensorflow(const struct gt_trace_probe *probe)
 /* "<node>_<start>_<end>.metadata": its start in ns. */
 static bool read_metadata_name(const char *name, int64_t *ret)
 {
-    if (!ends_with(name, ".metadata"))
+    if (!gt_path_ends(name, ".metadata"))
         return false;
     const char *end = name + strlen(name) - strlen(".metadata"), *last = end, *start;
     while (last > name && last[-1] != '_')

@@ -1,0 +1,614 @@
+/* Numbers of processes and threads, events, counters and marks, as they go into a merged file. */
+#include "analyse/merge/merged_trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_write.h"
+#include "base/number.h"
+#include "base/order.h"
+
+/* ---- numbers of processes and threads ---- */
+
+enum { CLASSES = 11 };
+enum { FIRST_NEW_THREAD = 1000000 }; /* for threads whose own number cannot be kept */
+
+/* SMDebug's order of phases: the first that is part of the name counts. */
+static const struct {
+    const char *part;
+    int64_t first;
+} classes[CLASSES] = {
+    {"Step:", 1},       {"Forward", 10000}, {"Backward", 20000},      {"DataIterator", 30000},  {"Dataset", 40000},
+    {"/device", 50000}, {"/host", 60000},   {"gpu_functions", 70000}, {"cpu_functions", 80000}, {"Horovod", 90000},
+    {"", 1000000},
+};
+
+/* A class that is full goes on behind all others. */
+static int64_t pid_of(int64_t next[], const char *phase)
+{
+    size_t class = 0;
+    while (!strstr(phase, classes[class].part))
+        class ++;
+    if (class + 1 < CLASSES && next[class] >= 10000 - (class == 0))
+        class = CLASSES - 1;
+    return classes[class].first + next[class]++;
+}
+
+/* In SMDebug's and Horovod's files a process is a phase or a tensor, which goes on from file to file. */
+static bool has_phases(const struct gt_trace_file *file)
+{
+    return strcmp(file->format, "smdebug") == 0 || strcmp(file->format, "horovod") == 0;
+}
+
+static const char *process_name(const struct gt_trace *trace, const struct gt_trace_process *process)
+{
+    const char *name = gt_trace_text(trace, process->name);
+    return *name ? name : gt_trace_text(trace, process->pid);
+}
+
+static int number_processes(struct gt_merged_trace *merged, struct gt_keys *keys)
+{
+    const struct gt_trace *trace = merged->trace;
+    int64_t next[CLASSES] = {0};
+    for (size_t i = 0; i < trace->process_count; i++) {
+        const struct gt_trace_process *process = &trace->process[i];
+        const struct gt_trace_file *file = &trace->file[process->file];
+        bool by_name = has_phases(file) && process->name != GT_TRACE_NONE;
+        struct gt_key key = {{gt_trace_node_of(trace, process->file), process->name,
+                              by_name ? GT_TRACE_NONE : process->pid, by_name ? GT_TRACE_NONE : process->file}};
+        int64_t first = gt_keys_add(keys, key, (uint32_t)i);
+        if (first < 0)
+            return (int)first;
+        int64_t pid = first < (int64_t)i ? merged->process[first].pid : pid_of(next, process_name(trace, process));
+        merged->process[i] = (struct gt_merged_process){.pid = pid, .first = (uint32_t)first};
+    }
+    return 0;
+}
+
+/* The thread's own number, if it is one that a double holds; else -1. */
+static int64_t own_number(const char *text)
+{
+    int64_t number;
+    return gt_number_i64(text, &number) == 0 && number >= 0 && number < INT64_C(1) << 53 ? number : -1;
+}
+
+/* 1 when nobody has this pid and tid yet, and the track has them now. */
+static int take_place(struct gt_keys *taken, const struct gt_merged_lane *lane, size_t track)
+{
+    struct gt_key place = {{(uint32_t)lane->pid, (uint32_t)lane->tid, (uint32_t)((uint64_t)lane->tid >> 32), 0}};
+    int64_t owner = gt_keys_add(taken, place, (uint32_t)track);
+    return owner < 0 ? (int)owner : owner == (int64_t)track;
+}
+
+/* Tracks that are one thread, though in several files, and the numbers that threads have of their own. */
+static int keep_numbers(struct gt_merged_trace *merged, struct gt_keys *keys, struct gt_keys *taken)
+{
+    const struct gt_trace *trace = merged->trace;
+    for (size_t i = 0; i < trace->track_count; i++) {
+        const struct gt_trace_track *track = &trace->track[i];
+        struct gt_merged_lane *lane = &merged->lane[i];
+        lane->pid = merged->process[track->process].pid;
+        struct gt_key key = {{(uint32_t)lane->pid, track->tid, track->real_process, 0}};
+        int64_t first = gt_keys_add(keys, key, (uint32_t)i);
+        if (first < 0)
+            return (int)first;
+        lane->first = (uint32_t)first;
+        const char *text = gt_trace_text(trace, track->tid);
+        lane->tid = *text ? own_number(text) : 0;
+        int status = lane->tid >= 0 && first == (int64_t)i ? take_place(taken, lane, i) : 1;
+        if (status < 0)
+            return status;
+        if (!status)
+            lane->tid = -1;
+    }
+    return 0;
+}
+
+static int number_threads(struct gt_merged_trace *merged, struct gt_keys *keys, struct gt_keys *taken)
+{
+    int64_t next = FIRST_NEW_THREAD;
+    int status = keep_numbers(merged, keys, taken);
+    for (size_t i = 0; i < merged->trace->track_count && status >= 0; i++) {
+        struct gt_merged_lane *lane = &merged->lane[i];
+        if (lane->first != i) {
+            lane->tid = merged->lane[lane->first].tid;
+            continue;
+        }
+        for (status = lane->tid >= 0; !status;) {
+            lane->tid = next++;
+            status = take_place(taken, lane, i);
+        }
+    }
+    return status;
+}
+
+int gt_merged_number(struct gt_merged_trace *merged)
+{
+    struct gt_keys processes = {0}, threads = {0}, taken = {0};
+    merged->process = calloc(merged->trace->process_count + 1, sizeof *merged->process);
+    merged->lane = calloc(merged->trace->track_count + 1, sizeof *merged->lane);
+    int status = merged->process && merged->lane ? 0 : -ENOMEM;
+    if (status >= 0)
+        status = number_processes(merged, &processes);
+    if (status >= 0)
+        status = number_threads(merged, &threads, &taken);
+    gt_keys_release(&processes);
+    gt_keys_release(&threads);
+    gt_keys_release(&taken);
+    return status;
+}
+
+/* ---- events: the members they had, with new times, processes, threads and ids ---- */
+
+/* Millions of numbers: printf would take most of the time of a merge. */
+static void write_whole(struct gt_buffer *out, uint64_t number, int least)
+{
+    char digits[20], *at = digits + sizeof digits;
+    for (; number || least > 0; number /= 10, least--)
+        *--at = (char)('0' + number % 10);
+    gt_buffer_append(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+static void write_integer(struct gt_buffer *out, int64_t number)
+{
+    if (number < 0)
+        gt_buffer_char(out, '-');
+    write_whole(out, number < 0 ? -(uint64_t)number : (uint64_t)number, 1);
+}
+
+void gt_merged_time(struct gt_buffer *out, int64_t ns)
+{
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    unsigned rest = (unsigned)(size % 1000);
+    int digits = 3;
+    if (ns < 0)
+        gt_buffer_char(out, '-');
+    write_whole(out, size / 1000, 1);
+    if (!rest)
+        return;
+    for (; rest % 10 == 0; rest /= 10)
+        digits--;
+    gt_buffer_char(out, '.');
+    write_whole(out, rest, digits);
+}
+
+static void begin_event(struct gt_merged_trace *merged)
+{
+    gt_buffer_text(gt_merged_file_text(merged->file), ",\n");
+}
+
+static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
+{
+    merged->first = start < merged->first ? start : merged->first;
+    merged->last = end > merged->last ? end : merged->last;
+}
+
+static void write_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid)
+{
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    begin_event(merged);
+    gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"M\", \"pid\": %" PRId64, what, pid);
+    if (tid >= 0)
+        gt_buffer_printf(out, ", \"tid\": %" PRId64, tid);
+    gt_buffer_text(out, ", \"args\": {");
+}
+
+static void write_process(struct gt_merged_trace *merged, int64_t pid, const char *name, const char *label)
+{
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    write_metadata(merged, "process_name", pid, -1);
+    gt_buffer_text(out, "\"name\": ");
+    gt_json_quote(out, name);
+    gt_buffer_text(out, "}}");
+    write_metadata(merged, "process_sort_index", pid, -1);
+    gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", pid);
+    if (!*label)
+        return;
+    write_metadata(merged, "process_labels", pid, -1);
+    gt_buffer_text(out, "\"labels\": ");
+    gt_json_quote(out, label);
+    gt_buffer_text(out, "}}");
+}
+
+/* A process is named when its first event comes: one that is filtered away leaves no empty row in the viewer. */
+static void tell_process(struct gt_merged_trace *merged, uint32_t number)
+{
+    const struct gt_trace *trace = merged->trace;
+    const struct gt_trace_process *process = &trace->process[number];
+    char label[600];
+    const char *own = gt_trace_text(trace, process->label),
+               *node = gt_trace_text(trace, trace->file[process->file].node);
+    struct gt_merged_process *first = &merged->process[merged->process[number].first];
+    if (first->is_told)
+        return;
+    first->is_told = true;
+    snprintf(label, sizeof label, "%s%s%s", own, *own && *node ? ", " : "", node);
+    const char *name = process->name == GT_TRACE_NONE ? "" : gt_trace_text(trace, process->name);
+    char by_pid[200];
+    snprintf(by_pid, sizeof by_pid, "process %s", gt_trace_text(trace, process->pid));
+    write_process(merged, first->pid, *name ? name : by_pid, label);
+}
+
+static void tell_thread(struct gt_merged_trace *merged, uint32_t number)
+{
+    struct gt_merged_lane *lane = &merged->lane[merged->lane[number].first];
+    const struct gt_trace_track *track = &merged->trace->track[number];
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    const char *name = gt_trace_text(merged->trace, track->name), *tid = gt_trace_text(merged->trace, track->tid);
+    char number_text[24];
+    snprintf(number_text, sizeof number_text, "%" PRId64, lane->tid);
+    if (lane->is_told)
+        return;
+    lane->is_told = true;
+    if (track->sort != INT64_MAX) {
+        write_metadata(merged, "thread_sort_index", lane->pid, lane->tid);
+        gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", track->sort);
+    }
+    if (!*name && strcmp(tid, number_text) != 0)
+        name = tid; /* its number was changed: the old one is its name */
+    if (!*name)
+        return;
+    write_metadata(merged, "thread_name", lane->pid, lane->tid);
+    gt_buffer_text(out, "\"name\": ");
+    gt_json_quote(out, name);
+    gt_buffer_text(out, "}}");
+}
+
+static bool is_rewritten(struct gt_span key)
+{
+    static const char *const keys[] = {"name", "ph", "ts", "dur", "pid", "tid", "id", "args"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (gt_span_is(key, keys[i]))
+            return true;
+    return false;
+}
+
+static void write_apart(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_span id)
+{
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    uint32_t file = merged->trace->process[merged->trace->track[event->track].process].file;
+    id = gt_span_unquoted(id);
+    gt_buffer_printf(out, "\"%u:", gt_trace_node_of(merged->trace, file));
+    gt_buffer_append(out, id.text, id.length);
+    gt_buffer_char(out, '"');
+}
+
+/* {"local": 7} counts within a process, and stays; {"global": 7} counts everywhere. */
+static void write_scoped_id(struct gt_merged_trace *merged, const struct gt_trace_event *event)
+{
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_walk walk;
+    struct gt_span key, value;
+    const char *comma = "";
+    if (gt_walk_open(&walk, event->item->id) < 0)
+        return;
+    gt_buffer_text(out, ", \"id2\": {");
+    while (gt_walk_member(&walk, &key, &value) > 0) {
+        gt_buffer_printf(out, "%s\"%.*s\": ", comma, (int)key.length, key.text);
+        if (gt_span_is(key, "global"))
+            write_apart(merged, event, value);
+        else
+            gt_buffer_append(out, value.text, value.length);
+        comma = ", ";
+    }
+    gt_buffer_char(out, '}');
+}
+
+/* Flows and asynchronous events of two nodes may bear the same id. */
+static void write_id(struct gt_merged_trace *merged, const struct gt_trace_event *event)
+{
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_span id = event->item->id;
+    bool as_is = merged->nodes < 2 || event->phase == 'C' || event->phase == 'X';
+    if (!id.text || (*id.text == '{' && as_is))
+        return; /* an id2 as it is comes with the other members */
+    if (*id.text == '{') {
+        write_scoped_id(merged, event);
+        return;
+    }
+    gt_buffer_text(out, ", \"id\": ");
+    if (as_is)
+        gt_buffer_append(out, id.text, id.length);
+    else
+        write_apart(merged, event, id);
+}
+
+static void write_others(struct gt_buffer *out, struct gt_span text, bool has_scoped_id)
+{
+    struct gt_walk walk;
+    struct gt_span key, value;
+    if (!text.text || gt_walk_open(&walk, text) < 0)
+        return;
+    while (gt_walk_member(&walk, &key, &value) > 0) {
+        if (is_rewritten(key) || (has_scoped_id && gt_span_is(key, "id2")))
+            continue;
+        gt_buffer_text(out, ", \"");
+        gt_buffer_append(out, key.text, key.length);
+        gt_buffer_text(out, "\": ");
+        gt_buffer_append(out, value.text, value.length);
+    }
+}
+
+/* Escape raw control characters, and write null for the numbers that JSON does not have. */
+static void mend(struct gt_buffer *out, size_t from)
+{
+    struct gt_buffer old = {0};
+    gt_buffer_append(&old, out->data + from, out->length - from);
+    out->length = from;
+    bool in_string = false, escaped = false;
+    for (size_t i = 0; i < old.length; i++) {
+        char c = old.data[i];
+        if (in_string && (unsigned char)c < 0x20) {
+            gt_buffer_printf(out, "\\u%04x", (unsigned)c);
+        } else if (!in_string && strchr("NIni-", c) && c) {
+            size_t length = strspn(old.data + i, "-NaInfityan");
+            bool is_word = length > 2 && strncmp(old.data + i, "null", 4) != 0;
+            gt_buffer_append(out, is_word ? "null" : old.data + i, is_word ? 4 : 1);
+            i += is_word ? length - 1 : 0;
+        } else {
+            gt_buffer_char(out, c);
+        }
+        in_string ^= c == '"' && !escaped;
+        escaped = in_string && c == '\\' && !escaped;
+    }
+    if (old.failed)
+        out->failed = old.failed;
+    gt_buffer_release(&old);
+}
+
+int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error)
+{
+    const struct gt_merged_lane *lane = &merged->lane[event->track];
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    tell_process(merged, merged->trace->track[event->track].process);
+    tell_thread(merged, event->track);
+    begin_event(merged);
+    size_t from = out->length;
+    gt_buffer_text(out, "{\"name\": ");
+    gt_json_quote(out, gt_trace_text(merged->trace, event->name));
+    gt_buffer_text(out, ", \"ph\": \"");
+    gt_buffer_char(out, event->phase);
+    gt_buffer_text(out, "\", \"pid\": ");
+    write_integer(out, lane->pid);
+    if (*gt_trace_text(merged->trace, merged->trace->track[event->track].tid)) {
+        gt_buffer_text(out, ", \"tid\": ");
+        write_integer(out, lane->tid);
+    }
+    if (!(event->flag & GT_TRACE_NO_TIME)) {
+        gt_buffer_text(out, ", \"ts\": ");
+        gt_merged_time(out, event->start - merged->base);
+        touch(merged, event->start, event->start + event->duration);
+    }
+    if (event->phase == 'X') {
+        gt_buffer_text(out, ", \"dur\": ");
+        gt_merged_time(out, event->duration);
+    }
+    size_t before = out->length;
+    write_id(merged, event);
+    bool has_scoped_id = out->length > before && *event->item->id.text == '{';
+    if (!event->item->text.text && event->item->category.text)
+        gt_buffer_printf(out, ", \"cat\": \"%.*s\"", (int)event->item->category.length, event->item->category.text);
+    write_others(out, event->item->text, has_scoped_id);
+    if (event->item->args.text) {
+        gt_buffer_text(out, ", \"args\": ");
+        gt_buffer_append(out, event->item->args.text, event->item->args.length);
+    }
+    gt_buffer_char(out, '}');
+    if (event->item->has & GT_RAW_EVENT_MENDED)
+        mend(out, from);
+    merged->events++;
+    return gt_merged_file_flush(merged->file, error);
+}
+
+/* ---- samples: a counter for each, and marks where GPUs had little to do ---- */
+
+#define NEAR INT64_C(20000000) /* a mark tells the samples within 20 ms */
+static const char mark_name[] = "sys_metrics_bottlenecks";
+
+struct sample {
+    int64_t time;
+    double value;
+    uint32_t series;
+};
+
+struct counters {
+    struct gt_merged_trace *merged;
+    struct sample *sample;
+    size_t count;
+    char **key;   /* of each series; NULL: not wanted */
+    int64_t *pid; /* of each series */
+    int64_t mark_pid;
+};
+
+static int compare_samples(const void *a, const void *b)
+{
+    const struct sample *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return GT_ORDER(x->series, y->series);
+}
+
+/* "gpu0_GPUUtilization_algo-1" */
+static char *key_of(const struct gt_trace *trace, const struct gt_trace_series *series)
+{
+    const char *parts[] = {gt_trace_text(trace, series->name), gt_trace_text(trace, series->dimension),
+                           gt_trace_text(trace, series->node)};
+    char *key;
+    if (asprintf(&key, "%s%s%s%s%s", parts[0], *parts[0] ? "_" : "", parts[1], *parts[2] ? "_" : "", parts[2]) < 0)
+        return NULL;
+    return key;
+}
+
+/* One process for the counters of each node, behind all others. */
+static int name_series(struct counters *counters, const regex_t *wanted, struct gt_keys *nodes)
+{
+    const struct gt_trace *trace = counters->merged->trace;
+    counters->key = calloc(trace->series_count + 1, sizeof *counters->key);
+    counters->pid = calloc(trace->series_count + 1, sizeof *counters->pid);
+    if (!counters->key || !counters->pid)
+        return -ENOMEM;
+    counters->mark_pid = 2000000;
+    for (size_t i = 0; i < trace->series_count; i++) {
+        counters->key[i] = key_of(trace, &trace->series[i]);
+        if (!counters->key[i])
+            return -ENOMEM;
+        struct gt_key node = {{trace->series[i].node, 0, 0, 0}};
+        int64_t number = gt_keys_add(nodes, node, (uint32_t)nodes->count);
+        if (number < 0)
+            return (int)number;
+        counters->pid[i] = counters->mark_pid + 1 + number;
+        if (wanted && regexec(wanted, counters->key[i], 0, NULL, 0) != 0) {
+            free(counters->key[i]);
+            counters->key[i] = NULL;
+        }
+    }
+    return 0;
+}
+
+static int collect(struct counters *counters)
+{
+    const struct gt_trace_samples *samples = &counters->merged->trace->samples;
+    counters->sample = malloc((samples->count + 1) * sizeof *counters->sample);
+    if (!counters->sample)
+        return -ENOMEM;
+    for (size_t i = 0; i < samples->count; i++)
+        if (counters->key[samples->series[i]])
+            counters->sample[counters->count++] = (struct sample){samples->time[i], samples->value[i],
+                                                                  samples->series[i]};
+    qsort(counters->sample, counters->count, sizeof *counters->sample, compare_samples);
+    return 0;
+}
+
+static void write_number(struct gt_buffer *out, double value)
+{
+    char text[GT_NUMBER_SIZE];
+    gt_number_repr(text, value);
+    gt_buffer_text(out, value - value == 0 ? text : "null");
+}
+
+static int write_counters(struct counters *counters, struct gt_error *error)
+{
+    struct gt_merged_trace *merged = counters->merged;
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    int64_t told = 0;
+    for (size_t i = 0; i < merged->trace->series_count; i++)
+        if (counters->key[i] && counters->pid[i] > told) {
+            told = counters->pid[i];
+            write_process(merged, told, "System metrics", gt_trace_text(merged->trace, merged->trace->series[i].node));
+        }
+    for (size_t i = 0; i < counters->count; i++) {
+        const struct sample *sample = &counters->sample[i];
+        begin_event(merged);
+        gt_buffer_text(out, "{\"name\": ");
+        gt_json_quote(out, counters->key[sample->series]);
+        gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample->series]);
+        gt_merged_time(out, sample->time - merged->base);
+        gt_buffer_text(out, ", \"args\": {\"value\": ");
+        write_number(out, sample->value);
+        gt_buffer_text(out, "}}");
+        touch(merged, sample->time, sample->time);
+        merged->counters++;
+        int status = gt_merged_file_flush(merged->file, error);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+/* Use of the processors, not of the memory; percent. */
+static bool is_low(const struct counters *counters, const struct sample *sample)
+{
+    const struct gt_trace *trace = counters->merged->trace;
+    const struct gt_trace_series *series = &trace->series[sample->series];
+    const char *dimension = gt_trace_text(trace, series->dimension);
+    double percent = strcmp(dimension, "GPUUtilization") == 0    ? sample->value
+                     : strcmp(dimension, "gpu_utilization") == 0 ? sample->value * 100
+                                                                 : 100;
+    return strcmp(gt_trace_text(trace, series->type), "gpu") == 0 && percent < counters->merged->low_gpu;
+}
+
+/* Every series once, by its sample nearest to the mark. */
+static void write_mark(struct counters *counters, size_t from, size_t to, int64_t time, size_t *nearest)
+{
+    struct gt_merged_trace *merged = counters->merged;
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    bool any = false;
+    memset(nearest, 0, merged->trace->series_count * sizeof *nearest);
+    for (size_t i = from; i < to; i++) {
+        size_t *best = &nearest[counters->sample[i].series];
+        if (!*best || llabs(counters->sample[i].time - time) < llabs(counters->sample[*best - 1].time - time))
+            *best = i + 1;
+    }
+    begin_event(merged);
+    gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"i\", \"s\": \"g\", \"pid\": %" PRId64 ", \"ts\": ", mark_name,
+                     counters->mark_pid);
+    gt_merged_time(out, time - merged->base);
+    gt_buffer_text(out, ", \"args\": {");
+    for (size_t i = 0; i < merged->trace->series_count; i++) {
+        if (!nearest[i])
+            continue;
+        gt_buffer_text(out, any ? ", " : "");
+        gt_json_quote(out, counters->key[i]);
+        gt_buffer_text(out, ": ");
+        write_number(out, counters->sample[nearest[i] - 1].value);
+        any = true;
+    }
+    gt_buffer_text(out, "}}");
+    merged->marks++;
+}
+
+/* Low samples that an earlier mark tells are not marked again. */
+static int write_marks(struct counters *counters, struct gt_error *error)
+{
+    struct gt_merged_trace *merged = counters->merged;
+    size_t *nearest = calloc(merged->trace->series_count + 1, sizeof *nearest), from = 0, to = 0;
+    int64_t last = INT64_MIN;
+    int status = nearest ? 0 : gt_error_system(error, ENOMEM, "merging");
+    for (size_t i = 0; i < counters->count && status >= 0; i++) {
+        int64_t time = counters->sample[i].time;
+        if (!is_low(counters, &counters->sample[i]) || (last != INT64_MIN && time - last <= NEAR))
+            continue;
+        if (last == INT64_MIN)
+            write_process(merged, counters->mark_pid, mark_name, "");
+        for (; from < counters->count && counters->sample[from].time < time - NEAR; from++)
+            ;
+        for (; to < counters->count && counters->sample[to].time <= time + NEAR; to++)
+            ;
+        write_mark(counters, from, to, time, nearest);
+        last = time;
+        status = gt_merged_file_flush(merged->file, error);
+    }
+    free(nearest);
+    return status;
+}
+
+int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
+{
+    struct counters counters = {.merged = merged};
+    struct gt_keys nodes = {0};
+    int status = name_series(&counters, merged->metrics, &nodes);
+    gt_keys_release(&nodes);
+    if (status >= 0)
+        status = collect(&counters);
+    if (status < 0)
+        gt_error_system(error, -status, "merging");
+    if (status >= 0)
+        status = write_counters(&counters, error);
+    if (status >= 0 && merged->low_gpu > 0)
+        status = write_marks(&counters, error);
+    for (size_t i = 0; counters.key && i < merged->trace->series_count; i++)
+        free(counters.key[i]);
+    free(counters.key);
+    free(counters.pid);
+    free(counters.sample);
+    return status;
+}
+
+void gt_merged_release(struct gt_merged_trace *merged)
+{
+    free(merged->lane);
+    free(merged->process);
+}

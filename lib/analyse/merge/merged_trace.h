@@ -1,0 +1,46 @@
+/* A merged file's events: what a merge writes into it. */
+#ifndef GT_ANALYSE_MERGED_TRACE_H
+#define GT_ANALYSE_MERGED_TRACE_H
+
+#include <regex.h>
+
+#include "analyse/merge/merged_file.h"
+#include "trace/source.h"
+
+/* Processes and threads of the merged file. */
+struct gt_merged_lane {
+    int64_t pid, tid;
+    uint32_t first; /* the first track of this pid and tid; its is_told counts for all */
+    bool is_told;   /* the thread's name was written */
+};
+
+struct gt_merged_process {
+    int64_t pid;
+    uint32_t first; /* the first process of this pid */
+    bool is_told;
+};
+
+struct gt_merged_trace {
+    const struct gt_trace *trace;
+    struct gt_merged_file *file;
+    const regex_t *metrics;            /* samples whose NAME_DIMENSION_NODE matches; NULL: all */
+    double low_gpu;                    /* percent of use below which a GPU is marked; 0: no marks */
+    int64_t base;                      /* ns that the file's times count from; whole microseconds */
+    size_t nodes;                      /* ids of several nodes are kept apart */
+    struct gt_merged_lane *lane;       /* of each track */
+    struct gt_merged_process *process; /* of each process */
+    uint64_t events, counters, marks;
+    int64_t first, last; /* of what was written */
+};
+
+/* Give processes pids by class of phase, in SMDebug's order, and threads ids that JavaScript can hold. 0 or -ENOMEM. */
+int gt_merged_number(struct gt_merged_trace *merged);
+/* Write an event. */
+int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error);
+/* Write counters and marks of all samples of the trace. */
+int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error);
+/* Write a time as microseconds, exact. */
+void gt_merged_time(struct gt_buffer *out, int64_t ns);
+void gt_merged_release(struct gt_merged_trace *merged);
+
+#endif

@@ -1,0 +1,123 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "record/provenance.h"
+
+void gt_outcome_release(struct gt_outcome *outcome)
+{
+    free(outcome->provenance);
+    gt_lives_release(&outcome->lives);
+    *outcome = (struct gt_outcome){0};
+}
+
+/* See gt_sampler_read_last. */
+static void final_laggards(const struct gt_sampler *sampler, struct gt_outcome *outcome)
+{
+    for (size_t i = 0; i < sampler->source_count; i++) {
+        const struct gt_sampler_source *source = &sampler->source[i];
+        for (size_t k = 0; source->state && source->type->lags && k < source->type->metric_count; k++) {
+            enum gt_metric_id id = source->type->metrics[k];
+            if (!isnan(sampler->frame.system[id]))
+                outcome->value[GT_SCOPE_SYSTEM][id] = sampler->frame.system[id];
+            if (!isnan(sampler->frame.job[id]))
+                outcome->value[GT_SCOPE_COMBINED][id] = sampler->frame.job[id];
+        }
+    }
+}
+
+/* Counters as they stand now: the last row was taken earlier, and children have been waited for since. */
+static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outcome)
+{
+    double job[GT_METRIC_COUNT];
+    struct gt_energy_reading energy;
+    gt_values_clear(job);
+    gt_account_totals(&recorder->sampler.account, &recorder->sampler.tree, job);
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        outcome->value[GT_SCOPE_COMBINED][gt_accounted[k]] = job[gt_accounted[k]];
+    double main = recorder->sampler.account.main_own_cpu;
+    outcome->value[GT_SCOPE_MAIN][GT_CPU_TIME] = main;
+    outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] = fmax(0, job[GT_CPU_TIME] - main);
+    gt_attribution_read(&recorder->combiner.attribution, &energy);
+    gt_energy_reading_show(&energy, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        gt_attribution_show_counter(&recorder->combiner.attribution, i, &outcome->counter[i]);
+    static const enum gt_metric_id whole[] = {GT_CPU_TIME, GT_PLATFORM_ENERGY, GT_WALL_ENERGY};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (!isnan(recorder->sampler.frame.system[whole[i]]))
+            outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.frame.system[whole[i]];
+    outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&recorder->sampler);
+    final_laggards(&recorder->sampler, outcome);
+}
+
+static void final_packages(const struct gt_recorder *recorder, struct gt_outcome *outcome)
+{
+    const struct gt_attribution *attribution = &recorder->combiner.attribution;
+    outcome->package_count = attribution->package_count;
+    for (size_t i = 0; i < attribution->package_count; i++)
+        gt_attribution_show_package(attribution, &recorder->sampler.frame, i, &outcome->package[i]);
+}
+
+static void final_peaks(struct gt_recorder *recorder, struct gt_outcome *outcome)
+{
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            if (gt_metrics[id].kind == GT_PEAK && !isnan(recorder->combiner.peak[scope][id]))
+                outcome->value[scope][id] = recorder->combiner.peak[scope][id];
+}
+
+static void final_peak_facts(const struct gt_recorder *recorder, struct gt_outcome *outcome)
+{
+    const struct gt_job_peak *job = &recorder->sampler.finder.peak;
+    static const int which[GT_FIXED_ROWS] = {
+        [GT_SCOPE_DESCENDANTS] = GT_PEAK_DESCENDANTS, [GT_SCOPE_COMBINED] = GT_PEAK_COMBINED};
+    for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
+        const struct gt_scope_peak *peak = &job->scope[which[scope]];
+        double total = outcome->value[scope][GT_RAM_PEAK]; /* of one process alone where that is more */
+        bool is_alone = scope == GT_SCOPE_COMBINED && total > peak->best;
+        outcome->peak[scope] = (struct gt_peak_fields){
+            .least = fmax(peak->least, is_alone ? total : 0),
+            .private_bytes = peak->private_bytes + fmax(0, total - peak->best),
+            .counted = peak->counted,
+        };
+    }
+    outcome->peak_untold = (double)job->untold;
+}
+
+static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *outcome)
+{
+    const struct gt_roster *roster = recorder->sampler.roster;
+    if (!roster)
+        return 0;
+    outcome->processes_not_listed = gt_roster_left_out(roster);
+    return gt_roster_lives(roster, &outcome->lives);
+}
+
+/* The CPU time that tracking has cost this process, seconds. */
+static double own_cpu(const struct gt_recorder *recorder)
+{
+    return recorder->is_dedicated ? (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 : recorder->own_cpu_spent;
+}
+
+int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error)
+{
+    int64_t now = gt_clock_monotonic(&recorder->sampler.clock);
+    gt_outcome_release(ret);
+    gt_summary_outcome(&recorder->summary, ret);
+    ret->elapsed = (double)((recorder->end_ns ? recorder->end_ns : now) - recorder->start_ns) / 1e9;
+    ret->exit_status = recorder->exit_status;
+    ret->missed = recorder->missed;
+    ret->slowest_sample = recorder->slowest_sample;
+    ret->own_cpu_time = own_cpu(recorder);
+    final_counters(recorder, ret);
+    final_packages(recorder, ret);
+    final_peaks(recorder, ret);
+    final_peak_facts(recorder, ret);
+    if (final_lives(recorder, ret) < 0)
+        return gt_error_system(error, ENOMEM, "tracker");
+    if (gt_provenance_fill(recorder, ret) < 0)
+        return gt_error_system(error, ENOMEM, "tracker");
+    return 0;
+}

@@ -1,0 +1,377 @@
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "collect/gpu/device.h"
+#include "collect/process/own_peak.h"
+
+static const int64_t LONGEST_PATIENCE_NS = 50000000;
+
+static double cpu_seconds(clockid_t clock)
+{
+    return (double)gt_clock_ns(clock) / 1e9;
+}
+
+static void warn(const struct gt_recorder *recorder, const char *sentence)
+{
+    if (recorder->options.warn)
+        recorder->options.warn(recorder->options.context, sentence);
+}
+
+int64_t gt_recorder_now(const struct gt_recorder *recorder)
+{
+    return gt_clock_monotonic(&recorder->sampler.clock);
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *ret, size_t size,
+                     struct gt_error *error)
+{
+    if (!(options->measurement_period > 0))
+        return gt_store_path(ret, size, options->tracking_file, pid, error);
+    int length = snprintf(ret, size, "%s/", options->tracking_file);
+    return length < 0 || (size_t)length >= size ? gt_error_system(error, ENAMETOOLONG, "%s", options->tracking_file)
+                                                : 0;
+}
+
+static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *error)
+{
+    const struct gt_tracker_options *options = recorder->options.tracker;
+    struct gt_sampler_options sampler = {
+        .pid = pid,
+        .slurm_job = options->mark ? getenv("SLURM_JOB_ID") : NULL,
+        .mark = options->mark,
+        .launched = options->launched,
+        .detail = options->detail,
+        .machine_root = options->machine_root,
+        .gpu_brand = options->gpu_brand,
+        .memory = options->memory,
+        .libraries = options->libraries,
+        .clock = recorder->options.clock,
+        .cgroup = recorder->options.cgroup,
+        .period = options->sleep_time,
+        .power_meter = options->power_meter,
+        .power_model = options->power_model,
+        .cpu_tdp = options->cpu_tdp,
+    };
+    int status = gt_sampler_open(&recorder->sampler, &sampler, error);
+    if (status >= 0)
+        status = gt_device_select(&recorder->sampler.frame, options->gpu_uuids, error);
+    if (status >= 0 && options->tracking_file)
+        status = gt_recorder_path(options, pid, recorder->path, sizeof recorder->path, error);
+    return status < 0 ? status : gt_recorder_describe(recorder, error);
+}
+
+static void begin(struct gt_recorder *recorder)
+{
+    const struct gt_tracker_options *options = recorder->options.tracker;
+    const struct gt_energy_source *source = recorder->machine.energy_source;
+    int64_t quarter = (int64_t)(options->sleep_time * 1e9) / 4;
+    recorder->patience_ns = quarter < LONGEST_PATIENCE_NS ? quarter : LONGEST_PATIENCE_NS;
+    recorder->start_ns = gt_recorder_now(recorder);
+    gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
+    recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
+    gt_summary_init(&recorder->summary);
+    gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);
+    gt_combine_init(&recorder->combiner, &(struct gt_combine_options){
+                                             .refresh = {source[GT_ENERGY_CPU].refresh, source[GT_ENERGY_DRAM].refresh,
+                                                         source[GT_ENERGY_GPU].refresh},
+                                             .detail = options->detail,
+                                             .core_count = recorder->machine.core_count,
+                                             .period = options->sleep_time,
+                                             .idle = (enum gt_idle)gt_idle_find(options->idle),
+                                             .start_ns = recorder->start_ns,
+                                         });
+}
+
+static void warn_of_sources(const struct gt_recorder *recorder)
+{
+    char sentence[600];
+    for (size_t i = 0; i < recorder->sampler.source_count; i++)
+        if (gt_sampler_complaint(&recorder->sampler, i, sentence, sizeof sentence))
+            warn(recorder, sentence);
+    if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm)
+        warn(recorder, "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
+    if (!recorder->sampler.frame.device_count)
+        warn(recorder, "No GPU was found: GPU figures are not measured");
+}
+
+int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
+                     struct gt_error *error)
+{
+    *recorder = (struct gt_recorder){.options = *options, .exit_status = -1, .is_dedicated = !is_own};
+    recorder->sampler.root.fd = -1;
+    if (is_own && !options->tracker->keep_high_water_mark)
+        recorder->own_window = gt_own_peak_begin(); /* where that is refused its peak is the largest look */
+    int status = open_parts(recorder, pid, error);
+    if (status < 0) {
+        gt_recorder_close(recorder);
+        return status;
+    }
+    begin(recorder);
+    warn_of_sources(recorder);
+    return 0;
+}
+
+void gt_recorder_close(struct gt_recorder *recorder)
+{
+    if (recorder->store)
+        gt_store_close(recorder->store, NULL, NULL);
+    if (recorder->own_window > 0)
+        gt_own_peak_end(recorder->own_window);
+    gt_sampler_close(&recorder->sampler);
+    gt_combine_release(&recorder->combiner);
+    gt_energy_curve_release(&recorder->energy);
+    gt_summary_release(&recorder->summary);
+    gt_outcome_release(&recorder->outcome);
+    free(recorder->machine.gpu);
+    *recorder = (struct gt_recorder){.sampler.root.fd = -1};
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+static void note_end(struct gt_recorder *recorder)
+{
+    const struct gt_tree *tree = &recorder->sampler.tree;
+    bool main_lives = tree->count && tree->process[0]->is_main && !tree->process[0]->is_zombie;
+    if (!main_lives && !recorder->end_ns)
+        recorder->end_ns = gt_recorder_now(recorder);
+}
+
+static bool any_lives(const struct gt_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (!tree->process[i]->is_zombie)
+            return true;
+    return false;
+}
+
+static int open_store(struct gt_recorder *recorder, struct gt_error *error)
+{
+    const struct gt_tracker_options *options = recorder->options.tracker;
+    struct gt_store_readings readings = {
+        .sampler = &recorder->sampler,
+        .attribution = &recorder->combiner.attribution,
+        .seconds = options->measurement_period,
+        .everyone = options->all_gpu_users != 0,
+        .record = options->record,
+        .context = options->context,
+    };
+    struct gt_store_options store = {
+        .path = recorder->path, .overwrite = options->overwrite, .detail = options->detail, .readings = &readings};
+    if ((!options->tracking_file && !options->record) || recorder->store)
+        return 0;
+    return gt_store_open(&recorder->store, &store, &recorder->machine, error);
+}
+
+static int store_sample(struct gt_recorder *recorder, struct gt_error *error)
+{
+    if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
+        warn(recorder, recorder->store_failure.text); /* the job is measured all the same */
+    if (!recorder->store)
+        return 0;
+    int status = gt_store_write(recorder->store, &recorder->sample, error);
+    const char *trouble = status >= 0 ? gt_store_trouble(recorder->store) : NULL;
+    if (trouble && strcmp(trouble, recorder->store_trouble) != 0) {
+        snprintf(recorder->store_trouble, sizeof recorder->store_trouble, "%s", trouble);
+        warn(recorder, trouble);
+    }
+    return status;
+}
+
+/* Once for each device: its figures will be partial, or at the end are. */
+static void warn_of_gaps(struct gt_recorder *recorder, bool is_end)
+{
+    static const char *const names[GT_ENERGY_DEVICES] = {"CPU packages", "DRAM", "GPUs"};
+    const struct gt_attribution *attribution = &recorder->combiner.attribution;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        const struct gt_coverage *coverage = gt_attribution_coverage(attribution, i);
+        char gap[80], sentence[200];
+        double began;
+        bool is_broken = gt_coverage_is_broken(coverage, attribution->now_ns) ||
+                         (is_end && gt_coverage_missing(coverage, attribution->now_ns) > 0);
+        if (recorder->gap_warned[i] || !attribution->energy[i].is_measured || !is_broken)
+            continue;
+        recorder->gap_warned[i] = true;
+        enum gt_gap_cause cause = gt_coverage_gap(coverage, attribution->now_ns, &began);
+        gt_gap_describe(began, cause, gap, sizeof gap);
+        snprintf(sentence, sizeof sentence, "Energy of the %s is known for a part of the run only: %s", names[i], gap);
+        warn(recorder, sentence);
+    }
+}
+
+/* A reading between two samples keeps peaks and energy up to date. */
+static int keep(struct gt_recorder *recorder, struct gt_error *error)
+{
+    int status = gt_combine_keep(&recorder->combiner, &recorder->sampler);
+    warn_of_gaps(recorder, false);
+    return status < 0 ? gt_error_system(error, -status, "sample") : 0;
+}
+
+static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
+{
+    struct gt_sample *sample = &recorder->sample;
+    int status = gt_combine(&recorder->combiner, &recorder->sampler, sample);
+    if (status >= 0 && recorder->sampler.roster)
+        status = gt_roster_changes(recorder->sampler.roster, &sample->life, &sample->life_count);
+    if (status < 0)
+        return gt_error_system(error, -status, "sample");
+    warn_of_gaps(recorder, false);
+    gt_summary_add(&recorder->summary, sample);
+    status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9,
+                                 &sample->energy);
+    return status < 0 ? gt_error_system(error, -status, "sample") : store_sample(recorder, error);
+}
+
+static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_error *error)
+{
+    int status = gt_sampler_read(&recorder->sampler, recorder->patience_ns, error);
+    if (status < 0)
+        return status;
+    if (recorder->sampler.trouble.code) {
+        warn(recorder, recorder->sampler.trouble.text);
+        recorder->sampler.trouble = (struct gt_error){0};
+    }
+    note_end(recorder);
+    bool lives = any_lives(&recorder->sampler.tree);
+    status = is_sample && lives ? write_sample(recorder, error) : keep(recorder, error);
+    return status < 0 ? status : lives;
+}
+
+int gt_recorder_read(struct gt_recorder *recorder, bool is_sample, struct gt_error *error)
+{
+    double began = recorder->is_dedicated ? 0 : cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+    int64_t began_ns = gt_recorder_now(recorder);
+    int status = read_all(recorder, is_sample, error);
+    recorder->slowest_sample = fmax(recorder->slowest_sample, (double)(gt_recorder_now(recorder) - began_ns) / 1e9);
+    if (!recorder->is_dedicated)
+        recorder->own_cpu_spent += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    return status;
+}
+
+int gt_recorder_look(struct gt_recorder *recorder, int64_t *cpu_ns, struct gt_error *error)
+{
+    double began = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+    int status = gt_sampler_look(&recorder->sampler, error);
+    if (status >= 0) {
+        gt_combine_look(&recorder->combiner, &recorder->sampler);
+        note_end(recorder);
+        status = any_lives(&recorder->sampler.tree);
+    }
+    double used = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+    if (!recorder->is_dedicated)
+        recorder->own_cpu_spent += used;
+    *cpu_ns = (int64_t)(used * 1e9);
+    return status;
+}
+
+/* ---- What the caller knows and asks ------------------------------------------------------------------------------ */
+
+void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status, const struct rusage *usage)
+{
+    if (pid == recorder->machine.pid)
+        recorder->exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    gt_sampler_reaped(&recorder->sampler, pid, usage);
+    gt_roster_reaped(recorder->sampler.roster, pid, gt_recorder_now(recorder));
+    note_end(recorder);
+    if (!recorder->sampler.tree.count)
+        recorder->end_ns = gt_recorder_now(recorder);
+}
+
+void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes)
+{
+    if (!(bytes > 0) || recorder->is_finished)
+        return;
+    gt_sampler_main_peak(&recorder->sampler, bytes);
+    gt_combine_look(&recorder->combiner, &recorder->sampler);
+}
+
+double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric)
+{
+    if (recorder->is_finished)
+        return recorder->outcome.value[scope][metric];
+    return recorder->sample.row_count ? recorder->sample.row[scope].value[metric] : NAN;
+}
+
+void gt_recorder_drawn(struct gt_recorder *recorder, struct gt_drawn *ret)
+{
+    gt_energy_curve_drawn(&recorder->energy, ret);
+}
+
+size_t gt_recorder_processes(const struct gt_recorder *recorder, pid_t *pids, size_t capacity)
+{
+    const struct gt_tree *tree = &recorder->sampler.tree;
+    size_t count = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        if (tree->process[i]->is_zombie)
+            continue;
+        if (count < capacity)
+            pids[count] = tree->process[i]->pid;
+        count++;
+    }
+    return count;
+}
+
+/* ---- The end ----------------------------------------------------------------------------------------------------- */
+
+/* A job that ended before its first sample has no row; the machine can still be told of. */
+static void sample_system_alone(struct gt_recorder *recorder)
+{
+    struct gt_sample sample;
+    if (gt_sampler_read(&recorder->sampler, 0, NULL) < 0 ||
+        gt_combine(&recorder->combiner, &recorder->sampler, &sample) < 0)
+        return;
+    for (int scope = GT_SCOPE_MAIN; scope < GT_FIXED_ROWS; scope++)
+        gt_values_clear(sample.row[scope].value);
+    gt_summary_add(&recorder->summary, &sample);
+    recorder->summary.samples = 0;
+}
+
+/* The counters of the machine, too, stand as at the end. */
+static void read_last(struct gt_recorder *recorder)
+{
+    recorder->sampler.frame.is_last = true;
+    if (!recorder->summary.samples)
+        sample_system_alone(recorder);
+    else
+        gt_sampler_read(&recorder->sampler, 0, NULL);
+    note_end(recorder);
+    gt_job_finder_last(&recorder->sampler.finder, &recorder->sampler.tree, &recorder->sampler.account);
+    if (recorder->own_window > 0) {
+        gt_recorder_main_peak(recorder, gt_own_peak_end(recorder->own_window));
+        recorder->own_window = 0;
+    }
+    gt_combine_keep(&recorder->combiner, &recorder->sampler);
+    warn_of_gaps(recorder, true);
+    gt_sampler_read_last(&recorder->sampler);
+}
+
+static int close_store(struct gt_recorder *recorder, struct gt_error *error)
+{
+    int status = recorder->store_failure.code
+                     ? gt_error_copy(error, &recorder->store_failure)
+                     : open_store(recorder, error); /* a job that ended before the first sample has a recording, too */
+    if (!recorder->store)
+        return status;
+    int closed = gt_store_close(recorder->store, &recorder->outcome, error);
+    recorder->store = NULL;
+    return closed < 0 ? closed : status < 0 ? status : 0;
+}
+
+int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
+{
+    read_last(recorder);
+    int status = gt_recorder_outcome(recorder, &recorder->outcome, error);
+    if (status < 0)
+        return status;
+    recorder->outcome.complete = true;
+    recorder->is_finished = true;
+    return close_store(recorder, error);
+}

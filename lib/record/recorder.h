@@ -1,0 +1,87 @@
+/* One job, measured and recorded: readings become samples, samples a summary, a recording and at the end the outcome.
+ *
+ * A recorder has no thread, no lock and no schedule: it reads when it is told to, in the calling thread. A reading is of everything, a
+ * look of the processes and their memory alone. */
+#ifndef GT_RECORD_RECORDER_H
+#define GT_RECORD_RECORDER_H
+
+#include <stdbool.h>
+
+#include "aggregate/combine.h"
+#include "aggregate/energy_curve.h"
+#include "aggregate/summary.h"
+#include "store/store.h"
+
+struct gt_recorder_options {
+    const struct gt_tracker_options *tracker; /* checked, with defaults; borrowed until the recorder is closed */
+    const struct gt_cgroup *cgroup;           /* the control group of the job alone; NULL: none */
+    const struct gt_clock *clock;             /* NULL: the clock of the system */
+    void (*warn)(void *context, const char *sentence); /* may be NULL */
+    void *context;
+};
+
+struct gt_recorder {
+    struct gt_recorder_options options;
+    char path[4096]; /* of the tracking file */
+    struct gt_sampler sampler;
+    struct gt_combiner combiner;
+    struct gt_summary summary;
+    struct gt_machine machine;
+    struct gt_store *store;
+    struct gt_energy_curve energy; /* since gt_recorder_drawn was called */
+    struct gt_sample sample;       /* the latest; its rows belong to the combiner */
+    struct gt_outcome outcome;     /* once finished */
+    bool is_finished;
+    struct gt_error store_failure; /* why there is no store */
+    char store_trouble[700];       /* the trouble that was told last */
+    bool gap_warned[GT_ENERGY_DEVICES];
+    int own_window; /* of collect/process/own_peak.h, when the process tracks itself; else 0 */
+
+    int64_t start_ns;    /* CLOCK_MONOTONIC */
+    int64_t end_ns;      /* when the main process was seen to have ended; 0: it lives */
+    int64_t patience_ns; /* a reading waits so long for a walk over the memory */
+    uint64_t missed;     /* samples whose time passed untaken; the schedule's to say */
+
+    bool is_dedicated; /* this process does nothing but track: all its CPU time is the cost of tracking */
+    double own_cpu_spent, slowest_sample; /* seconds */
+    int exit_status;                      /* -1: unknown */
+};
+
+/* The path of the tracking file, its placeholders filled in; that of a folder of experiments ends in "/". */
+int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *ret, size_t size,
+                     struct gt_error *error);
+/* Follow process `pid` and its descendants from now on; `is_own`: it is the calling process. On failure there is nothing to close. */
+int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
+                     struct gt_error *error);
+/* Free everything; without gt_recorder_finish the recording stays as that of a tracker that was killed. */
+void gt_recorder_close(struct gt_recorder *recorder);
+
+int64_t gt_recorder_now(const struct gt_recorder *recorder);
+/* Read everything, and with `is_sample` write it down as a sample. 1: done; 0: no process of the job lives. */
+int gt_recorder_read(struct gt_recorder *recorder, bool is_sample, struct gt_error *error);
+/* Read the processes and their memory, for peaks; *cpu_ns is the CPU time that it took. Results as of gt_recorder_read. */
+int gt_recorder_look(struct gt_recorder *recorder, int64_t *cpu_ns, struct gt_error *error);
+/* wait4 told of a child of the calling process. */
+void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status, const struct rusage *usage);
+/* The largest resident memory of the main process, bytes, as it knows itself. */
+void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes);
+
+/* The latest value of a metric; once finished the final one. */
+double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric);
+/* The energy from the sample of the last call to the latest one. */
+void gt_recorder_drawn(struct gt_recorder *recorder, struct gt_drawn *ret);
+/* Pids of the job that live now, the main process first while it lives; returns how many there are. */
+size_t gt_recorder_processes(const struct gt_recorder *recorder, pid_t *pids, size_t capacity);
+/* True for a process of the job, also for one that no reading has met yet. */
+bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid);
+
+/* The figures so far, as a finished run has them. */
+int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error);
+void gt_outcome_release(struct gt_outcome *outcome);
+/* The final reading and figures, and the recording closed with them. */
+int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error);
+
+/* Fill recorder->machine. For gt_recorder_open. */
+int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error);
+
+#endif

@@ -1,0 +1,218 @@
+/* Files that are read and written whole, arrays that grow, JSON trees. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/given_file.h"
+#include "base/grow.h"
+#include "base/json_tree.h"
+#include "support/folder.h"
+
+enum { LARGE = 300000 };
+
+static void write_large(const char *path)
+{
+    static char bytes[LARGE];
+    memset(bytes, 'x', sizeof bytes);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(gt_file_write_all(fd, bytes, sizeof bytes), 0);
+    assert_int_equal(gt_file_write_all_at(fd, "yz", 2, LARGE - 1), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+static void a_file_is_read_up_to_its_ceiling(void **state)
+{
+    (void)state;
+    const char *path = folder_path("large");
+    write_large(path);
+    static const size_t ceilings[] = {0, LARGE + 1, LARGE + 2, LARGE + 100000};
+    for (size_t i = 0; i < sizeof ceilings / sizeof *ceilings; i++) {
+        struct gt_buffer text = {.ceiling = ceilings[i]};
+        assert_int_equal(gt_given_file_read(path, &text, NULL), 0);
+        assert_int_equal(text.length, LARGE + 1);
+        assert_string_equal(text.data + LARGE - 2, "xyz");
+        gt_buffer_release(&text);
+    }
+    static const size_t too_small[] = {1, 65536, LARGE};
+    for (size_t i = 0; i < sizeof too_small / sizeof *too_small; i++) {
+        struct gt_buffer text = {.ceiling = too_small[i]};
+        assert_int_equal(gt_given_file_read(path, &text, NULL), -EFBIG);
+        gt_buffer_release(&text);
+    }
+    struct gt_buffer text = {0};
+    assert_int_equal(gt_given_file_read(folder_path("missing"), &text, NULL), -ENOENT);
+    assert_int_equal(gt_given_file_read(test_folder, &text, NULL), -EISDIR);
+    gt_buffer_release(&text);
+}
+
+static void an_empty_file_is_an_empty_text(void **state)
+{
+    (void)state;
+    const char *path = folder_path("empty");
+    struct gt_buffer text = {.ceiling = 10};
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    assert_int_equal(gt_given_file_read(path, &text, NULL), 0);
+    assert_string_equal(text.data, "");
+    gt_buffer_release(&text);
+}
+
+struct pipe_end {
+    int fd, status;
+    struct gt_buffer text;
+};
+
+static void *read_pipe(void *context)
+{
+    struct pipe_end *end = context;
+    end->status = gt_file_read_all(end->fd, &end->text);
+    return NULL;
+}
+
+/* A pipe takes 64 KiB at a time, so the write and the read both take several calls. */
+static void a_pipe_takes_it_in_pieces(void **state)
+{
+    (void)state;
+    static char bytes[LARGE];
+    int ends[2];
+    pthread_t thread;
+    assert_int_equal(pipe(ends), 0);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i % 251);
+    struct pipe_end end = {.fd = ends[0]};
+    assert_int_equal(pthread_create(&thread, NULL, read_pipe, &end), 0);
+    assert_int_equal(gt_file_write_all(ends[1], bytes, sizeof bytes), 0);
+    close(ends[1]);
+    pthread_join(thread, NULL);
+    assert_int_equal(end.status, 0);
+    assert_int_equal(end.text.length, sizeof bytes);
+    assert_memory_equal(end.text.data, bytes, sizeof bytes);
+    close(ends[0]);
+    gt_buffer_release(&end.text);
+    assert_int_equal(gt_file_write_all(-1, "x", 1), -EBADF);
+    assert_int_equal(gt_file_write_all(-1, NULL, 0), 0);
+}
+
+static void lines_have_a_ceiling(void **state)
+{
+    (void)state;
+    char text[] = "one\n\nlonger\nlast";
+    FILE *file = fmemopen(text, strlen(text), "r");
+    struct gt_buffer line = {0};
+    assert_int_equal(gt_file_line(file, &line, 5), 1);
+    assert_string_equal(line.data, "one\n");
+    assert_int_equal(gt_file_line(file, &line, 5), 1);
+    assert_string_equal(line.data, "\n");
+    assert_int_equal(gt_file_line(file, &line, 5), -EFBIG);
+    assert_int_equal(gt_file_line(file, &line, 5), 1);
+    assert_int_equal(gt_file_line(file, &line, 5), 1);
+    assert_string_equal(line.data, "last");
+    assert_int_equal(gt_file_line(file, &line, 5), 0);
+    fclose(file);
+    gt_buffer_release(&line);
+}
+
+struct owner {
+    uint32_t *number;
+    size_t number_count, number_capacity;
+};
+
+static void arrays_keep_what_is_in_them(void **state)
+{
+    (void)state;
+    struct owner owner = {0};
+    uint32_t *by_one = NULL;
+    for (uint32_t i = 0; i < 1000; i++) {
+        *GT_GROW(&owner, number) = i;
+        *GT_GROW_BY_ONE(by_one, i) = i;
+    }
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_int_equal(owner.number[i], i);
+        assert_int_equal(by_one[i], i);
+    }
+    assert_int_equal(owner.number_count, 1000);
+    assert_int_equal(owner.number_capacity, 1024);
+    assert_int_equal(GT_GROW_TO(owner.number, owner.number_capacity, 1025), 0);
+    assert_int_equal(owner.number_capacity, 2048);
+    assert_int_equal(GT_GROW_TO(owner.number, owner.number_capacity, 3), 0);
+    assert_int_equal(owner.number_capacity, 2048);
+    assert_int_equal(GT_GROW_TO(owner.number, owner.number_capacity, SIZE_MAX), -ENOMEM);
+    assert_int_equal(GT_GROW_TO(owner.number, owner.number_capacity, SIZE_MAX / 4), -ENOMEM);
+    assert_int_equal(owner.number[999], 999);
+    free(owner.number);
+    free(by_one);
+}
+
+static void trees_are_read_and_changed(void **state)
+{
+    (void)state;
+    struct gt_json_trouble trouble;
+    struct gt_json_value *tree = gt_json_parse_text("{\"a\": [1, 2.5, \"x\", null, true]}", 0, NULL), *value;
+    const struct gt_json_value *list = gt_json_member(tree, "a");
+    assert_int_equal(gt_json_count(list), 5);
+    assert_int_equal(gt_json_integer_of(gt_json_item(list, 0)), 1);
+    assert_true(gt_json_number_of(gt_json_item(list, 1)) == 2.5);
+    assert_string_equal(gt_json_text_of(gt_json_item(list, 2)), "x");
+    assert_true(gt_json_is_null(gt_json_item(list, 3)) && gt_json_is_true(gt_json_item(list, 4)));
+    assert_null(gt_json_item(list, 5));
+    assert_null(gt_json_member(list, "a"));
+    assert_null(gt_json_text_of(gt_json_member(tree, "b")));
+    assert_int_equal(gt_json_set(tree, "b", gt_json_new_text("y", 1)), 0);
+    assert_int_equal(gt_json_rename(tree, "a", "c"), 0);
+    char *text = gt_json_dump(tree), names[8] = "";
+    assert_string_equal(text, "{\"b\":\"y\",\"c\":[1,2.5,\"x\",null,true]}");
+    const char *name;
+    gt_json_foreach_member (tree, name, value) {
+        strcat(names, name);
+    }
+    assert_string_equal(names, "bc");
+    free(text);
+    gt_json_free(tree);
+    assert_null(gt_json_parse_text("{\"a\": 1,\n\"a\": 2}", GT_JSON_UNIQUE_NAMES, &trouble));
+    assert_int_equal(trouble.line, 2);
+    assert_null(gt_json_parse_text(NULL, 0, &trouble));
+    assert_null(gt_json_parse_text("1", 0, &trouble));
+}
+
+static void a_stream_is_read_value_by_value(void **state)
+{
+    (void)state;
+    char text[] = "[1] {\"a\": 2}[\"a text that is too long\"]";
+    struct gt_json_trouble trouble;
+    FILE *file = fmemopen(text, strlen(text), "r");
+    struct gt_json_value *first = gt_json_read(file, 20, GT_JSON_MORE_FOLLOWS, &trouble),
+                         *second = gt_json_read(file, 20, GT_JSON_MORE_FOLLOWS, &trouble);
+    assert_int_equal(gt_json_integer_of(gt_json_item(first, 0)), 1);
+    assert_int_equal(gt_json_integer_of(gt_json_member(second, "a")), 2);
+    assert_null(gt_json_read(file, 20, GT_JSON_MORE_FOLLOWS, &trouble));
+    assert_string_equal(trouble.text, "it is longer than 20 bytes");
+    fclose(file);
+    gt_json_free(first);
+    gt_json_free(second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_file_is_read_up_to_its_ceiling, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(an_empty_file_is_an_empty_text, folder_make, folder_remove),
+        cmocka_unit_test(a_pipe_takes_it_in_pieces),
+        cmocka_unit_test(lines_have_a_ceiling),
+        cmocka_unit_test(arrays_keep_what_is_in_them),
+        cmocka_unit_test(trees_are_read_and_changed),
+        cmocka_unit_test(a_stream_is_read_value_by_value),
+    };
+    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
+}
