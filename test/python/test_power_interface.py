@@ -177,7 +177,8 @@ def check_joules_at_the_end_of_each_epoch(running, folder, seconds):
     assert joules == found.interpolate("intel_power", [point["date"] for point in points_of_accuracy], cumulative=True)
     for before, after, first, second in zip(joules, joules[1:], points_of_accuracy, points_of_accuracy[1:]):
         assert after - before == pytest.approx(50 * (second["date"] - first["date"]), abs=5)  # a window's
-    assert found.interpolate("intel_power", "accuracy") == [pytest.approx(50, rel=0.3)] * 3
+    watts = found.interpolate("intel_power", "accuracy")
+    assert len(watts) == 3 and min(watts) > 0 and sum(watts) / 3 == pytest.approx(50, rel=0.3)
     with pytest.raises(ValueError, match="loss was not recorded"):
         found.interpolate("intel_power", "loss")
 
