@@ -249,7 +249,7 @@ int gt_experiment_complete(struct gt_experiment *experiment, const char *name, s
 int gt_experiment_open(struct gt_experiment **ret, const char *path, struct gt_error *error)
 {
     struct stat file;
-    struct gt_experiment *experiment;
+    struct gt_experiment *experiment = NULL;
     if (stat(path, &file) < 0)
         return gt_error_system(error, errno, "%s", path);
     int status = gt_experiment_new(&experiment, error);
