@@ -49,7 +49,7 @@ static void note_move(struct gt_coverage *coverage, int64_t now_ns, double growt
     coverage->is_lost = false;
 }
 
-/* What has counted since it was opened covers the time before its first reading. */
+/* A counter that has counted since it was opened covers the time before its first reading. */
 static void note_first(struct gt_coverage *coverage, int64_t now_ns)
 {
     bool is_late = coverage->failures > 1 && seconds_between(coverage->start_ns, now_ns) > coverage->patience;

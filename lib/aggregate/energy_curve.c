@@ -140,7 +140,7 @@ static int add(struct gt_device_curve *device, double time, const struct gt_ener
     return is_first || is_gap || has_moved ? gt_curve_add(&device->curve, time, device->last) : 0;
 }
 
-/* Of a curve that is asked for the time since `since` alone, the moves around it and the latest two are enough. */
+/* The moves around `since` and the latest two are enough for a curve that is asked for the time since then alone. */
 static void thin(struct gt_curve *curve, double since)
 {
     size_t after = gt_curve_find(curve, since);
@@ -534,8 +534,8 @@ static struct gt_time_stretch around(const struct gt_device_curve *device, struc
     return (struct gt_time_stretch){stretch.start - more, stretch.stop + more};
 }
 
-/* What a CPU second of the job draws differs within the stretch: from mean to the farthest of its parts, of which each is longer
- * than a share is a mean of, and holds a whole gap; but it draws between nothing and twice the mean. */
+/* The greatest difference between the joules of a CPU second of the job in a part of the stretch and the mean. Each part is longer than
+ * the time that a share is a mean of, and holds a whole gap; a second draws between nothing and twice the mean. */
 static double spread(const struct gt_device_curve *device, struct gt_time_stretch stretch, double mean)
 {
     const struct gt_curve *curve = &device->curve;
@@ -553,7 +553,7 @@ static double spread(const struct gt_device_curve *device, struct gt_time_stretc
     return fmin(most, mean);
 }
 
-/* What the job drew in all gaps that the stretch touches: no part of it drew more. */
+/* The job's joules in all gaps that the stretch touches: no part of it drew more. */
 static double whole_gaps(const struct gt_device_curve *device, struct gt_time_stretch stretch)
 {
     const struct gt_curve *curve = &device->curve;

@@ -43,13 +43,8 @@ int gt_profile_events(const struct gt_profile *profile, const struct gt_profile_
  * framework_metric, step, worker_id (-1: none), num_workers (-1: none), pin_memory ("True", "False", "NA"), process,
  * node_id. */
 int gt_profile_loader_events(const struct gt_profile *profile, const struct gt_profile_rows *rows, size_t count,
-<<<<<<< HEAD
-                             struct gt_dataset **ret, struct gt_error *error);
-/* The steps of a data loader that last at least twice the median, the longest first: previous_start (batches: when the one
-=======
                              struct gt_table **ret, struct gt_error *error);
-/* What a data loader takes at least twice the median for, the longest first: previous_start (batches: when the one
->>>>>>> report
+/* The steps of a data loader that last at least twice the median, the longest first: previous_start (batches: when the one
  * before was fetched), start_time, end_time, duration_us, worker_id, framework_metric, nodeID. `part` is one of those of
  * the analysis "dataloader": "initialization", "worker", "get_next", "batch". */
 int gt_profile_loader_outliers(const struct gt_profile *profile, const char *part, struct gt_table **ret,

@@ -58,7 +58,7 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
 }
 
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
-                             struct gt_error *error)
+                        struct gt_error *error)
 {
     GT_OWN(struct gt_recording_options, own, options);
     struct gt_recording *recording = NULL;

@@ -44,7 +44,7 @@ int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error)
     tracker->thread_error = (struct gt_error){0};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's: the thread takes none */
-    tracker->has_thread = true; /* a callback on it may ask for its stop at once */
+    tracker->has_thread = true;                  /* a callback on it may ask for its stop at once */
     int status = pthread_create(&tracker->thread, NULL, run, tracker);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status) {

@@ -36,13 +36,20 @@ static const char *suffix_of(const char *path)
     return strrchr(base_name(path), '.');
 }
 
+static bool is_folder(const char *path)
+{
+    return *path && path[strlen(path) - 1] == '/';
+}
+
 const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error)
 {
-    const char *suffix = suffix_of(path);
+    const char *suffix = is_folder(path) ? "/" : suffix_of(path);
     char choices[200] = "";
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (suffix && !strcmp(suffix, types[i]->suffix))
             return types[i];
+        if (is_folder(types[i]->suffix))
+            continue;
         size_t used = strlen(choices);
         snprintf(choices + used, sizeof choices - used, "%s%s", i ? " or " : "", types[i]->suffix);
     }
@@ -194,6 +201,23 @@ static int check_folder(const char *path, struct gt_error *error)
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
 }
 
+/* The folder, or the nearest around it that is there: it is made when recording begins. */
+static int check_own_folder(const char *path, struct gt_error *error)
+{
+    char copy[PATH_MAX];
+    struct stat status;
+    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
+        return gt_error_system(error, ENAMETOOLONG, "%s", path);
+    char *folder = copy;
+    while (stat(folder, &status) < 0) {
+        if (errno != ENOENT)
+            return gt_error_system(error, errno, "%s", path);
+        folder = dirname(folder);
+    }
+    int code = S_ISDIR(status.st_mode) ? try_folder(folder) : ENOTDIR;
+    return code ? gt_error_system(error, code, "%s: folder %s", path, folder) : 0;
+}
+
 const char *gt_store_part(size_t index)
 {
     static const char *const others[] = {GT_LIFE_SUFFIX, GT_BLOCKS_SUFFIX};
@@ -208,6 +232,8 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
     const struct gt_store_type *type = gt_store_type_of(options->path, error);
     if (!type)
         return -EINVAL;
+    if (is_folder(options->path))
+        return check_own_folder(options->path, error);
     int status = check_folder(options->path, error);
     if (!status)
         status = check_file(options->path, options->overwrite, error);

@@ -47,6 +47,8 @@ int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_err
     const struct gt_store_type *type = gt_store_type_of(path, error);
     if (!type)
         return -EINVAL;
+    if (!type->open)
+        return gt_error_set(error, EINVAL, "%s is a folder of experiments: gpu_tracker.power reads them", path);
     struct gt_recording *recording = calloc(1, sizeof *recording);
     char *own_path = strdup(path);
     if (!recording || !own_path) {

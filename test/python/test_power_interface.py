@@ -7,7 +7,7 @@ import time
 import pytest
 
 from gpu_tracker.power import experiment, model_complexity, parsers, rapl, rapl_power
-from patience import least
+from patience import given_longer, least
 
 pytestmark = pytest.mark.sanitize
 
@@ -160,12 +160,16 @@ def test_joules_are_what_the_counters_say(running, tmp_path):
 
 
 def test_joules_at_the_end_of_each_epoch(running, tmp_path):
-    driver = parsers.JsonParser(tmp_path / "out")
+    given_longer(lambda seconds: check_joules_at_the_end_of_each_epoch(running, tmp_path / str(seconds), seconds), 0.4, 0.5, 1, 2, 4)
+
+
+def check_joules_at_the_end_of_each_epoch(running, folder, seconds):
+    driver = parsers.JsonParser(folder)
     _, queue = experiment.Experiment(driver, root=running).measure_yourself(period=0.05, measurement_period=0.1)
     time.sleep(0.2)
     for epoch in range(3):
         driver.save_exp_metrics({"accuracy": epoch / 10})
-        time.sleep(0.4)
+        time.sleep(seconds)
     queue.put(experiment.STOP_MESSAGE)
     found = experiment.ExpResults(driver)
     joules = found.interpolate("intel_power", "accuracy", cumulative=True)

@@ -1,5 +1,9 @@
-/* power_metrics.json: a JSON value a line, records and marks of the end of a segment. results_exp.json: what the program under
- * measurement wrote down itself. */
+/* An experiment is read from the files of a folder, or from a tracking file.
+ *
+ * power_metrics.json has a JSON value a line: records and marks of the end of a segment. results_exp.json has figures of the
+ * program under measurement. omegawatt.csv is an external meter's: a line of its own first, then the header, #timestamp (seconds),
+ * #frame_is_ok, and a column of watts for each of its channels; a last line that was cut off is left out, and so are
+ * frames that the meter calls bad. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,9 +13,13 @@
 #include <unistd.h>
 
 #include "analyse/experiment/experiment.h"
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/given_file.h"
 #include "base/json_tree.h"
+#include "base/number.h"
+#include "store/recording_energy.h"
+#include "store/store.h"
 
 enum { LONGEST = 64 << 20 }; /* a line, or a value */
 
@@ -284,5 +292,212 @@ int gt_experiment_read_results(struct gt_experiment *experiment, const char *pat
     }
     experiment->segment = segment;
     fclose(file);
+    return status;
+}
+
+/* ---- omegawatt.csv ----------------------------------------------------------------------------------------------- */
+
+enum { MOST_CHANNELS = 256 };
+
+struct meter {
+    struct gt_csv_reader *reader;
+    char *name[MOST_CHANNELS];
+    size_t count, time, good; /* which column; good: count when there is none */
+};
+
+static int read_header(struct meter *meter, const char *path, struct gt_error *error)
+{
+    char **fields;
+    size_t count;
+    for (int line = 0; line < 2; line++) {
+        int status = gt_csv_next(meter->reader, &fields, &count, error);
+        if (status < 0)
+            return status;
+        if (status == 0)
+            return gt_error_set(error, EBADMSG, "%s has no header in its second line", path);
+    }
+    if (count > MOST_CHANNELS)
+        return gt_error_set(error, EBADMSG, "%s has %zu columns, and at most %d are read", path, count, MOST_CHANNELS);
+    meter->time = meter->good = count;
+    for (size_t i = 0; i < count; i++) {
+        meter->name[i] = strdup(fields[i]);
+        if (!meter->name[i])
+            return gt_error_system(error, ENOMEM, "%s", path);
+        meter->count = i + 1;
+        if (!strcmp(fields[i], "#timestamp"))
+            meter->time = i;
+        if (!strcmp(fields[i], "#frame_is_ok"))
+            meter->good = i;
+    }
+    if (meter->time == count)
+        return gt_error_set(error, EBADMSG, "%s has no column \"#timestamp\"", path);
+    return 0;
+}
+
+static int take_row(struct gt_experiment *experiment, const struct meter *meter, char *const *fields, size_t count)
+{
+    struct gt_experiment_point point;
+    int status = 0;
+    if (count != meter->count || gt_number_double(fields[meter->time], &point.date) < 0) {
+        experiment->bad_rows++;
+        return 0;
+    }
+    if (meter->good < count && strcasecmp(fields[meter->good], "true") != 0)
+        return 0;
+    for (size_t i = 0; i < count && status == 0; i++)
+        if (i != meter->time && i != meter->good && gt_number_double(fields[i], &point.value) == 0)
+            status = gt_experiment_add(experiment, GT_EXPERIMENT_METER, meter->name[i], NULL, point, NAN);
+    return status;
+}
+
+int gt_experiment_read_meter(struct gt_experiment *experiment, const char *path, struct gt_error *error)
+{
+    struct meter meter = {0};
+    char **fields;
+    size_t count;
+    int fd = gt_given_file_open_optional(path, error);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    uint32_t segment = experiment->segment;
+    experiment->segment = 0; /* it goes on when recordings pause */
+    int status = gt_csv_open(&meter.reader, fd, path, error);
+    if (status >= 0)
+        status = read_header(&meter, path, error);
+    while (status >= 0 && (status = gt_csv_next(meter.reader, &fields, &count, error)) > 0)
+        if (gt_csv_is_complete(meter.reader) && (status = take_row(experiment, &meter, fields, count)) < 0)
+            gt_error_system(error, -status, "%s", path);
+    experiment->segment = segment;
+    gt_csv_close(meter.reader);
+    close(fd);
+    for (size_t i = 0; i < meter.count; i++)
+        free(meter.name[i]);
+    return status;
+}
+
+/* ---- a tracking file: counters by their growth from sample to sample --------------------------------------------- */
+
+enum form {
+    WATTS,   /* of a counter of joules */
+    SECONDS, /* growth of a counter */
+    STATE,   /* as it is */
+    PERCENT, /* of a ratio */
+};
+
+static const struct figure {
+    enum gt_experiment_group group;
+    const char *name;
+    enum form form;
+    enum gt_scope scope;
+    enum gt_metric_id metric;
+} figures[] = {
+    {GT_EXPERIMENT_CPU, "intel_power", WATTS, GT_SCOPE_SYSTEM, GT_CPU_ENERGY},
+    {GT_EXPERIMENT_CPU, "rel_intel_power", WATTS, GT_SCOPE_COMBINED, GT_CPU_ENERGY},
+    {GT_EXPERIMENT_CPU, "psys_power", WATTS, GT_SCOPE_SYSTEM, GT_PLATFORM_ENERGY},
+    {GT_EXPERIMENT_CPU, "total_cpu_power", WATTS, GT_SCOPE_SYSTEM, GT_CORE_ENERGY},
+    {GT_EXPERIMENT_CPU, "uncore_power", WATTS, GT_SCOPE_SYSTEM, GT_UNCORE_ENERGY},
+    {GT_EXPERIMENT_CPU, "total_dram_power", WATTS, GT_SCOPE_SYSTEM, GT_DRAM_ENERGY},
+    {GT_EXPERIMENT_CPU, "per_process_dram_power", WATTS, GT_SCOPE_COMBINED, GT_DRAM_ENERGY},
+    {GT_EXPERIMENT_CPU, "absolute_cpu_time_per_pid", SECONDS, GT_SCOPE_COMBINED, GT_CPU_TIME},
+    {GT_EXPERIMENT_CPU, "per_process_mem_use_abs", STATE, GT_SCOPE_COMBINED, GT_RAM},
+    {GT_EXPERIMENT_CPU, "total_mem_use", STATE, GT_SCOPE_SYSTEM, GT_RAM},
+    {GT_EXPERIMENT_GPU, "nvidia_power", WATTS, GT_SCOPE_SYSTEM, GT_GPU_ENERGY},
+    {GT_EXPERIMENT_GPU, "nvidia_attributable_power", WATTS, GT_SCOPE_COMBINED, GT_GPU_ENERGY},
+    {GT_EXPERIMENT_GPU, "nvidia_memory", STATE, GT_SCOPE_SYSTEM, GT_GPU_RAM},
+    {GT_EXPERIMENT_GPU, "nvidia_mem_use", STATE, GT_SCOPE_COMBINED, GT_GPU_RAM},
+    {GT_EXPERIMENT_GPU, "nvidia_use_rate", PERCENT, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION},
+};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+struct moment {
+    double date, clock;
+    double value[FIGURES], job_cpu, system_cpu;
+};
+
+static struct moment moment_of(const struct gt_sample *sample)
+{
+    struct moment moment = {
+        .date = (double)sample->real_ns / 1e9,
+        .clock = (double)sample->monotonic_ns / 1e9,
+        .job_cpu = sample->row[GT_SCOPE_COMBINED].value[GT_CPU_TIME],
+        .system_cpu = sample->row[GT_SCOPE_SYSTEM].value[GT_CPU_TIME],
+    };
+    for (size_t i = 0; i < FIGURES; i++)
+        moment.value[i] = sample->row[figures[i].scope].value[figures[i].metric];
+    return moment;
+}
+
+struct stretch {
+    const struct moment *before, *now;
+    const struct gt_energy_curve *energy;
+    int gpus;
+};
+
+/* Energy that is divided is asked of the curve; other counters are not divided. NaN: not known. */
+static double watts_of(size_t i, const struct stretch *stretch)
+{
+    const struct gt_time_stretch time = {stretch->before->clock, stretch->now->clock};
+    double seconds = time.stop - time.start;
+    enum gt_energy_device device;
+    enum gt_energy_part part;
+    if (gt_energy_column(figures[i].scope, figures[i].metric, &device, &part))
+        return gt_energy_curve_over(stretch->energy, device, part, &time, 1).joules / seconds;
+    return (stretch->now->value[i] - stretch->before->value[i]) / seconds;
+}
+
+static double figure_in(size_t i, const struct stretch *stretch)
+{
+    const struct moment *now = stretch->now;
+    switch (figures[i].form) {
+    case WATTS: return watts_of(i, stretch);
+    case SECONDS: return now->value[i] - stretch->before->value[i];
+    case STATE: return now->value[i];
+    case PERCENT: break;
+    }
+    return stretch->gpus ? now->value[i] / stretch->gpus * 100 : NAN;
+}
+
+static int take_stretch(struct gt_experiment *experiment, const struct stretch *stretch)
+{
+    const struct moment *before = stretch->before, *now = stretch->now;
+    double seconds = now->clock - before->clock, busy = now->system_cpu - before->system_cpu;
+    int status = 0;
+    if (!(seconds > 0))
+        return 0;
+    for (size_t i = 0; i < FIGURES && status == 0; i++)
+        status = gt_experiment_add(experiment, figures[i].group, figures[i].name, NULL,
+                                   (struct gt_experiment_point){now->date, figure_in(i, stretch)}, seconds);
+    if (status == 0 && busy > 0)
+        status = gt_experiment_add(
+            experiment, GT_EXPERIMENT_CPU, "per_process_cpu_uses", NULL,
+            (struct gt_experiment_point){now->date, fmin(1, (now->job_cpu - before->job_cpu) / busy)}, seconds);
+    return status;
+}
+
+static int take_samples(struct gt_experiment *experiment, struct gt_recording *recording,
+                        const struct gt_energy_curve *energy, struct gt_error *error)
+{
+    int gpus = gt_recording_machine(recording)->expected_gpus, status;
+    const struct gt_sample *sample;
+    struct moment before = {.clock = NAN};
+    while ((status = gt_recording_next(recording, &sample, error)) > 0) {
+        struct moment now = moment_of(sample);
+        if (take_stretch(experiment, &(struct stretch){&before, &now, energy, gpus}) < 0)
+            return gt_error_system(error, ENOMEM, "experiment");
+        before = now;
+    }
+    return status;
+}
+
+int gt_experiment_read_recording(struct gt_experiment *experiment, const char *path, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    struct gt_energy_curve energy;
+    int status = gt_recording_energy(&energy, path, true, error);
+    if (status >= 0)
+        status = gt_recording_open(&recording, path, error);
+    if (status >= 0)
+        status = take_samples(experiment, recording, &energy, error);
+    gt_recording_close(recording);
+    gt_energy_curve_release(&energy);
     return status;
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/power.h"
+#include "store/aipowermeter_window.h"
 #include "support/fake_proc.h"
 #include "support/gpu_machine.h"
 
@@ -37,37 +37,67 @@ static void put(struct gpu_machine *machine, unsigned second)
     }
 }
 
+/* A tracker's part of it. */
+static struct gt_sampler sampler;
+static struct gt_attribution attribution;
+static struct gt_experiment_window window;
+
+static void take_reading(void)
+{
+    struct gt_error error = {0};
+    assert_int_equal(gt_sampler_read(&sampler, 0, &error), 0);
+    assert_int_equal(gt_attribute_gpus(&attribution, &sampler.frame, &sampler.tree), 0);
+}
+
+static void open_window(const struct gt_sampler_options *options, pid_t other)
+{
+    struct gt_error error = {0};
+    assert_int_equal(gt_sampler_open(&sampler, options, &error), 0);
+    if (other)
+        assert_int_equal(gt_tree_add(&sampler.tree, other), 1);
+    gt_attribution_init(&attribution, GT_IDLE_SHARE, 1, gt_clock_monotonic(&sampler.clock));
+    take_reading();
+    assert_int_equal(gt_experiment_window_begin(&window, &sampler, &attribution, false), 0);
+}
+
+static void conclude_window(void)
+{
+    take_reading();
+    assert_int_equal(gt_experiment_window_read(&window), 0);
+    gt_experiment_window_conclude(&window);
+}
+
+static void close_window(void)
+{
+    gt_experiment_window_release(&window);
+    gt_attribution_release(&attribution);
+    gt_sampler_close(&sampler);
+}
+
 static void each_process_has_the_watts_of_its_package(void **state)
 {
     (void)state;
     static struct gpu_machine machine;
-    static struct gt_power power;
-    const pid_t pids[] = {FIRST, SECOND};
-    struct gt_error error = {0};
     gpu_machine_begin(&machine);
     put(&machine, 0);
-    assert_int_equal(
-        gt_power_begin(
-            &power,
-            &(struct gt_power_settings){
-                .pids = pids, .count = 2, .period = 1, .machine_root = machine.path, .clock = &machine.clock},
-            &error),
-        0);
-    for (unsigned window = 1; window <= 2; window++) {
+    open_window(
+        &(struct gt_sampler_options){
+            .pid = FIRST, .memory = "rss", .period = 1, .machine_root = machine.path, .clock = &machine.clock},
+        SECOND);
+    for (unsigned second = 1; second <= 2; second++) {
         machine.monotonic_ns += GT_SECOND;
-        put(&machine, window);
-        assert_int_equal(gt_power_read(&power, &error), 1);
-        gt_power_conclude(&power);
-        assert_float_equal(gt_power_watts(&power, GT_CPU_ENERGY), 80, 1e-6);
+        put(&machine, second);
+        conclude_window();
+        assert_float_equal(gt_experiment_watts(&window, GT_CPU_ENERGY), 80, 1e-6);
         for (size_t i = 0; i < 2; i++) {
-            const struct gt_power_process *process = &power.process[i];
+            const struct gt_experiment_process *process = &window.process[i];
             assert_float_equal(process->cpu_used, 0.5, 1e-9);
-            assert_float_equal(gt_power_process_watts(&power, process, process->cpu_used, GT_CPU_ENERGY),
+            assert_float_equal(gt_experiment_process_watts(&window, process, process->cpu_used, GT_CPU_ENERGY),
                                process->pid == FIRST ? 10 : 30, 1e-6);
         }
-        gt_power_next(&power);
+        gt_experiment_window_next(&window);
     }
-    gt_power_release(&power);
+    close_window();
     gpu_machine_end(&machine);
 }
 
@@ -86,32 +116,30 @@ static void watts_are_by_the_time_of_reading_the_counter(void **state)
 {
     (void)state;
     static struct gpu_machine machine;
-    static struct gt_power power;
-    struct gt_error error = {0};
     gpu_machine_begin(&machine);
     put(&machine, 0);
     gpu_machine_remove(&machine, "sys/class/powercap/intel-rapl:1/name");
     machine.clock.monotonic = drawing;
-    const struct gt_power_settings settings = {
-        .pids = &FIRST, .count = 1, .period = 0.1, .machine_root = machine.path, .clock = &machine.clock};
     drawing(&machine);
-    assert_int_equal(gt_power_begin(&power, &settings, &error), 0);
+    open_window(
+        &(struct gt_sampler_options){
+            .pid = FIRST, .memory = "rss", .period = 0.1, .machine_root = machine.path, .clock = &machine.clock},
+        0);
     double joules = 0;
-    int64_t begin = power.begin_real_ns;
+    int64_t begin = window.begin_real_ns;
     for (int i = 1; i <= 40; i++) {
         machine.monotonic_ns += GT_SECOND / 10;
         machine.real_ns += GT_SECOND / 10;
         machine.call_ns = i % 3 * GT_SECOND / 500;
-        assert_int_equal(gt_power_read(&power, &error), 1);
-        gt_power_conclude(&power);
+        conclude_window();
         if (i > 1)
-            assert_float_equal(gt_power_watts(&power, GT_CPU_ENERGY), 100, 2);
-        joules += gt_power_watts(&power, GT_CPU_ENERGY) * power.seconds;
-        gt_power_next(&power);
+            assert_float_equal(gt_experiment_watts(&window, GT_CPU_ENERGY), 100, 2);
+        joules += gt_experiment_watts(&window, GT_CPU_ENERGY) * window.seconds;
+        gt_experiment_window_next(&window);
     }
-    assert_float_equal(joules, power.at_begin[GT_CPU_ENERGY], 1e-6 * joules);
-    assert_true(begin < power.begin_real_ns);
-    gt_power_release(&power);
+    assert_float_equal(joules, window.at_begin[GT_CPU_ENERGY], 1e-6 * joules);
+    assert_true(begin < window.begin_real_ns);
+    close_window();
     gpu_machine_end(&machine);
 }
 

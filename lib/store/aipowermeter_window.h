@@ -1,19 +1,19 @@
-/* What a machine drew, and some processes on it, from one moment to the next: the windows of experiments.
+/* A window of an experiment: the power of a machine, and of processes on it, from one reading of a tracker to a later one.
  *
  * Watts are joules over the time in which a counter counted them: from the reading of its last move before the window to that of its
  * last move in it, which may come long after it was asked for, and which a slow driver does not renew at each reading.
  *
  * Windows touch: one begins with the very readings the last one ended with, so that nothing is lost between them. The processes
- * are those asked for and all below them. One that ended in a window keeps what was seen of it; CPU time that was seen only when
- * its parent waited for it is charged to the first process asked for, so that the sum over processes is the job's. */
-#ifndef GT_AGGREGATE_POWER_H
-#define GT_AGGREGATE_POWER_H
+ * are the tracker's. One that ended in a window keeps its figures up to then; CPU time that was seen only when
+ * its parent waited for it is charged to the tracked process, so that the sum over processes is the job's. */
+#ifndef GT_STORE_AIPOWERMETER_WINDOW_H
+#define GT_STORE_AIPOWERMETER_WINDOW_H
 
 #include "aggregate/attribute.h"
 #include "collect/host/temperature.h"
 #include "sample/sampler.h"
 
-struct gt_power_process {
+struct gt_experiment_process {
     pid_t pid;
     uint64_t start;
     double cpu_time;             /* its own, seconds, at the last reading */
@@ -25,7 +25,7 @@ struct gt_power_process {
 };
 
 /* A process on a GPU; means over the readings of the window. */
-struct gt_power_user {
+struct gt_experiment_user {
     int device;
     pid_t pid;
     bool is_ours;
@@ -34,84 +34,76 @@ struct gt_power_user {
 };
 
 /* An energy counter: when it was read with its latest figure. */
-struct gt_power_counter {
+struct gt_experiment_counter {
     double joules;
     int64_t moved_ns, begin_ns; /* the latest, and as of when the window began */
 };
 
-struct gt_power_gpu {
-    struct gt_power_counter counter;
+struct gt_experiment_gpu {
+    struct gt_experiment_counter counter;
     double joules, job_joules;            /* of the window, NaN: not measured */
     double joules_at_begin, job_at_begin; /* NaN: not measured then */
     double watt_sum, use_sum, memory_sum; /* for means over the readings of the window */
     unsigned watt_count, use_count, memory_count;
 };
 
-enum { GT_POWER_TEMPERATURES = 128 };
+enum { GT_EXPERIMENT_TEMPERATURES = 128 };
 
 /* One processor package of several. */
-struct gt_power_package {
+struct gt_experiment_package {
     double at_begin[GT_METRIC_COUNT]; /* counters, as the frame has them */
     double grown[GT_METRIC_COUNT];    /* in the window; NaN: not measured */
     double used;                      /* CPU seconds of the processes on it in the window */
 };
 
-struct gt_power {
-    struct gt_sampler sampler;
-    struct gt_attribution attribution;
+struct gt_experiment_window {
+    const struct gt_sampler *sampler;
+    const struct gt_attribution *attribution;
     bool everyone;
-    pid_t first; /* the first process asked for */
-    pid_t heir;  /* whom CPU time that was seen late is charged to: the first, or the oldest that is left */
+    pid_t heir; /* is charged with CPU time that was seen late: the tracked process, or the oldest that is left */
     int64_t begin_ns, begin_real_ns, end_real_ns;
     int64_t now_ns, now_real_ns; /* of the last reading: where the processors' counter had news, when that was read */
     double seconds;              /* length of the window */
     double at_begin[GT_METRIC_COUNT]; /* counters of the machine */
     double grown[GT_METRIC_COUNT];    /* what they grew by in the window; NaN: not measured */
-    struct gt_power_counter counter[GT_METRIC_COUNT];
+    struct gt_experiment_counter counter[GT_METRIC_COUNT];
     double job_at_begin, job_cpu, late; /* CPU seconds: before the window; in it; the part that was seen late */
-    struct gt_power_process *process;
+    struct gt_experiment_process *process;
     size_t process_count, process_capacity;
-    struct gt_power_package package[GT_PACKAGES]; /* of the frame's */
-    struct gt_power_gpu *gpu;                     /* one for each device of the frame */
-    struct gt_power_user *user;
+    struct gt_experiment_package package[GT_PACKAGES]; /* of the frame's */
+    struct gt_experiment_gpu *gpu;                     /* one for each device of the frame */
+    struct gt_experiment_user *user;
     size_t user_count, user_capacity;
-    struct gt_temperature temperature[GT_POWER_TEMPERATURES]; /* when the window ended */
+    struct gt_temperature temperature[GT_EXPERIMENT_TEMPERATURES]; /* when the window ended */
     size_t temperature_count;
 };
 
-struct gt_power_settings {
-    const pid_t *pids;
-    size_t count;
-    bool everyone; /* all processes on GPUs count as those asked for */
-    double period; /* seconds between readings */
-    const char *machine_root;
-    const struct gt_clock *clock;
-    const char *const *libraries;
-};
-
-/* -ESRCH names the process that does not exist. The first window begins. */
-int gt_power_begin(struct gt_power *power, const struct gt_power_settings *settings, struct gt_error *error);
-/* Take a reading within the window. 1: some of the processes live; 0: all have ended. */
-int gt_power_read(struct gt_power *power, struct gt_error *error);
+/* After a reading, which the first window begins with. `sampler` and `attribution` are borrowed; `everyone`: all processes on GPUs count
+ * as the tracker's. -ENOMEM. */
+int gt_experiment_window_begin(struct gt_experiment_window *window, const struct gt_sampler *sampler,
+                               const struct gt_attribution *attribution, bool everyone);
+/* After each further reading. -ENOMEM. */
+int gt_experiment_window_read(struct gt_experiment_window *window);
 /* Work out the window that ends with the last reading. */
-void gt_power_conclude(struct gt_power *power);
+void gt_experiment_window_conclude(struct gt_experiment_window *window);
 /* The next window begins with the last reading. */
-void gt_power_next(struct gt_power *power);
-void gt_power_release(struct gt_power *power);
+void gt_experiment_window_next(struct gt_experiment_window *window);
+void gt_experiment_window_release(struct gt_experiment_window *window);
 
 /* Watts in the window; NaN: not measured. */
-double gt_power_watts(const struct gt_power *power, enum gt_metric_id energy);
-/* Of the CPU time used on the machine in the window, the part of `seconds`; NaN: nothing is known of the machine. */
-double gt_power_cpu_ratio(const struct gt_power *power, double seconds);
+double gt_experiment_watts(const struct gt_experiment_window *window, enum gt_metric_id energy);
+/* `seconds` as a part of the CPU time used on the machine in the window; NaN: nothing is known of the machine. */
+double gt_experiment_cpu_ratio(const struct gt_experiment_window *window, double seconds);
 /* Watts of the processors in the window (CPU_ENERGY, CORE_ENERGY) that go to a process for `seconds` of CPU time: by the busy time of
  * the machine, and where it has packages that are told apart, of each package that the process was on. */
-double gt_power_process_watts(const struct gt_power *power, const struct gt_power_process *process, double seconds,
-                              enum gt_metric_id energy);
-/* Whether a device is a board, not a slice of one. */
-bool gt_power_is_board(const struct gt_power *power, size_t device);
+double gt_experiment_process_watts(const struct gt_experiment_window *window,
+                                   const struct gt_experiment_process *process, double seconds,
+                                   enum gt_metric_id energy);
+/* A device is a board, not a slice of one. */
+bool gt_experiment_is_board(const struct gt_experiment_window *window, size_t device);
 /* Joules per second of a board in the window, from its energy counter, else the mean of its power readings. */
-double gt_power_gpu_watts(const struct gt_power *power, size_t device);
+double gt_experiment_gpu_watts(const struct gt_experiment_window *window, size_t device);
 /* The processes' part of that. */
-double gt_power_gpu_job_watts(const struct gt_power *power, size_t device);
+double gt_experiment_gpu_job_watts(const struct gt_experiment_window *window, size_t device);
 
 #endif
