@@ -125,7 +125,7 @@ static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffe
 }
 
 /* Columns of a table without keys in which every value is missing are left out. */
-static bool is_shown(const struct gt_table *table, size_t number)
+static bool is_visible(const struct gt_table *table, size_t number)
 {
     const struct gt_table_column *column = &table->column[number];
     return gt_table_has_column_for(table, number, GT_ONLY_PEOPLE) &&
@@ -148,15 +148,15 @@ static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_
 
 static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
 {
-    size_t shown = 0;
+    size_t visible = 0;
     grid->keyed = table->flags & GT_KEYED;
     for (size_t column = 0; column < table->columns; column++)
-        shown += is_shown(table, column);
-    int status = allocate(grid, shown, gt_table_rows(table) + 1);
-    shown = 0;
+        visible += is_visible(table, column);
+    int status = allocate(grid, visible, gt_table_rows(table) + 1);
+    visible = 0;
     for (size_t column = 0; !status && column < table->columns; column++)
-        if (is_shown(table, column))
-            status = fill_column(grid, table, column, shown++);
+        if (is_visible(table, column))
+            status = fill_column(grid, table, column, visible++);
     return status;
 }
 

@@ -403,9 +403,9 @@ static void add_line_title(struct gt_table *table, const struct gt_comparison *c
                            const struct gt_compare_line *line)
 {
     char title[64];
-    bool is_percent = !strcmp(line->shown_unit, "percent");
+    bool is_percent = !strcmp(line->display_unit, "percent");
     bool is_estimate = !strcmp(line->unit, "joules") && gt_compare_is_estimated(comparison);
-    snprintf(title, sizeof title, "%s (%s%s)", line->title, is_percent ? "%" : line->shown_unit,
+    snprintf(title, sizeof title, "%s (%s%s)", line->title, is_percent ? "%" : line->display_unit,
              is_estimate ? ", estimated" : "");
     gt_table_text(table, title);
 }
@@ -421,7 +421,7 @@ static void add_line(struct gt_table *table, const struct gt_comparison *compari
     gt_table_text(table, line->slot ? line->slot->label : "whole job");
     add_line_title(table, comparison, line);
     for (size_t i = 0; i < comparison->sessions; i++)
-        gt_table_number(table, gt_compare_value(comparison, &line->figure, i, NULL) * line->shown);
+        gt_table_number(table, gt_compare_value(comparison, &line->figure, i, NULL) * line->display_factor);
     for (size_t i = 1; i < comparison->sessions; i++) {
         const struct gt_judgement *judgement = &line->judgement[i];
         double value = gt_compare_value(comparison, &line->figure, i, NULL);

@@ -79,13 +79,13 @@ static struct gt_compare_line line_of(const struct gt_comparison *comparison, co
                                       const struct gt_slot *slot)
 {
     double bytes;
-    const char *shown_unit = chosen_unit(comparison, measure, &bytes);
+    const char *display_unit = chosen_unit(comparison, measure, &bytes);
     struct gt_compare_line line = {.slot = slot,
                                    .title = measure->title,
                                    .name = slot ? measure->block_name : measure->run_name,
                                    .unit = measure->unit,
-                                   .shown_unit = shown_unit,
-                                   .shown = 1 / bytes,
+                                   .display_unit = display_unit,
+                                   .display_factor = 1 / bytes,
                                    .figure = {.slot = slot, .factor = measure->is_original ? bytes : 1}};
     memcpy(line.figure.keys, slot ? measure->block : measure->run, sizeof measure->run);
     return line;

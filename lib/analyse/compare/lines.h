@@ -17,9 +17,9 @@ struct gt_compare_line {
     const char *title;          /* "Peak RAM" */
     const char *name;           /* as rules have it: "combined_ram_peak" */
     struct gt_figure figure;
-    const char *unit, *shown_unit;  /* of the figure, and what people see it in */
-    double shown;                   /* from the one to the other */
-    struct gt_judgement *judgement; /* [sessions], the baseline's is empty */
+    const char *unit, *display_unit; /* of the figure, and what people see it in */
+    double display_factor;           /* from the one to the other */
+    struct gt_judgement *judgement;  /* [sessions], the baseline's is empty */
 };
 
 struct gt_compare_lines {
