@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/own_name.h"
-#include "experiment_agent.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
@@ -36,9 +35,11 @@ struct agent {
     struct output backup; /* where the results so far are kept; path NULL: nowhere */
     int64_t next_backup;
     double gpu_ram_peak;
-    bool is_ready;  /* the caller was told so */
-    bool has_ended; /* the job: nothing more is sampled */
-    bool was_asked; /* by the caller, to stop */
+    bool is_ready;             /* the caller was told so */
+    bool has_ended;            /* the job: nothing more is sampled */
+    bool was_asked;            /* by the caller, to stop */
+    bool is_experiment;        /* ends with the job; without a tracking file its records go to the caller */
+    double measurement_period; /* of an experiment's records, seconds; 0: it has none */
 };
 
 /* A caller that is gone is noticed elsewhere. */
@@ -80,6 +81,12 @@ static void warn(void *context, const char *sentence)
     tell(context, AGENT_WARNING, sentence, strlen(sentence));
 }
 
+static int hand_over(void *context, const char *metrics)
+{
+    tell(context, AGENT_RECORD, metrics, strlen(metrics));
+    return 0;
+}
+
 /* ---- reports ---- */
 
 static void tell_report(const struct agent *agent, enum agent_kind kind, const struct gt_report *report,
@@ -115,7 +122,7 @@ static int conclude(struct agent *agent)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    if (!agent->has_ended) {
+    if (!agent->has_ended && !(agent->measurement_period > 0)) {
         /* The kernel brings the CPU clock of a process that runs up to date with the next timer tick only; the caller is
          * about to wait for us, and then its clock is right. */
         usleep(SETTLE_US);
@@ -230,6 +237,9 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
     struct gt_tracker_options settings = settings_tracker(options);
     settings.warn = warn;
     settings.context = agent;
+    settings.measurement_period = agent->measurement_period;
+    if (agent->is_experiment && !options->tracking_file)
+        settings.record = hand_over;
     int status = gt_tracker_open(&agent->tracker, pids[0], &settings, error);
     for (int i = 1; i < count && status >= 0; i++)
         status = gt_tracker_add(agent->tracker, pids[i], error);
@@ -246,7 +256,7 @@ static int serve(struct agent *agent, const pid_t *pids, int count, const struct
     if (status < 0)
         return tell_error(agent, &error);
     const int fds[] = {agent->control, agent->caller, agent->signals.fd};
-    run.until = GT_UNTIL_TOLD;
+    run.until = agent->is_experiment ? GT_UNTIL_ALL_END : GT_UNTIL_TOLD;
     run.fds = fds;
     run.fd_count = sizeof fds / sizeof *fds;
     run.ready = on_ready;
@@ -311,8 +321,12 @@ int agent_main(int count, char **words)
         return refuse(&agent, count ? words[0] : "none");
     count--;
     words++;
-    if (count && strcmp(words[0], "experiment") == 0)
-        return experiment_agent(agent.control, agent.caller, count - 1, words + 1);
+    if (count > 1 && strcmp(words[0], "experiment") == 0 &&
+        gt_number_double(words[1], &agent.measurement_period) >= 0) {
+        agent.is_experiment = true;
+        count -= 2;
+        words += 2;
+    }
     char trouble[500] = "the processes must be numbers";
     say_into(trouble, sizeof trouble);
     int status = options_parse(&options, &command_attach, count, words, &operands);

@@ -1,6 +1,7 @@
-/* The sampler of the Python package: started as `gpu-tracker agent VERSION [options of attach] PID...` with a stream socket to its
- * caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
- * when told to, when the caller closes the socket, or when the caller ends in whatever way.
+/* The sampler of the Python package: started as `gpu-tracker agent VERSION [experiment MEASUREMENT_PERIOD]
+ * [options of attach] PID...` with a stream socket to its caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
+ * when told to, when the caller closes the socket, or when the caller ends in whatever way; of an experiment also when all processes
+ * have ended.
  *
  * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum agent_request.
  * VERSION is AGENT_VERSION; a program of another refuses in AGENT_REFUSAL, whose form never changes. */
@@ -25,6 +26,7 @@ enum agent_kind {
     AGENT_WARNING = 'w', /* a sentence */
     AGENT_ERROR = 'e',   /* struct gt_error: there will be no report */
     AGENT_WINDOW = 'v',  /* struct agent_window */
+    AGENT_RECORD = 'm',  /* of an experiment: the "metrics" of a record, JSON */
     AGENT_JSON = 'j',    /* the final report */
     AGENT_TEXT = 't',    /* the same for people; the last message */
 };

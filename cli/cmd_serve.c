@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/number.h"
+#include "base/reserve.h"
 #include "gpu_tracker.h"
 #include "http.h"
 #include "message.h"
@@ -82,6 +83,19 @@ static void raise_descriptors(void)
     }
 }
 
+/* For its library, who listens, who waits and the first visitor. */
+static int check_descriptors(void)
+{
+    enum { LEAST = 4 };
+    struct gt_reserve reserve;
+    size_t left = gt_reserve_take(&reserve, LEAST);
+    gt_reserve_release(&reserve, 0);
+    if (left == LEAST)
+        return 0;
+    say("serve: descriptors are short (ulimit -n): %zu are left, and it takes %d more", left, LEAST);
+    return EXIT_TRACKER;
+}
+
 static int serve(struct http *http)
 {
     struct signals signals;
@@ -114,6 +128,8 @@ static int run(const struct options *options, int count, char **operands)
     raise_descriptors();
     int status = open_exporter(&exporter, options);
     source.context = exporter;
+    if (!status)
+        status = check_descriptors();
     if (!status)
         status = http_open(&http, &settings, &source);
     if (!status)

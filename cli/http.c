@@ -231,12 +231,16 @@ int http_run(struct http *http, const struct signals *signals)
         struct pollfd polled[] = {{.fd = signals->fd, .events = POLLIN},
                                   {.fd = info ? info->epoll_fd : -1, .events = POLLIN},
                                   {.fd = visitors_poll(&http->visitors), .events = POLLIN}};
-        if (poll(polled, sizeof polled / sizeof *polled, patience(http, &notify)) < 0 && errno != EINTR)
+        if (poll(polled, sizeof polled / sizeof *polled, patience(http, &notify)) < 0 && errno != EINTR) {
+            say("the server cannot wait for requests: %s", strerror(errno));
             return EXIT_TRACKER;
+        }
         visitors_end_overdue(&http->visitors);
         accept_visitors(http);
-        if (http->mhd.run(http->daemon) != MHD_YES)
+        if (http->mhd.run(http->daemon) != MHD_YES) {
+            say("the HTTP server cannot go on");
             return EXIT_TRACKER;
+        }
     }
     return 0;
 }

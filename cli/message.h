@@ -1,4 +1,4 @@
-/* What the command says on standard error: one line at a time, written whole, "gpu-tracker: " before it. */
+/* Messages on standard error: one line at a time, written whole, "gpu-tracker: " before it. */
 #ifndef CLI_MESSAGE_H
 #define CLI_MESSAGE_H
 
@@ -25,7 +25,7 @@ struct gt_error;
 /* Says the sentence of a failed call and returns its exit status. */
 int say_failure(int status, const struct gt_error *error);
 
-/* Of `candidates` names, the one nearest to a mistyped `word`, or NULL when none is near. */
+/* The candidate nearest to a mistyped `word`, or NULL when none is near. */
 struct suggestion {
     const char *word;
     const char *nearest;

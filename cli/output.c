@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
 #include "base/file.h"
 #include "base/new_file.h"
 #include "message.h"
@@ -71,13 +72,14 @@ static int check(const char *path, bool *is_replaced)
     *is_replaced = !exists || S_ISREG(status.st_mode);
     if (exists && S_ISDIR(status.st_mode))
         return EISDIR;
-    if (exists && faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) < 0)
-        return errno;
+    int code = exists ? -gt_access(AT_FDCWD, target, W_OK) : 0;
+    if (code)
+        return code;
     folder_of(target, folder);
     if (stat(folder, &status) < 0)
         return errno;
-    if (*is_replaced && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return errno;
+    if (*is_replaced && (code = -gt_access(AT_FDCWD, folder, W_OK | X_OK)))
+        return code;
     return path[strlen(path) - 1] == '/' ? EISDIR : 0;
 }
 

@@ -158,16 +158,26 @@ static void note_launcher(struct track *track, char *const *words)
         watch_warn(&track->watch, sentence);
 }
 
+/* Children from before a shell executed this program would be taken for the job's. Nobody else waits for those that have ended. */
+static bool has_children(void)
+{
+    siginfo_t info;
+    pid_t ended = 1;
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+        return true;
+    while (ended > 0)
+        ended = waitpid(-1, NULL, WNOHANG);
+    return ended == 0;
+}
+
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, char **words)
 {
     struct launch launch;
     struct gt_error error = {0};
-    siginfo_t info;
     signals_take_all(&track->watch.signals);
     leave_mark(track);
-    /* Children from before a shell executed this program would be taken for the job's. */
-    track->watch.owns_children = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+    track->watch.owns_children = !has_children();
     track->settings.launched = track->watch.owns_children;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
     int status = gt_group_create(&track->group, NULL);
@@ -220,7 +230,7 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
-/* What there is to say and to write once the command has ended. Its status, whatever could not be written, unless that is wanted. */
+/* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
 static int end(struct track *track, const struct options *options, bool as_original)
 {
     name_survivors(&track->watch);

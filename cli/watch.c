@@ -1,10 +1,14 @@
 #include "watch.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/root.h"
 #include "message.h"
 
 /* Between two looks for signals that no descriptor tells of. */
@@ -76,16 +80,34 @@ static void follow_stop(struct watch *watch, int number)
     progress_erase(&watch->progress);
     watch->stop_received = 0;
     signal_stop_self(number);
-    if (look(watch, WCONTINUED, &info) == 0 && info.si_pid == 0)
-        kill(watch->main, SIGCONT); /* only this process was continued */
+    if (look(watch, WCONTINUED, &info) < 0 || info.si_pid == 0)
+        kill(watch->main, SIGCONT); /* only this process was continued, or nobody tells */
+}
+
+/* Where nothing tells of stops: the third field, man 5 proc_pid_stat. */
+static bool has_stopped(pid_t pid)
+{
+    char path[64], text[256];
+    struct gt_root root;
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_open(&root, NULL, NULL) < 0)
+        return false;
+    bool is_told = gt_root_read(&root, path, text, sizeof text) > 0;
+    gt_root_close(&root);
+    const char *state = strrchr(text, ')');
+    return is_told && state && !strncmp(state, ") T", 3);
 }
 
 static void follow_stops(struct watch *watch)
 {
     siginfo_t info;
-    while (look(watch, WSTOPPED | WCONTINUED, &info) == 0 && info.si_pid)
+    int status;
+    while ((status = look(watch, WSTOPPED | WCONTINUED, &info)) == 0 && info.si_pid)
         if (info.si_code != CLD_CONTINUED && (watch->stop_received || owns_terminal()))
             follow_stop(watch, info.si_status);
+    bool is_untold = status < 0 && errno != ECHILD;
+    if (is_untold && has_stopped(watch->main) && (watch->stop_received || owns_terminal()))
+        follow_stop(watch, watch->stop_received ? watch->stop_received : SIGTSTP);
 }
 
 static int take_signals(void *context, int fd)

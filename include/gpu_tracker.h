@@ -30,7 +30,7 @@ struct gt_error {
     int path_length; /* the text begins with the path of a file, of so many bytes; 0: it does not */
 };
 
-/* What a figure is about. */
+/* The subject of a figure. */
 enum gt_scope {
     GT_SCOPE_SYSTEM,      /* the whole machine */
     GT_SCOPE_MAIN,        /* the tracked process alone */
@@ -92,10 +92,10 @@ struct gt_tracker_options {
      * lock is held, so it may call any function. The tracker it closes is gone when that call has returned, with -ECANCELED. */
     void (*warn)(void *context, const char *sentence);
     void *context;
-    /* What becomes of energy that devices draw while idle: "share" (charged to whoever uses the device, in proportion),
+    /* The fate of energy that devices draw while idle: "share" (charged to whoever uses the device, in proportion),
      * "exclude" (to nobody), "all" (to the job); NULL: "share". */
     const char *idle;
-    /* What energy comes to, in every report; NULL: not told. Nothing is looked up on a network. */
+    /* The costs of energy, told in every report; NULL: not told. Nothing is looked up on a network. */
     const char *carbon_intensity; /* grams of CO2 equivalent for each kWh, or a region of the file: "300", "FR" */
     const char *carbon_file;      /* CSV: region, name, year, grams_per_kwh, source; NULL: the installed one */
     const char *price;            /* for each kWh, with or without a currency: "0.30 EUR" */
@@ -111,6 +111,12 @@ struct gt_tracker_options {
      * which makes ru_maxrss of getrusage(2) begin anew. 1: the mark is left alone, and the peak lies between the largest look
      * and the mark. */
     int keep_high_water_mark;
+    /* Not 0: the tracking file is a folder as AIPowerMeter's, each record of which tells of so many seconds at least. */
+    double measurement_period;
+    /* May be NULL. Instead of that folder: called with the "metrics" of each record as JSON, on the thread that samples, which
+     * holds a lock: it may call no function of the tracker. Negative errno: the record cannot be taken, and there are no more. */
+    int (*record)(void *context, const char *metrics);
+    int all_gpu_users; /* in such records all processes on GPUs count as the job's */
 };
 
 /* Blank-separated marks of all trackers around, the innermost last. */
@@ -193,7 +199,7 @@ struct gt_drawn {
     double error, job_error;                      /* +-, of the total and of the job's part */
     int is_estimated;                             /* by a model of the user's, as a whole or in part */
 };
-/* What was drawn up to the latest sample since the one of the last call, the first time since tracking began. */
+/* The energy drawn between the sample of the last call, or the begin of tracking, and the latest sample. */
 void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret);
 /* Pids of the job that live now, the main process first while it lives; returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);

@@ -271,7 +271,7 @@ static int fill(PyObject *module)
             return -1;
     if (PyModule_AddFunctions(module, core_memory_methods) < 0 || PyModule_AddFunctions(module, core_trace_methods) < 0)
         return -1;
-    if (PyModule_AddFunctions(module, core_power_methods) < 0 || PyModule_AddFunctions(module, core_curve_methods) < 0)
+    if (PyModule_AddFunctions(module, core_power_methods) < 0)
         return -1;
     return PyModule_AddFunctions(module, core_report_methods);
 }

@@ -39,13 +39,6 @@ extern PyMethodDef core_trace_methods[];
 extern PyType_Spec core_sampler_spec, core_sub_tracker_spec, core_table_spec, core_experiment_spec;
 extern PyType_Spec core_energy_sample_spec;
 /* Functions of other files that become functions of the module. */
-extern PyMethodDef core_memory_methods[], core_report_methods[], core_power_methods[], core_curve_methods[];
-
-/* A list of {"date": seconds, "value": number or None} as points, NaN for None; free with free(). -1 with an exception. */
-Py_ssize_t core_points(PyObject *list, struct gt_experiment_point **ret);
-/* The same list of points; values that are NaN become None. */
-PyObject *core_point_list(const struct gt_experiment_point *points, size_t count);
-/* A converter of PyArg_ParseTuple: None is NaN. */
-int core_number(PyObject *object, void *place);
+extern PyMethodDef core_memory_methods[], core_report_methods[], core_power_methods[];
 
 #endif

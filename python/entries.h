@@ -1,4 +1,4 @@
-/* What is open of one block of code: entries found by the frame that entered, the latest first.
+/* Entries are the calls of one block of code that are open, found by the frame that entered, the latest first.
  *
  * A with statement leaves in the frame in which it entered, so the frame tells which entry is meant, however calls,
  * threads, tasks and generators interleave. */

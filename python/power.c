@@ -5,9 +5,64 @@
 #include <string.h>
 
 #include "core.h"
-#include "api/experiment_record.h"
+#include "api/power_source.h"
 #include "analyse/experiment/experiment.h"
-#include "store/experiment_record.h"
+
+/* ---- points: {"date": seconds, "value": number or None} ---- */
+
+/* A converter of PyArg_ParseTuple: None is NaN. */
+static int number_or_nan(PyObject *object, void *place)
+{
+    *(double *)place = object == Py_None ? NAN : PyFloat_AsDouble(object);
+    return !PyErr_Occurred();
+}
+
+static int number_in(PyObject *item, const char *key, double *ret)
+{
+    PyObject *value = PyMapping_GetItemString(item, key);
+    int is_read = value && number_or_nan(value, ret);
+    Py_XDECREF(value);
+    return is_read ? 0 : -1;
+}
+
+static Py_ssize_t points_of(PyObject *list, struct gt_experiment_point **ret)
+{
+    Py_ssize_t count = PySequence_Size(list);
+    struct gt_experiment_point *points = count < 0 ? NULL : calloc((size_t)count + 1, sizeof *points);
+    if (!points)
+        return count < 0 ? -1 : (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PySequence_GetItem(list, i);
+        int status = item ? number_in(item, "date", &points[i].date) : -1;
+        if (status == 0)
+            status = number_in(item, "value", &points[i].value);
+        Py_XDECREF(item);
+        if (status < 0) {
+            free(points);
+            return -1;
+        }
+    }
+    *ret = points;
+    return count;
+}
+
+static PyObject *number_or_none(double value)
+{
+    return isnan(value) ? Py_NewRef(Py_None) : PyFloat_FromDouble(value);
+}
+
+static PyObject *point_list(const struct gt_experiment_point *points, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *item = Py_BuildValue("{s:d,s:N}", "date", points[i].date, "value", number_or_none(points[i].value));
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* ---- recordings ---- */
 
 struct recording {
     PyObject_HEAD struct gt_experiment *experiment;
@@ -39,7 +94,7 @@ static int put_segment(struct gt_experiment *experiment, const struct gt_experim
 {
     struct gt_experiment_point *points;
     struct gt_error error = {0};
-    Py_ssize_t count = core_points(list, &points);
+    Py_ssize_t count = points_of(list, &points);
     int status = count < 0 ? -1 : 0;
     for (Py_ssize_t i = 0; i < count && status == 0; i++)
         if ((status = gt_experiment_put(experiment, curve, segment, &points[i], NAN, &error)) < 0)
@@ -132,7 +187,7 @@ static PyObject *segment_of(PyObject *self, size_t curve, size_t segment)
 {
     const struct gt_experiment_point *point = NULL;
     size_t count = gt_experiment_points(experiment_of(self), curve, segment, &point);
-    return core_point_list(point, count);
+    return point_list(point, count);
 }
 
 static PyObject *points(PyObject *self, PyObject *arguments)
@@ -163,7 +218,7 @@ static PyObject *figures(PyObject *self, PyObject *arguments)
     struct gt_experiment_figures figures;
     Py_ssize_t index;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "nO&O&:figures", &index, core_number, &start, core_number, &end) ||
+    if (!PyArg_ParseTuple(arguments, "nO&O&:figures", &index, number_or_nan, &start, number_or_nan, &end) ||
         curve_of(self, index, &curve) < 0)
         return NULL;
     gt_experiment_figures(experiment_of(self), (size_t)index, start, end, &figures);
@@ -174,7 +229,7 @@ static PyObject *span(PyObject *self, PyObject *arguments)
 {
     struct gt_experiment_figures figures;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "O&O&:span", core_number, &start, core_number, &end))
+    if (!PyArg_ParseTuple(arguments, "O&O&:span", number_or_nan, &start, number_or_nan, &end))
         return NULL;
     gt_experiment_span(experiment_of(self), start, end, &figures);
     return tuple_of(&figures);
@@ -221,7 +276,7 @@ static PyObject *summary(PyObject *self, PyObject *arguments)
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "O&O&:summary", core_number, &start, core_number, &end))
+    if (!PyArg_ParseTuple(arguments, "O&O&:summary", number_or_nan, &start, number_or_nan, &end))
         return NULL;
     int status = gt_experiment_summary(experiment_of(self), start, end, &report, &error);
     if (status < 0)
@@ -237,7 +292,7 @@ static PyObject *summary(PyObject *self, PyObject *arguments)
 static PyObject *total_power(PyObject *self, PyObject *arguments)
 {
     double start, end;
-    if (!PyArg_ParseTuple(arguments, "O&O&:total_power", core_number, &start, core_number, &end))
+    if (!PyArg_ParseTuple(arguments, "O&O&:total_power", number_or_nan, &start, number_or_nan, &end))
         return NULL;
     return PyFloat_FromDouble(gt_experiment_total_power(experiment_of(self), start, end));
 }
@@ -332,55 +387,70 @@ static int wait_for(double seconds)
     return done ? 0 : -1;
 }
 
-static PyObject *measure_with(struct gt_experiment_recorder *recorder, double seconds)
+/* The last record counts. */
+static int keep(void *context, const char *metrics)
 {
-    struct gt_error error = {0};
-    char *text = NULL;
-    if (wait_for(seconds) < 0)
-        return NULL;
-    int status = gt_experiment_metrics(recorder, &text, &error);
-    if (status < 0)
-        return core_raise(status, &error);
-    PyObject *ret = PyUnicode_FromString(text);
-    free(text);
-    return ret;
+    char **kept = context;
+    free(*kept);
+    *kept = strdup(metrics);
+    return *kept ? 0 : -ENOMEM;
+}
+
+static int measure(struct gt_tracker *tracker, const pid_t *pids, int count, double seconds, struct gt_error *error)
+{
+    int status = 0;
+    for (int i = 1; i < count && status >= 0; i++)
+        status = gt_tracker_add(tracker, pids[i], error);
+    if (status >= 0)
+        status = gt_tracker_sample(tracker, error);
+    if (status >= 0 && wait_for(seconds) < 0)
+        return -EINTR; /* with an exception */
+    return status < 0 ? status : gt_tracker_finish(tracker, error);
 }
 
 static PyObject *measure_power(PyObject *module, PyObject *arguments)
 {
     (void)module;
-    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
-    struct gt_experiment_recorder *recorder = NULL;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+    struct gt_tracker *tracker = NULL;
     struct gt_error error = {0};
+    char *metrics = NULL;
     pid_t pids[MOST_PIDS];
     PyObject *list;
     double seconds;
     if (!PyArg_ParseTuple(arguments, "O!dzp:measure_power", &PyList_Type, &list, &seconds, &options.machine_root,
-                          &options.everyone))
+                          &options.all_gpu_users))
         return NULL;
     int count = pids_of(list, pids);
-    if (count < 0)
-        return NULL;
-    options.pids = pids;
-    options.pid_count = (size_t)count;
-    int status = gt_experiment_begin(&recorder, &options, &error);
-    if (status < 0)
-        return core_raise(status, &error);
-    PyObject *ret = measure_with(recorder, seconds);
-    gt_experiment_close(recorder);
+    if (count <= 0)
+        return count < 0 ? NULL : PyErr_Format(PyExc_ValueError, "no process was given");
+    options.memory = "rss"; /* shared pages are asked for only when a record is made */
+    options.keep_high_water_mark = 1;
+    options.measurement_period = 1e9; /* one record, when the tracker finishes */
+    options.record = keep;
+    options.context = &metrics;
+    int status = gt_tracker_open(&tracker, pids[0], &options, &error);
+    if (status >= 0)
+        status = measure(tracker, pids, count, seconds, &error);
+    gt_tracker_close(tracker);
+    if (status >= 0 && !metrics)
+        status = -ESRCH;
+    PyObject *ret = status < 0 || PyErr_Occurred() ? NULL : PyUnicode_FromString(metrics);
+    if (!ret && !PyErr_Occurred())
+        core_raise(status, &error);
+    free(metrics);
     return ret;
 }
 
 static PyObject *power_source(PyObject *module, PyObject *arguments)
 {
     (void)module;
-    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
     struct gt_error error = {0};
-    const char *device;
+    const char *device, *root;
     char *text = NULL;
-    if (!PyArg_ParseTuple(arguments, "sz:power_source", &device, &options.machine_root))
+    if (!PyArg_ParseTuple(arguments, "sz:power_source", &device, &root))
         return NULL;
-    int status = gt_experiment_source(device, &options, &text, &error);
+    int status = gt_power_source(device, root, &text, &error);
     if (status < 0)
         return core_raise(status, &error);
     PyObject *ret = Py_BuildValue("(Ns)", PyBool_FromLong(status), text);
@@ -388,27 +458,10 @@ static PyObject *power_source(PyObject *module, PyObject *arguments)
     return ret;
 }
 
-static PyObject *save_experiment(PyObject *module, PyObject *arguments)
-{
-    (void)module;
-    struct gt_error error = {0};
-    PyObject *folder = NULL;
-    const char *kind, *json;
-    if (!PyArg_ParseTuple(arguments, "O&sz:save_experiment", PyUnicode_FSConverter, &folder, &kind, &json))
-        return NULL;
-    int status = gt_experiment_save(PyBytes_AsString(folder), kind, json, &error);
-    Py_DECREF(folder);
-    if (status < 0)
-        return core_raise(status, &error);
-    Py_RETURN_NONE;
-}
-
 PyMethodDef core_power_methods[] = {
     {"measure_power", measure_power, METH_VARARGS,
      "measure_power(pids, seconds, machine_root, everyone, /)\n--\n\nThe metrics of a record over so many seconds from now, as JSON."},
     {"power_source", power_source, METH_VARARGS,
      "power_source(device, machine_root, /)\n--\n\nWhether power of the \"cpu\" or the \"gpu\" can be measured, and a sentence."},
-    {"save_experiment", save_experiment, METH_VARARGS,
-     "save_experiment(folder, kind, json, /)\n--\n\nAdd \"power\", \"results\", \"end\" or \"model\" to a folder."},
     {NULL, NULL, 0, NULL},
 };

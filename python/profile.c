@@ -75,50 +75,20 @@ static void profile_free(PyObject *self)
 
 /* ---- of tables ---- */
 
-static struct gt_dataset_column *columns_of(const struct table *table)
-{
-    struct gt_dataset_column *column = calloc(table->count + 1, sizeof *column);
-    for (size_t i = 0; column && i < table->count; i++) {
-        const struct table_column *from = &table->column[i];
-        column[i] = (struct gt_dataset_column){.name = from->name, .kind = from->kind, .text = from->text};
-        switch (from->kind) {
-        case GT_DATASET_NUMBER: column[i].number = from->value; break;
-        case GT_DATASET_INTEGER:
-        case GT_DATASET_TIME: column[i].integer = from->value; break;
-        case GT_DATASET_TEXT: column[i].text_end = (int64_t *)from->value + 1; break;
-        case GT_DATASET_CHOICE:
-            column[i].choice = from->value;
-            column[i].choices = from->choices;
-            column[i].text_end = from->begin + 1;
-            break;
-        }
-    }
-    return column;
-}
-
 static PyObject *of_tables(PyObject *class, PyObject *arguments)
 {
     PyObject *object[2], *module = PyType_GetModule((PyTypeObject *)class);
-    const struct table *table[2] = {NULL, NULL};
-    struct gt_trace_table part[2];
+    struct gt_table *table[2] = {NULL, NULL};
     struct gt_trace *trace = NULL;
     struct gt_error error = {0};
+    int status;
     if (!module || !PyArg_ParseTuple(arguments, "OO:of_tables", &object[0], &object[1]))
         return NULL;
     for (size_t i = 0; i < 2; i++)
         if (!(table[i] = core_table_of(module, object[i])))
             return NULL;
-    struct gt_dataset_column *column[2] = {columns_of(table[0]), columns_of(table[1])};
-    int status = 0, has_memory = column[0] && column[1];
-    for (size_t i = 0; i < 2; i++)
-        part[i] = (struct gt_trace_table){column[i], table[i]->count, table[i]->rows};
-    if (has_memory) {
-        Py_BEGIN_ALLOW_THREADS status = gt_trace_of_tables(&trace, &part[0], &part[1], &error);
-        Py_END_ALLOW_THREADS
-    }
-    free(column[0]);
-    free(column[1]);
-    return has_memory ? make((PyTypeObject *)class, status, trace, &error) : PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS status = gt_trace_of_tables(&trace, table[0], table[1], &error);
+    Py_END_ALLOW_THREADS return make((PyTypeObject *)class, status, trace, &error);
 }
 
 /* ---- tables ---- */
@@ -170,28 +140,26 @@ static int open_queries(struct queries *ret, PyObject *list)
     return status;
 }
 
-static PyObject *take(PyObject *self, int status, struct gt_dataset *dataset, const struct gt_error *error)
+static PyObject *take(PyObject *self, int status, struct gt_table *table, const struct gt_error *error)
 {
-    if (status < 0)
-        return core_raise(status, error);
     PyObject *module = PyType_GetModule(Py_TYPE(self));
-    return module ? core_table_of_dataset(module, dataset) : NULL;
+    return module ? core_take_table(module, status, table, error) : NULL;
 }
 
 typedef int rows_function(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
-                          struct gt_dataset **ret, struct gt_error *error);
+                          struct gt_table **ret, struct gt_error *error);
 
 static PyObject *rows_table(PyObject *self, PyObject *list, rows_function *function)
 {
     struct queries queries;
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     int status;
     if (open_queries(&queries, list) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = function(trace_of(self), queries.rows, queries.count, &dataset, &error);
+    Py_BEGIN_ALLOW_THREADS status = function(trace_of(self), queries.rows, queries.count, &table, &error);
     Py_END_ALLOW_THREADS close_queries(&queries);
-    return take(self, status, dataset, &error);
+    return take(self, status, table, &error);
 }
 
 static PyObject *samples(PyObject *self, PyObject *queries)
@@ -212,36 +180,36 @@ static PyObject *loader_events(PyObject *self, PyObject *queries)
 static PyObject *loader_outliers(PyObject *self, PyObject *part)
 {
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     PyObject *bytes = PyUnicode_AsUTF8String(part);
     if (!bytes)
         return NULL;
-    int status = gt_loader_outliers(trace_of(self), PyBytes_AsString(bytes), &dataset, &error);
+    int status = gt_loader_outliers(trace_of(self), PyBytes_AsString(bytes), &table, &error);
     Py_DECREF(bytes);
-    return take(self, status, dataset, &error);
+    return take(self, status, table, &error);
 }
 
 static PyObject *dumps(PyObject *self, PyObject *unused)
 {
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     (void)unused;
-    int status = gt_dumps_table(trace_of(self), &dataset, &error);
-    return take(self, status, dataset, &error);
+    int status = gt_dumps_table(trace_of(self), &table, &error);
+    return take(self, status, table, &error);
 }
 
 static PyObject *dump_table(PyObject *self, PyObject *paths,
-                            int (*function)(const struct gt_trace *, const char *const *, struct gt_dataset **,
+                            int (*function)(const struct gt_trace *, const char *const *, struct gt_table **,
                                             struct gt_error *))
 {
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     const char *const *texts;
     PyObject *keep = PyList_New(0);
     int good = keep && core_texts(paths, &texts, keep) == 0;
-    int status = good ? function(trace_of(self), texts, &dataset, &error) : 0;
+    int status = good ? function(trace_of(self), texts, &table, &error) : 0;
     Py_XDECREF(keep);
-    return good ? take(self, status, dataset, &error) : NULL;
+    return good ? take(self, status, table, &error) : NULL;
 }
 
 static PyObject *functions(PyObject *self, PyObject *paths)
@@ -280,7 +248,7 @@ static PyObject *overlaps(PyObject *self, PyObject *arguments)
 {
     PyObject *list, *names, *keep = PyList_New(0);
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     const char *const *texts = NULL;
     int status = 0, good = keep && PyArg_ParseTuple(arguments, "O!O:overlaps", &PyList_Type, &list, &names);
     good = good && (names == Py_None || core_texts(names, &texts, keep) == 0);
@@ -288,13 +256,13 @@ static PyObject *overlaps(PyObject *self, PyObject *arguments)
     if (spans) {
         size_t count = (size_t)PyList_Size(list);
         Py_BEGIN_ALLOW_THREADS status = gt_trace_overlaps(trace_of(self), (const int64_t(*)[2])spans, count, texts,
-                                                          &dataset, &error);
+                                                          &table, &error);
         Py_END_ALLOW_THREADS
     }
     good = spans != NULL;
     free(spans);
     Py_XDECREF(keep);
-    return good ? take(self, status, dataset, &error) : NULL;
+    return good ? take(self, status, table, &error) : NULL;
 }
 
 /* ---- reports ---- */

@@ -1,10 +1,10 @@
-/* Analyses of files: the library's reports as texts, its data sets as tables. */
+/* Analyses of files: the library's reports as texts, its tables as objects. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "table.h"
-#include "api/datasets.h"
+#include "api/tables.h"
 #include "api/blocks.h"
 
 /* ---- warnings ---- */
@@ -198,23 +198,18 @@ static PyObject *combine(PyObject *module, PyObject *arguments)
     return status < 0 ? core_raise(status, &error) : Py_NewRef(Py_None);
 }
 
-/* ---- data sets ---- */
-
-static PyObject *take_dataset(PyObject *module, int status, struct gt_dataset *dataset, const struct gt_error *error)
-{
-    return status < 0 ? core_raise(status, error) : core_table_of_dataset(module, dataset);
-}
+/* ---- tables ---- */
 
 static PyObject *static_data(PyObject *module, PyObject *object)
 {
     PyObject *path = NULL;
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     if (!PyUnicode_FSConverter(object, &path))
         return NULL;
-    int status = gt_recording_static(PyBytes_AsString(path), &dataset, &error);
+    int status = gt_recording_static(PyBytes_AsString(path), &table, &error);
     Py_DECREF(path);
-    return take_dataset(module, status, dataset, &error);
+    return core_take_table(module, status, table, &error);
 }
 
 static struct gt_time_span *spans_of(PyObject *list)
@@ -239,7 +234,7 @@ static PyObject *timepoints(PyObject *module, PyObject *arguments)
 {
     PyObject *path = NULL, *list;
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     struct gt_time_span *spans = NULL;
     int status = -ENOMEM;
     if (!PyArg_ParseTuple(arguments, "O&O:timepoints", PyUnicode_FSConverter, &path, &list))
@@ -248,31 +243,31 @@ static PyObject *timepoints(PyObject *module, PyObject *arguments)
     if (!PyErr_Occurred() && list != Py_None)
         spans = spans_of(list);
     if (!PyErr_Occurred()) {
-        Py_BEGIN_ALLOW_THREADS status = gt_recording_samples(PyBytes_AsString(path), spans, count, &dataset, &error);
+        Py_BEGIN_ALLOW_THREADS status = gt_recording_samples(PyBytes_AsString(path), spans, count, &table, &error);
         Py_END_ALLOW_THREADS
     }
     free(spans);
     Py_DECREF(path);
-    return PyErr_Occurred() ? NULL : take_dataset(module, status, dataset, &error);
+    return PyErr_Occurred() ? NULL : core_take_table(module, status, table, &error);
 }
 
 static PyObject *calls(PyObject *module, PyObject *list)
 {
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     int status;
     char **files = PyList_Check(list) ? texts_of(list) : NULL;
     if (!files)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "a list of files is wanted");
-    Py_BEGIN_ALLOW_THREADS status = gt_blocks_calls((const char *const *)files, &dataset, &error);
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_calls((const char *const *)files, &table, &error);
     Py_END_ALLOW_THREADS free_texts(files);
-    return take_dataset(module, status, dataset, &error);
+    return core_take_table(module, status, table, &error);
 }
 
 static PyObject *pairs(PyObject *module, PyObject *arguments)
 {
     struct gt_error error = {0};
-    struct gt_dataset *dataset = NULL;
+    struct gt_table *table = NULL;
     PyObject *list;
     const char *name;
     int status;
@@ -281,9 +276,9 @@ static PyObject *pairs(PyObject *module, PyObject *arguments)
     char **files = texts_of(list);
     if (!files)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = gt_blocks_pairs((const char *const *)files, name, &dataset, &error);
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_pairs((const char *const *)files, name, &table, &error);
     Py_END_ALLOW_THREADS free_texts(files);
-    return take_dataset(module, status, dataset, &error);
+    return core_take_table(module, status, table, &error);
 }
 
 PyMethodDef core_report_methods[] = {

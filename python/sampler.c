@@ -202,13 +202,17 @@ static PyObject *sentence_of(const char *data, size_t length)
 
 static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *data, size_t length)
 {
-    const char *name = kind == AGENT_WARNING ? "warning" : kind == AGENT_JSON ? "json" : "text";
+    const char *name = kind == AGENT_WARNING  ? "warning"
+                       : kind == AGENT_JSON   ? "json"
+                       : kind == AGENT_RECORD ? "record"
+                                              : "text";
     switch (kind) {
     case AGENT_REFUSAL: return refusal_of(data, length);
     case AGENT_READY: return ready_of(sampler, data, length);
     case AGENT_WINDOW: return window_of(data, length);
     case AGENT_ERROR: return error_of(data, length);
     case AGENT_WARNING:
+    case AGENT_RECORD:
     case AGENT_JSON:
     case AGENT_TEXT: break;
     default: return PyErr_Format(PyExc_RuntimeError, "the sampler sent a message of the unknown kind %u", kind);
@@ -224,7 +228,7 @@ static PyObject *gone(void)
     return NULL;
 }
 
-/* What has come of a message, without waiting: 1 whole, 0 more is to come, -1 the sampler has gone, or -2 without memory. */
+/* Take the part of a message that has come, without waiting: 1 whole, 0 more is to come, -1 the sampler has gone, or -2 without memory. */
 static int take_part(struct sampler *sampler)
 {
     struct agent_message *head = &sampler->head;

@@ -1,167 +1,32 @@
-/* Table: columns of numbers, integers or texts, made from a dataset of the library or from Python values. */
+/* Table: columns of numbers, integers, texts or times, of the library or made from Python values. */
 #include "table.h"
-#include "base/dataset.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-struct table *table_keep(struct table *table)
-{
-    __atomic_add_fetch(&table->references, 1, __ATOMIC_RELAXED);
-    return table;
-}
-
-void table_drop(struct table *table)
-{
-    if (!table || __atomic_sub_fetch(&table->references, 1, __ATOMIC_ACQ_REL))
-        return;
-    for (size_t i = 0; table->column && i < table->count; i++) {
-        free(table->column[i].name);
-        if (!table->column[i].is_borrowed)
-            free(table->column[i].value);
-        free(table->column[i].text);
-        free(table->column[i].begin);
-        free(table->column[i].validity);
-    }
-    free(table->column);
-    gt_dataset_free(table->dataset);
-    free(table);
-}
-
-static struct table *new_table(size_t rows, size_t columns)
-{
-    struct table *table = calloc(1, sizeof *table);
-    if (!table)
-        return NULL;
-    *table = (struct table){.references = 1, .rows = rows, .count = columns};
-    table->column = calloc(columns + 1, sizeof *table->column);
-    if (table->column)
-        return table;
-    table_drop(table);
-    return NULL;
-}
-
-/* ---- from data sets ---- */
-
-static int mark_missing(struct table_column *column, const struct gt_dataset_column *from, size_t rows)
-{
-    for (size_t i = 0; i < rows; i++) {
-        int missing = (from->number && isnan(from->number[i])) || (from->choice && from->choice[i] < 0);
-        if (missing && table_set_missing(column, i, rows) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Where texts begin, from where they end. */
-static int64_t *begins(const int64_t *end, size_t count)
-{
-    int64_t *begin = calloc(count + 1, sizeof *begin);
-    if (begin && count)
-        memcpy(begin + 1, end, count * sizeof *begin);
-    return begin;
-}
-
-/* Texts are copied, rows of numbers stay the data set's. */
-static int take_column(struct table_column *column, const struct gt_dataset_column *from, size_t rows)
-{
-    size_t texts = from->kind == GT_DATASET_TEXT ? rows : from->choices;
-    size_t length = texts ? (size_t)from->text_end[texts - 1] : 0;
-    const void *values[] = {from->number, from->integer, NULL, from->choice, from->integer};
-    column->name = strdup(from->name);
-    column->kind = from->kind;
-    column->value = (void *)(uintptr_t)values[from->kind];
-    column->is_borrowed = from->kind != GT_DATASET_TEXT;
-    column->choices = from->choices;
-    if (from->kind == GT_DATASET_TEXT)
-        column->value = begins(from->text_end, rows);
-    if (from->kind == GT_DATASET_CHOICE)
-        column->begin = begins(from->text_end, texts);
-    column->text = malloc(length + 1);
-    if (!column->name || !column->text || (from->kind == GT_DATASET_CHOICE && !column->begin) ||
-        (from->kind == GT_DATASET_TEXT && !column->value))
-        return -1;
-    if (length)
-        memcpy(column->text, from->text, length);
-    return mark_missing(column, from, rows);
-}
-
-PyObject *core_table_of_dataset(PyObject *module, struct gt_dataset *dataset)
-{
-    struct table *table = new_table(gt_dataset_rows(dataset), gt_dataset_columns(dataset));
-    int status = table ? 0 : -1;
-    if (table)
-        table->dataset = dataset;
-    else
-        gt_dataset_free(dataset);
-    for (size_t i = 0; status == 0 && i < table->count; i++) {
-        struct gt_dataset_column column;
-        gt_dataset_column(dataset, i, &column);
-        status = take_column(&table->column[i], &column, table->rows);
-    }
-    if (status == 0)
-        return core_table_object(module, table);
-    table_drop(table);
-    return PyErr_NoMemory();
-}
-
-/* ---- from Python ---- */
-
-/* Of a dict of equally long lists; NULL with an exception. */
-static struct table *table_of_dict(PyObject *columns)
-{
-    PyObject *name, *values;
-    Py_ssize_t position = 0, rows = -1;
-    struct table *table = NULL;
-    size_t column = 0;
-    while (PyDict_Next(columns, &position, &name, &values)) {
-        Py_ssize_t found = PyUnicode_Check(name) ? table_rows_of(values) : -1;
-        if (found < 0 || (rows >= 0 && found != rows)) {
-            PyErr_SetString(PyExc_TypeError,
-                            "a table is made of a dict of lists, all of one length, with texts as keys");
-            table_drop(table);
-            return NULL;
-        }
-        rows = found;
-        if (!table)
-            table = new_table((size_t)rows, (size_t)PyDict_Size(columns));
-        if (!table || table_fill(&table->column[column++], name, values, (size_t)rows) < 0) {
-            table_drop(table);
-            return NULL;
-        }
-    }
-    table = table ? table : new_table(0, 0);
-    if (!table)
-        PyErr_NoMemory();
-    return table;
-}
-
-/* ---- the type ---- */
-
 struct table_object {
-    PyObject_HEAD struct table *table;
+    PyObject_HEAD struct gt_table *table;
 };
 
-static struct table *table_of(PyObject *self)
+static struct gt_table *table_of(PyObject *self)
 {
     return ((struct table_object *)self)->table;
 }
 
-static PyObject *allocate(PyTypeObject *type, struct table *table)
+static PyObject *allocate(PyTypeObject *type, struct gt_table *table)
 {
     allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     PyObject *self = table ? make(type, 0) : NULL;
     if (self)
         ((struct table_object *)self)->table = table;
     else
-        table_drop(table);
+        gt_table_free(table);
     return self;
 }
 
-const struct table *core_table_of(PyObject *module, PyObject *object)
+struct gt_table *core_table_of(PyObject *module, PyObject *object)
 {
     PyObject *type = PyObject_GetAttrString(module, "Table");
     int is_table = type ? PyObject_IsInstance(object, type) : -1;
@@ -171,14 +36,19 @@ const struct table *core_table_of(PyObject *module, PyObject *object)
     return is_table == 1 ? table_of(object) : NULL;
 }
 
-PyObject *core_table_object(PyObject *module, struct table *table)
+PyObject *core_table_object(PyObject *module, struct gt_table *table)
 {
     PyObject *type = PyObject_GetAttrString(module, "Table");
     PyObject *self = type ? allocate((PyTypeObject *)type, table) : NULL;
     if (!type)
-        table_drop(table);
+        gt_table_free(table);
     Py_XDECREF(type);
     return self;
+}
+
+PyObject *core_take_table(PyObject *module, int status, struct gt_table *table, const struct gt_error *error)
+{
+    return status < 0 ? core_raise(status, error) : core_table_object(module, table);
 }
 
 static PyObject *table_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
@@ -190,30 +60,30 @@ static PyObject *table_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
     }
     if (!PyArg_ParseTuple(arguments, "O!:Table", &PyDict_Type, &columns))
         return NULL;
-    return allocate(type, table_of_dict(columns));
+    return allocate(type, core_table_of_dict(columns));
 }
 
 static void table_free(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    table_drop(table_of(self));
+    gt_table_free(table_of(self));
     release(self);
     Py_DECREF(type);
 }
 
 static Py_ssize_t table_length(PyObject *self)
 {
-    return (Py_ssize_t)table_of(self)->rows;
+    return (Py_ssize_t)gt_table_rows(table_of(self));
 }
 
 static PyObject *table_names(PyObject *self, void *unused)
 {
     (void)unused;
-    const struct table *table = table_of(self);
+    const struct gt_table *table = table_of(self);
     PyObject *names = PyList_New(0);
-    for (size_t i = 0; names && i < table->count; i++) {
-        PyObject *name = PyUnicode_FromString(table->column[i].name);
+    for (size_t i = 0; names && i < table->columns; i++) {
+        PyObject *name = PyUnicode_FromString(table->column[i].key);
         if (!name || PyList_Append(names, name) < 0)
             Py_CLEAR(names);
         Py_XDECREF(name);
@@ -243,33 +113,32 @@ PyObject *core_time_text(PyObject *module, PyObject *nanoseconds)
     return time == -1 && PyErr_Occurred() ? NULL : time_text(time);
 }
 
-static PyObject *text_of(const struct table_column *column, const int64_t *begin, size_t number)
+static PyObject *decode(const char *text, size_t length)
 {
-    return PyUnicode_DecodeUTF8(column->text + begin[number], (Py_ssize_t)(begin[number + 1] - begin[number]),
-                                "replace");
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
 }
 
-static PyObject *cell(const struct table_column *column, size_t row)
+static PyObject *cell(const struct gt_table *table, size_t row, size_t column)
 {
-    if (column->validity && !(column->validity[row / 8] >> row % 8 & 1))
+    size_t length = 0;
+    if (gt_table_is_missing(table, row, column))
         return Py_NewRef(Py_None);
-    const int64_t *integers = column->value;
-    switch (column->kind) {
-    case GT_DATASET_NUMBER: return PyFloat_FromDouble(((const double *)column->value)[row]);
-    case GT_DATASET_INTEGER: return PyLong_FromLongLong(integers[row]);
-    case GT_DATASET_TIME: return time_text(integers[row]);
-    case GT_DATASET_CHOICE: return text_of(column, column->begin, (size_t)((const int32_t *)column->value)[row]);
-    case GT_DATASET_TEXT: break;
+    switch (table->column[column].kind) {
+    case GT_CELL_NUMBER: return PyFloat_FromDouble(gt_table_cell_number(table, row, column));
+    case GT_CELL_INTEGER: return PyLong_FromLongLong(gt_table_cell_integer(table, row, column));
+    case GT_CELL_TIME: return time_text(gt_table_cell_integer(table, row, column));
+    default: break;
     }
-    return text_of(column, integers, row);
+    const char *text = gt_table_cell_bytes(table, row, column, &length);
+    return decode(text, length);
 }
 
-static const struct table_column *find_column(const struct table *table, PyObject *name)
+static const struct gt_table_column *find_column(const struct gt_table *table, PyObject *name)
 {
     PyObject *bytes = PyUnicode_AsUTF8String(name);
-    const struct table_column *found = NULL;
-    for (size_t i = 0; bytes && i < table->count; i++)
-        if (strcmp(table->column[i].name, PyBytes_AsString(bytes)) == 0)
+    const struct gt_table_column *found = NULL;
+    for (size_t i = 0; bytes && i < table->columns; i++)
+        if (strcmp(table->column[i].key, PyBytes_AsString(bytes)) == 0)
             found = &table->column[i];
     if (bytes && !found)
         PyErr_SetObject(PyExc_KeyError, name);
@@ -279,44 +148,50 @@ static const struct table_column *find_column(const struct table *table, PyObjec
 
 static PyObject *table_get(PyObject *self, PyObject *name)
 {
-    const struct table *table = table_of(self);
-    const struct table_column *column = find_column(table, name);
-    PyObject *values = column ? PyList_New((Py_ssize_t)table->rows) : NULL;
-    for (size_t i = 0; values && i < table->rows; i++) {
-        PyObject *value = cell(column, i);
+    const struct gt_table *table = table_of(self);
+    const struct gt_table_column *column = find_column(table, name);
+    size_t rows = gt_table_rows(table);
+    PyObject *values = column ? PyList_New((Py_ssize_t)rows) : NULL;
+    for (size_t i = 0; values && i < rows; i++) {
+        PyObject *value = cell(table, i, (size_t)(column - table->column));
         if (!value || PyList_SetItem(values, (Py_ssize_t)i, value) < 0)
             Py_CLEAR(values);
     }
     return values;
 }
 
-/* The bytes of a column of numbers or of choices, for numpy.frombuffer. */
+/* The bytes of a column of numbers or of a dictionary's, for numpy.frombuffer. */
 static PyObject *table_bytes(PyObject *self, PyObject *name)
 {
-    static const char *const types[] = {"f8", "i8", NULL, "i4", NULL};
-    const struct table *table = table_of(self);
-    const struct table_column *column = find_column(table, name);
+    static const char *const types[] = {[GT_CELL_NUMBER] = "f8",
+                                        [GT_CELL_INTEGER] = "i8",
+                                        [GT_CELL_TEXT] = "i4",
+                                        [GT_CELL_TIME] = NULL,
+                                        [GT_CELL_PLAIN_TEXT] = NULL};
+    const struct gt_table *table = table_of(self);
+    const struct gt_table_column *column = find_column(table, name);
     if (!column)
         return NULL;
     if (!types[column->kind])
         Py_RETURN_NONE;
-    size_t size = column->kind == GT_DATASET_CHOICE ? sizeof(int32_t) : sizeof(int64_t);
-    PyObject *bytes = PyBytes_FromStringAndSize(table->rows ? column->value : "", (Py_ssize_t)(table->rows * size));
+    size_t rows = gt_table_rows(table), size = column->kind == GT_CELL_TEXT ? sizeof(int32_t) : sizeof(int64_t);
+    PyObject *bytes = PyBytes_FromStringAndSize(rows ? column->cell : "", (Py_ssize_t)(rows * size));
     return bytes ? Py_BuildValue("(sN)", types[column->kind], bytes) : NULL;
 }
 
-/* The texts that a column of choices chooses from. */
+/* The dictionary of a column of texts. */
 static PyObject *table_choices(PyObject *self, PyObject *name)
 {
-    const struct table_column *column = find_column(table_of(self), name);
-    PyObject *texts = column ? PyList_New(0) : NULL;
-    for (size_t i = 0; texts && i < column->choices; i++) {
-        PyObject *text = text_of(column, column->begin, i);
-        if (!text || PyList_Append(texts, text) < 0)
-            Py_CLEAR(texts);
+    const struct gt_table_column *column = find_column(table_of(self), name);
+    size_t texts = column && column->kind == GT_CELL_TEXT ? column->texts : 0;
+    PyObject *list = column ? PyList_New(0) : NULL;
+    for (size_t i = 0; list && i < texts; i++) {
+        PyObject *text = decode(column->text + column->begin[i], (size_t)(column->begin[i + 1] - column->begin[i]));
+        if (!text || PyList_Append(list, text) < 0)
+            Py_CLEAR(list);
         Py_XDECREF(text);
     }
-    return texts;
+    return list;
 }
 
 static PyObject *table_stream(PyObject *self, PyObject *arguments, PyObject *keywords)

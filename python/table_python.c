@@ -1,95 +1,50 @@
-/* Columns made of Python's values: of lists, of numpy's and other arrays, and of texts chosen by number. */
+/* Tables made of Python's values: of lists, of numpy's and other arrays, and of texts chosen by number. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "table.h"
-#include "base/dataset.h"
 
-int table_prepare(struct table_column *column, const char *name, enum gt_dataset_kind kind, size_t rows)
+static enum gt_cell_kind kind_of_list(PyObject *list)
 {
-    column->name = strdup(name);
-    column->kind = kind;
-    column->value = calloc(rows + 1, sizeof(int64_t));
-    return column->name && column->value ? 0 : -1;
-}
-
-int table_set_missing(struct table_column *column, size_t row, size_t rows)
-{
-    if (!column->validity) {
-        column->validity = malloc(rows / 8 + 1);
-        if (!column->validity)
-            return -1;
-        memset(column->validity, 0xff, rows / 8 + 1);
-    }
-    column->validity[row / 8] &= (uint8_t) ~(1u << row % 8);
-    column->missing++;
-    return 0;
-}
-
-static enum gt_dataset_kind kind_of(PyObject *values)
-{
-    enum gt_dataset_kind kind = GT_DATASET_INTEGER;
-    for (Py_ssize_t i = 0; i < PyList_Size(values); i++) {
-        PyObject *value = PyList_GetItem(values, i);
+    enum gt_cell_kind kind = GT_CELL_INTEGER;
+    for (Py_ssize_t i = 0; i < PyList_Size(list); i++) {
+        PyObject *value = PyList_GetItem(list, i);
         if (PyUnicode_Check(value))
-            return GT_DATASET_TEXT;
+            return GT_CELL_PLAIN_TEXT;
         if (!PyLong_Check(value))
-            kind = GT_DATASET_NUMBER;
+            kind = GT_CELL_NUMBER;
     }
     return kind;
 }
 
-static int append_text(struct table_column *column, size_t row, PyObject *value)
+static int add_cell(struct gt_table *table, enum gt_cell_kind kind, PyObject *value)
 {
-    int64_t *begin = column->value;
-    Py_ssize_t length = 0;
-    const char *text = value == Py_None ? "" : PyUnicode_AsUTF8AndSize(value, &length);
-    char *grown = text ? realloc(column->text, (size_t)(begin[row] + length) + 1) : NULL;
-    if (!grown)
-        return -1;
-    memcpy(grown + begin[row], text, (size_t)length);
-    column->text = grown;
-    begin[row + 1] = begin[row] + length;
-    return 0;
+    if (value == Py_None) {
+        gt_table_missing(table);
+    } else if (kind == GT_CELL_INTEGER) {
+        gt_table_integer(table, PyLong_AsLongLong(value));
+    } else if (kind == GT_CELL_NUMBER) {
+        gt_table_number(table, PyFloat_AsDouble(value));
+    } else {
+        Py_ssize_t length = 0;
+        const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+        if (text)
+            gt_table_text_of(table, text, (size_t)length);
+    }
+    return PyErr_Occurred() ? -1 : 0;
 }
 
-static int set_cell(struct table_column *column, size_t row, size_t rows, PyObject *value)
+static int fill_from_list(struct gt_table *table, size_t column, PyObject *list)
 {
-    double number = NAN;
-    if (column->kind == GT_DATASET_TEXT && append_text(column, row, value) < 0)
-        return -1;
-    if (column->kind == GT_DATASET_INTEGER)
-        ((int64_t *)column->value)[row] = PyLong_AsLongLong(value);
-    if (column->kind == GT_DATASET_NUMBER && value != Py_None)
-        number = PyFloat_AsDouble(value);
-    if (column->kind == GT_DATASET_NUMBER)
-        ((double *)column->value)[row] = number;
-    if (PyErr_Occurred())
-        return -1;
-    if (value == Py_None || (column->kind == GT_DATASET_NUMBER && isnan(number)))
-        return table_set_missing(column, row, rows);
-    return 0;
-}
-
-static int fill_from_list(struct table_column *column, PyObject *name, PyObject *values, size_t rows)
-{
-    PyObject *bytes = PyUnicode_AsUTF8String(name);
-    int status = bytes ? table_prepare(column, PyBytes_AsString(bytes), kind_of(values), rows) : -1;
-    Py_XDECREF(bytes);
-    for (size_t row = 0; status == 0 && row < rows; row++)
-        status = set_cell(column, row, rows, PyList_GetItem(values, (Py_ssize_t)row));
-    if (status < 0 && !PyErr_Occurred())
-        PyErr_NoMemory();
+    int status = 0;
+    for (Py_ssize_t row = 0; status == 0 && row < PyList_Size(list); row++) {
+        gt_table_seek(table, column);
+        status = add_cell(table, table->column[column].kind, PyList_GetItem(list, row));
+    }
     return status;
 }
 
 /* ---- arrays ---- */
-
-static enum gt_dataset_kind kind_of_buffer(const Py_buffer *buffer)
-{
-    return buffer->format && strcmp(buffer->format, "d") == 0 ? GT_DATASET_NUMBER : GT_DATASET_INTEGER;
-}
 
 /* Numbers of `size` bytes each in one dimension, of one of the types. */
 static int open_buffer(PyObject *values, const char *types, Py_ssize_t size, Py_buffer *buffer)
@@ -104,60 +59,67 @@ static int open_buffer(PyObject *values, const char *types, Py_ssize_t size, Py_
     return -1;
 }
 
-static int fill_from_buffer(struct table_column *column, const char *name, PyObject *values, size_t rows)
+static int open_numbers(PyObject *values, Py_buffer *buffer)
 {
-    Py_buffer buffer;
-    if (open_buffer(values, "dlq", sizeof(int64_t), &buffer) < 0)
-        return -1;
-    int status = table_prepare(column, name, kind_of_buffer(&buffer), rows);
-    if (status == 0 && rows)
-        memcpy(column->value, buffer.buf, rows * sizeof(int64_t));
-    PyBuffer_Release(&buffer);
-    for (size_t i = 0; status == 0 && column->kind == GT_DATASET_NUMBER && i < rows; i++)
-        if (isnan(((double *)column->value)[i]))
-            status = table_set_missing(column, i, rows);
-    return status;
+    return open_buffer(values, "dlq", sizeof(int64_t), buffer);
 }
 
-/* The texts, as a column of their own would have them. */
-static int fill_choices(struct table_column *column, PyObject *texts)
+static enum gt_cell_kind kind_of_buffer(const Py_buffer *buffer)
 {
-    struct table_column list = {.kind = GT_DATASET_TEXT};
-    column->choices = (size_t)PyList_Size(texts);
-    list.value = calloc(column->choices + 1, sizeof(int64_t));
-    int status = list.value ? 0 : -1;
-    for (size_t i = 0; status == 0 && i < column->choices; i++) {
-        PyObject *text = PyList_GetItem(texts, (Py_ssize_t)i);
-        status = PyUnicode_Check(text) ? append_text(&list, i, text) : -1;
-        if (!PyUnicode_Check(text))
-            PyErr_SetString(PyExc_TypeError, "choices of a table are texts");
+    return strcmp(buffer->format, "d") == 0 ? GT_CELL_NUMBER : GT_CELL_INTEGER;
+}
+
+static int fill_from_buffer(struct gt_table *table, size_t column, PyObject *values)
+{
+    Py_buffer buffer;
+    if (open_numbers(values, &buffer) < 0)
+        return -1;
+    for (Py_ssize_t row = 0; row < buffer.len / buffer.itemsize; row++) {
+        gt_table_seek(table, column);
+        if (table->column[column].kind == GT_CELL_NUMBER)
+            gt_table_number(table, ((const double *)buffer.buf)[row]);
+        else
+            gt_table_integer(table, ((const int64_t *)buffer.buf)[row]);
     }
-    column->begin = list.value;
-    column->text = list.text ? list.text : calloc(1, 1);
-    return status == 0 && column->text ? 0 : -1;
+    PyBuffer_Release(&buffer);
+    return 0;
+}
+
+static int fill_dictionary(struct gt_table *table, size_t column, PyObject *texts)
+{
+    for (Py_ssize_t i = 0; i < PyList_Size(texts); i++) {
+        PyObject *value = PyList_GetItem(texts, i);
+        Py_ssize_t length = 0;
+        if (!PyUnicode_Check(value)) {
+            PyErr_SetString(PyExc_TypeError, "choices of a table are texts");
+            return -1;
+        }
+        const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+        if (!text)
+            return -1;
+        gt_table_dictionary_text(table, column, text, (size_t)length);
+    }
+    return 0;
 }
 
 /* (numbers, texts): which of the texts each row has, -1 for none. */
-static int fill_from_pair(struct table_column *column, const char *name, PyObject *values, size_t rows)
+static int fill_from_pair(struct gt_table *table, size_t column, PyObject *pair)
 {
     Py_buffer buffer;
-    if (open_buffer(PyTuple_GetItem(values, 0), "il", sizeof(int32_t), &buffer) < 0)
+    Py_ssize_t texts = PyList_Size(PyTuple_GetItem(pair, 1));
+    if (open_buffer(PyTuple_GetItem(pair, 0), "il", sizeof(int32_t), &buffer) < 0)
         return -1;
-    int status = table_prepare(column, name, GT_DATASET_CHOICE, rows);
-    if (status == 0 && rows)
-        memcpy(column->value, buffer.buf, rows * sizeof(int32_t));
-    PyBuffer_Release(&buffer);
-    if (status == 0)
-        status = fill_choices(column, PyTuple_GetItem(values, 1));
-    for (size_t i = 0; status == 0 && i < rows; i++) {
-        int32_t choice = ((int32_t *)column->value)[i];
-        if (choice >= 0 && (size_t)choice >= column->choices) {
+    int status = fill_dictionary(table, column, PyTuple_GetItem(pair, 1));
+    for (Py_ssize_t row = 0; status == 0 && row < buffer.len / buffer.itemsize; row++) {
+        int32_t number = ((const int32_t *)buffer.buf)[row];
+        if (number >= texts) {
             PyErr_SetString(PyExc_ValueError, "a number of a table's column chooses none of the texts");
-            return -1;
+            status = -1;
         }
-        if (choice < 0)
-            status = table_set_missing(column, i, rows);
+        gt_table_seek(table, column);
+        gt_table_chosen(table, number);
     }
+    PyBuffer_Release(&buffer);
     return status;
 }
 
@@ -166,7 +128,10 @@ static int is_pair(PyObject *values)
     return PyTuple_Check(values) && PyTuple_Size(values) == 2 && PyList_Check(PyTuple_GetItem(values, 1));
 }
 
-Py_ssize_t table_rows_of(PyObject *values)
+/* ---- tables ---- */
+
+/* How many rows a column has, or -1 for anything else than a column. */
+static Py_ssize_t rows_of(PyObject *values)
 {
     if (PyList_Check(values))
         return PyList_Size(values);
@@ -174,17 +139,67 @@ Py_ssize_t table_rows_of(PyObject *values)
     return PyObject_CheckBuffer(array) ? PyObject_Size(array) : -1;
 }
 
-int table_fill(struct table_column *column, PyObject *name, PyObject *values, size_t rows)
+static int kind_of(PyObject *values, enum gt_cell_kind *ret)
+{
+    Py_buffer buffer;
+    *ret = PyList_Check(values) ? kind_of_list(values) : GT_CELL_TEXT;
+    if (PyList_Check(values) || is_pair(values))
+        return 0;
+    if (open_numbers(values, &buffer) < 0)
+        return -1;
+    *ret = kind_of_buffer(&buffer);
+    PyBuffer_Release(&buffer);
+    return 0;
+}
+
+static int add_column(struct gt_table *table, PyObject *name, PyObject *values)
+{
+    enum gt_cell_kind kind;
+    PyObject *bytes = PyUnicode_AsUTF8String(name);
+    int status = bytes ? kind_of(values, &kind) : -1;
+    if (status == 0)
+        gt_table_column(table, PyBytes_AsString(bytes), PyBytes_AsString(bytes), kind, NULL);
+    Py_XDECREF(bytes);
+    return status;
+}
+
+static int add_columns(struct gt_table *table, PyObject *columns)
+{
+    PyObject *name, *values;
+    Py_ssize_t position = 0, rows = -1;
+    while (PyDict_Next(columns, &position, &name, &values)) {
+        Py_ssize_t found = PyUnicode_Check(name) ? rows_of(values) : -1;
+        if (found < 0 || (rows >= 0 && found != rows)) {
+            PyErr_SetString(PyExc_TypeError,
+                            "a table is made of a dict of lists, all of one length, with texts as keys");
+            return -1;
+        }
+        rows = found;
+        if (add_column(table, name, values) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fill(struct gt_table *table, size_t column, PyObject *values)
 {
     if (PyList_Check(values))
-        return fill_from_list(column, name, values, rows);
-    PyObject *bytes = PyUnicode_AsUTF8String(name);
-    const char *text = bytes ? PyBytes_AsString(bytes) : NULL;
-    int status = !text             ? -1
-                 : is_pair(values) ? fill_from_pair(column, text, values, rows)
-                                   : fill_from_buffer(column, text, values, rows);
-    Py_XDECREF(bytes);
-    if (status < 0 && !PyErr_Occurred())
+        return fill_from_list(table, column, values);
+    return is_pair(values) ? fill_from_pair(table, column, values) : fill_from_buffer(table, column, values);
+}
+
+struct gt_table *core_table_of_dict(PyObject *columns)
+{
+    PyObject *name, *values;
+    Py_ssize_t position = 0;
+    struct gt_table *table = gt_table_new();
+    int status = table ? add_columns(table, columns) : -1;
+    for (size_t column = 0; status == 0 && !table->failed && PyDict_Next(columns, &position, &name, &values); column++)
+        status = fill(table, column, values);
+    if (status == 0 && !table->failed)
+        return table;
+    if (!PyErr_Occurred())
         PyErr_NoMemory();
-    return status;
+    gt_table_free(table);
+    return NULL;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "table.h"
-#include "api/datasets.h"
+#include "report/report.h"
 
 struct report_object {
     PyObject_HEAD struct gt_report *report;
@@ -60,12 +60,12 @@ static PyObject *report_tables(PyObject *self, PyObject *unused)
     PyObject *module = PyType_GetModule(Py_TYPE(self)), *tables = module ? PyDict_New() : NULL;
     for (size_t i = 0; tables; i++) {
         struct gt_error error = {0};
-        struct gt_dataset *dataset = NULL;
+        struct gt_table *found = NULL;
         const char *key;
-        int status = gt_report_table_data(report_of(self), i, &key, &dataset, &error);
+        int status = gt_report_table_data(report_of(self), i, &key, &found, &error);
         if (status == -ENOENT)
             break;
-        PyObject *table = status < 0 ? core_raise(status, &error) : core_table_of_dataset(module, dataset);
+        PyObject *table = core_take_table(module, status, found, &error);
         if (!table || PyDict_SetItemString(tables, key, table) < 0)
             Py_CLEAR(tables);
         Py_XDECREF(table);

@@ -14,7 +14,7 @@
 int gt_open_early(int events);
 
 /* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
-/* What a relay reads and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
+/* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
  * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
 struct gt_energy_relay;
 int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aggregate/attribute_cpu.h"
+#include "base/grow.h"
 
 const char *const gt_idle_names[GT_IDLE_POLICIES] = {"share", "exclude", "all"};
 
@@ -72,27 +73,6 @@ void gt_attribution_release(struct gt_attribution *attribution)
     attribution->package_count = 0;
 }
 
-double gt_energy_advance(struct gt_energy *energy, double joules)
-{
-    double growth = fmax(0, joules - energy->total);
-    energy->total += growth;
-    energy->is_measured = true;
-    return growth;
-}
-
-double gt_energy_divide(struct gt_energy *energy, enum gt_idle policy, double joules, double idle, double ratio,
-                        bool takes_idle)
-{
-    double to_job = (joules - idle) * ratio;
-    energy->other += joules - idle - to_job;
-    if (policy == GT_IDLE_ALL && takes_idle)
-        to_job += idle;
-    else
-        energy->idle += idle;
-    energy->job += to_job;
-    return to_job;
-}
-
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 void gt_attribute_memory(struct gt_attribution *attribution, double joules, double job_bytes, double used_bytes)
@@ -109,6 +89,179 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
     else
         attribution->memory_joules = gt_energy_divide(energy, GT_IDLE_SHARE, growth, 0, ratio, false);
     attribution->memory_ratio = isnan(now) ? before : now;
+}
+
+/* ---- GPUs -------------------------------------------------------------------------------------------------------- */
+
+struct gt_gpu_use {
+    int64_t read_ns; /* of the latest reading, */
+    int64_t at_ns;   /* and of the latest that had a figure */
+    struct gt_energy energy;
+    struct gt_coverage coverage;
+    double ratio;   /* the job's part when it was last in use, NaN: never, or not known */
+    uint64_t users; /* which processes were on it at the last reading; 0: none */
+    struct gt_idle_power idle;
+};
+
+/* Who is on a GPU now. */
+struct users {
+    size_t job, other;
+    double job_sm, other_sm; /* shares of SM time */
+    uint64_t set;            /* differs between different sets of processes; 0: none */
+};
+
+static void begin(struct gt_gpu_use *gpu, const struct gt_attribution *attribution)
+{
+    *gpu = (struct gt_gpu_use){
+        .at_ns = attribution->start_ns, .coverage = attribution->coverage[GT_ENERGY_GPU], .ratio = NAN};
+    gt_idle_power_init(&gpu->idle, attribution->start_ns);
+}
+
+static int make_room(struct gt_attribution *attribution, const struct gt_frame *frame)
+{
+    while (attribution->gpu_count < frame->device_count) {
+        struct gt_gpu_use *gpu = GT_GROW_BY_ONE(attribution->gpu, attribution->gpu_count);
+        if (!gpu)
+            return -ENOMEM;
+        begin(gpu, attribution);
+        attribution->gpu_count++;
+    }
+    return GT_GROW_TO(attribution->share_joules, attribution->share_capacity, frame->share_count);
+}
+
+/* A slice has no energy counter of its own: its users are users of the board. */
+static bool is_on(const struct gt_frame *frame, const struct gt_share *share, int board)
+{
+    int parent = frame->device[share->device].parent;
+    return (parent < 0 ? share->device : parent) == board;
+}
+
+static double sm_of(const struct gt_share *share)
+{
+    return share->value[GT_GPU_UTILIZATION] > 0 ? share->value[GT_GPU_UTILIZATION] : 0;
+}
+
+static struct users find_users(const struct gt_frame *frame, const struct gt_tree *tree, int board)
+{
+    struct users users = {0};
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        if (!is_on(frame, share, board))
+            continue;
+        users.set += ((uint64_t)share->pid + 1) * UINT64_C(0x9E3779B97F4A7C15); /* in any order */
+        bool is_ours = gt_tree_find(tree, share->pid) != NULL;
+        *(is_ours ? &users.job : &users.other) += 1;
+        *(is_ours ? &users.job_sm : &users.other_sm) += sm_of(share);
+    }
+    return users;
+}
+
+/* The job's part of the active energy; NaN: cannot be told. */
+static double ratio_of(const struct users *users)
+{
+    if (!users->other || !users->job)
+        return users->other ? 0 : 1;
+    double sum = users->job_sm + users->other_sm;
+    return sum > 0 ? users->job_sm / sum : NAN;
+}
+
+static void share_out(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree,
+                      int board, const struct users *users, double joules)
+{
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        if (is_on(frame, share, board) && gt_tree_find(tree, share->pid))
+            attribution->share_joules[i] = joules *
+                                           (users->job_sm > 0 ? sm_of(share) / users->job_sm : 1 / (double)users->job);
+    }
+}
+
+static void divide(struct gt_energy *energy, double idle, double active, double ratio, bool job_takes_idle)
+{
+    *(job_takes_idle ? &energy->job : &energy->idle) += idle;
+    energy->job += active * ratio;
+    energy->other += active * (1 - ratio);
+}
+
+/* One window of one GPU: returns the joules charged to the job. */
+static double attribute_window(const struct gt_attribution *attribution, struct gt_gpu_use *gpu,
+                               const struct gt_device *device, const struct users *users, double joules, double seconds)
+{
+    double before = gpu->energy.job, utilization = device->value[GT_GPU_UTILIZATION];
+    bool in_use = users->job + users->other > 0;
+    bool was_in_use = gpu->users != 0;
+    double now = ratio_of(users), ratio = in_use ? now : was_in_use ? gpu->ratio : NAN;
+    if (in_use && was_in_use && users->set != gpu->users && !isnan(now) && !isnan(gpu->ratio))
+        ratio = (gpu->ratio + now) / 2;
+    bool is_idle = utilization > 0 ? false : !in_use && !was_in_use;
+    gt_idle_power_see(&gpu->idle, gpu->at_ns, gpu->energy.total, 0, is_idle, attribution->idle_seconds[GT_ENERGY_GPU],
+                      0);
+    gpu->users = users->set;
+    if (in_use)
+        gpu->ratio = now;
+    double taken = gt_idle_power_take(&gpu->idle, joules, seconds);
+    if (is_idle) {
+        *(attribution->policy == GT_IDLE_ALL ? &gpu->energy.job : &gpu->energy.idle) += joules;
+    } else if (isnan(ratio)) {
+        *(utilization == 0 ? &gpu->energy.idle : &gpu->energy.unattributed) += joules;
+    } else {
+        double idle = attribution->policy == GT_IDLE_SHARE ? 0 : taken;
+        divide(&gpu->energy, idle, joules - idle, ratio, attribution->policy == GT_IDLE_ALL && ratio > 0);
+    }
+    return gpu->energy.job - before;
+}
+
+static void attribute_device(struct gt_attribution *attribution, const struct gt_frame *frame,
+                             const struct gt_tree *tree, int board)
+{
+    const struct gt_device *device = &frame->device[board];
+    struct gt_gpu_use *gpu = &attribution->gpu[board];
+    double joules = device->value[GT_GPU_ENERGY];
+    bool is_resting = device->is_resting || device->value[GT_GPU_POWER] == 0;
+    if (frame->monotonic_ns > gpu->read_ns && !device->is_old)
+        gt_coverage_add(&gpu->coverage, gpu->read_ns = frame->monotonic_ns, joules, device->doubt, is_resting);
+    if (isnan(joules) || frame->monotonic_ns <= gpu->at_ns)
+        return;
+    struct users users = find_users(frame, tree, board);
+    double growth = fmax(0, joules - gpu->energy.total), seconds = (double)(frame->monotonic_ns - gpu->at_ns) / 1e9;
+    gpu->energy.total += growth;
+    gpu->energy.is_measured = true;
+    gpu->at_ns = frame->monotonic_ns;
+    double to_job = attribute_window(attribution, gpu, device, &users, growth, seconds);
+    share_out(attribution, frame, tree, board, &users, to_job);
+}
+
+const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device)
+{
+    return device < attribution->gpu_count ? &attribution->gpu[device].energy : NULL;
+}
+
+const struct gt_coverage *gt_attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device)
+{
+    return device < attribution->gpu_count ? &attribution->gpu[device].coverage : NULL;
+}
+
+int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree)
+{
+    if (make_room(attribution, frame) < 0)
+        return -ENOMEM;
+    struct gt_energy sum = {0};
+    for (size_t i = 0; i < frame->share_count; i++)
+        attribution->share_joules[i] = 0;
+    for (size_t i = 0; i < frame->device_count; i++) {
+        if (frame->device[i].parent >= 0 || !frame->device[i].selected)
+            continue;
+        attribute_device(attribution, frame, tree, (int)i);
+        const struct gt_energy *one = &attribution->gpu[i].energy;
+        sum.is_measured |= one->is_measured;
+        sum.total += one->total;
+        sum.job += one->job;
+        sum.other += one->other;
+        sum.idle += one->idle;
+        sum.unattributed += one->unattributed;
+    }
+    attribution->energy[GT_ENERGY_GPU] = sum;
+    return 0;
 }
 
 /* Shorter times tell more about clocks than about power. */

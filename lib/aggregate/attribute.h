@@ -1,16 +1,15 @@
-/* Whose energy it is: what a device drew, divided into the job's share, that of other processes, idle energy, and what cannot
- * be told. The four add up to what the device's counter says, at every moment.
+/* Energy is divided into the job's share, that of other processes, idle energy, and the rest, which is unattributed. The four add up to
+ * the device's counter at every moment.
  *
- * CPU: between two readings, active energy x CPU time of the job / busy CPU time of the machine, both over the last tenth of a
- * second at least, for the machine counts in clock ticks. Processes that ended count, as the job's CPU time has them. Where the
- * frame has packages, each of them so on its own, with the CPU time that was used on it; see collect/process/placement.h for what is
- * known of that.
- * DRAM: energy x memory of the job / memory in use on the machine, shared pages counted once.
- * GPU, each on its own: all to the job when no process outside it is on the GPU; else by the processes' shares of SM time. When
+ * CPUs: the job gets active energy x CPU time of the job / busy CPU time of the machine, both between two readings that are a tenth of
+ * a second apart at least, for the machine counts in clock ticks. Processes that ended count, as the job's CPU time has them. Where the
+ * frame has packages, each is divided on its own, by the CPU time that was used on it; see collect/process/placement.h.
+ * DRAM: the job gets energy x memory of the job / memory in use on the machine, shared pages counted once.
+ * GPUs, each on its own: the job gets all when no process outside it is on the GPU, else by the processes' shares of SM time. When
  * a user came or went between two readings, the window is divided by the mean of both readings' shares.
  *
- * Idle energy is power x time at the lowest power that was seen while the device was idle, see idle_power.h. Until it was, it is not known, and
- * then only time without any user counts as idle. What becomes of it is a choice, enum gt_idle. */
+ * Idle energy is time x the lowest power that was seen while the device was idle, see idle_power.h. Until it was seen
+ * only time without any user counts as idle. enum gt_idle chooses who is charged with it. */
 #ifndef GT_AGGREGATE_ATTRIBUTE_H
 #define GT_AGGREGATE_ATTRIBUTE_H
 
@@ -28,13 +27,13 @@ enum gt_idle {
 extern const char *const gt_idle_names[GT_IDLE_POLICIES];
 int gt_idle_find(const char *name); /* -EINVAL */
 
-/* How the job's share of a device's energy is told, one clause. */
+/* The rule by which the job gets its share of a device's energy, one clause. */
 const char *gt_energy_method(enum gt_energy_device device, bool by_package);
 
-/* The least stretch of time, in seconds, that the job's share is a mean of; 0: that between two readings, however short. */
+/* The job's share is a mean over so many seconds at least; 0: over the time between two readings, however short. */
 double gt_energy_share_seconds(enum gt_energy_device device);
 
-/* What happened up to one moment, in counters since tracking began; NaN: not known. */
+/* Counters up to one moment, since tracking began; NaN: not known. */
 struct gt_cpu_use {
     int64_t at_ns;
     double busy, job; /* CPU seconds of the machine, or of a package, and of the job on it */
@@ -55,7 +54,7 @@ struct gt_cpu_share {
     struct gt_idle_power idle;
     double joules;                /* the job's, in the last window */
     double joules_per_cpu_second; /* of the job, in the last window */
-    /* How far off the job's joules may be: a variance, for what errs to either side, and what errs to one side. */
+    /* The error of the job's joules: a variance for errors to either side, joules for those to one side. */
     double variance, leaning;
     struct gt_cpu_look look[2]; /* of the stretches before, the latest first */
     struct gt_cpu_use looked;   /* up to where */
@@ -106,7 +105,7 @@ struct gt_attribution {
 };
 
 void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy, int core_count, int64_t now_ns);
-/* How often the devices' counters have new values, seconds; 0: not known. Before the first reading. */
+/* Set the seconds between new values of the devices' counters; 0: not known. Before the first reading. */
 void gt_attribution_refresh(struct gt_attribution *attribution, const double refresh[GT_ENERGY_DEVICES]);
 void gt_attribution_release(struct gt_attribution *attribution);
 
@@ -119,28 +118,28 @@ void gt_attribute_memory(struct gt_attribution *attribution, double joules, doub
 /* -ENOMEM. */
 int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame *frame, const struct gt_tree *tree);
 
-/* What counters of the frame tell of the time since the last: before the devices' own. */
+/* Note which counters could be read since the last frame; called before the devices' own. */
 void gt_attribution_cover(struct gt_attribution *attribution, const struct gt_frame *frame);
-/* The coverage that tells most of what is missing. */
+/* The coverage of the device, of several GPUs that of the one with most time missing. */
 const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *attribution,
                                                   enum gt_energy_device device);
 void gt_attribution_show_counter(const struct gt_attribution *attribution, enum gt_energy_device device,
                                  struct gt_counter_fields *ret);
 
-/* Of one GPU of the frame; NULL before its first reading. */
+/* One GPU of the frame; NULL before its first reading. */
 const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribution, size_t device);
 
-/* In which busy time is counted. */
+/* Busy time is counted in ticks of so many seconds. */
 double gt_tick_seconds(void);
 
-/* Whether it counts, and how; NULL before its first reading. */
+/* The coverage of its counter; NULL before its first reading. */
 const struct gt_coverage *gt_attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device);
 
-/* Of one package, with what the frame has of it. */
+/* The figures of one package, those of the frame included. */
 void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
                                  struct gt_package_figures *ret);
 
-/* The figures up to now. What is not the attribution's stays as it is: CPU time, platform, wall. */
+/* The figures up to now. CPU time, platform and wall stay as they are. */
 void gt_attribution_read(const struct gt_attribution *attribution, struct gt_energy_reading *ret);
 
 #endif

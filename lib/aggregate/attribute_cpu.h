@@ -1,4 +1,4 @@
-/* Inside the attribution: how a counter of CPUs is divided. */
+/* Inside the attribution: a counter of CPUs is divided by CPU time. */
 #ifndef GT_AGGREGATE_ATTRIBUTE_CPU_H
 #define GT_AGGREGATE_ATTRIBUTE_CPU_H
 
@@ -15,14 +15,14 @@ double gt_energy_divide(struct gt_energy *energy, enum gt_idle policy, double jo
 
 void gt_cpu_share_init(struct gt_cpu_share *share, int64_t now_ns);
 
-/* What happened between two moments. */
+/* The time between two moments. */
 struct gt_cpu_stretch {
     double seconds;   /* of the stretch that the ratio is taken over */
     double busy, job; /* CPU seconds in it; NaN: not known */
     double firm;      /* at most `job` */
 };
 
-/* Up to a reading. */
+/* The stretch that ends with a reading. */
 struct gt_cpu_stretch gt_cpu_share_stretch(const struct gt_cpu_share *share, const struct gt_cpu_use *use);
 /* Divide the joules up to a reading, and begin the next stretch when this one is long enough; joules that are divided by CPU time. */
 double gt_cpu_share_charge(struct gt_cpu_share *share, const struct gt_attribution *attribution, int core_count,

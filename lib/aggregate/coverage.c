@@ -42,14 +42,14 @@ static void note_move(struct gt_coverage *coverage, int64_t now_ns, double growt
     if (coverage->is_lost)
         miss(coverage, now_ns, GT_GAP_SET_BACK);
     else if (has_stood_still(coverage))
-        miss(coverage, coverage->read_ns, GT_GAP_STILL);
+        miss(coverage, now_ns, GT_GAP_STILL);
     if (seconds >= LEAST_SECONDS)
         coverage->most_watts = fmax(coverage->most_watts, growth / seconds);
     coverage->known_ns = now_ns;
     coverage->is_lost = false;
 }
 
-/* What has counted since it was opened covers the time before its first reading. */
+/* A counter that has counted since it was opened covers the time before its first reading. */
 static void note_first(struct gt_coverage *coverage, int64_t now_ns)
 {
     bool is_late = coverage->failures > 1 && seconds_between(coverage->start_ns, now_ns) > coverage->patience;

@@ -1,10 +1,10 @@
-/* For how much of the time it is known what an energy counter counted.
+/* The coverage of an energy counter: the time of which its joules are known.
  *
- * Not known is the time
- *   before its first reading, and after its last one: it cannot be read. A reading that failed between two that did not is made
+ * They are missing
+ *   before its first reading and after its last one: it cannot be read. A reading that failed between two that did not is made
  *   up for by the next;
- *   in which it stood still for longer than its patience, though it was read. What it has at its next move may or may not
- *   have been drawn in that time;
+ *   while it stood still for longer than its patience, though it was read, up to its next move. The joules of that move may or may
+ *   not have been drawn in that time;
  *   between two readings of which its source says that the counter lost something: it was set back, or counted anew. */
 #ifndef GT_AGGREGATE_COVERAGE_H
 #define GT_AGGREGATE_COVERAGE_H
@@ -35,11 +35,11 @@ void gt_coverage_init(struct gt_coverage *coverage, int64_t start_ns, double ref
 /* A reading: joules since the start, NaN where there is none; `doubt` as a frame has it. `is_resting`: the device is known to draw
  * nothing, and its counter may not be asked, or stands still. */
 void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules, double doubt, bool is_resting);
-/* Seconds up to now of which it is not known what was drawn. */
+/* Seconds that are missing up to now. */
 double gt_coverage_missing(const struct gt_coverage *coverage, int64_t now_ns);
-/* Whether there is a gap that does not look as if the next reading would close it. */
+/* There is a gap that the next reading will hardly close. */
 bool gt_coverage_is_broken(const struct gt_coverage *coverage, int64_t now_ns);
-/* Where the first gap began, seconds after the start, and why; NaN and GT_GAP_NONE: nothing is missing. */
+/* The first gap: when it began, seconds after the start, and its cause; NaN and GT_GAP_NONE: nothing is missing. */
 enum gt_gap_cause gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, double *ret_began);
 /* "from 12.3 s on: its counter could not be read"; "" where there was no gap. */
 void gt_gap_describe(double began, double cause, char *text, size_t size);

@@ -1,5 +1,6 @@
 #include "aggregate/energy_curve.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +45,15 @@ double gt_energy_run_error(const struct gt_energy_run *run, bool of_job)
 
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part)
 {
-    if (isnan(part.joules))
-        return;
-    if (isnan(sum->joules))
-        *sum = (struct gt_spent){.joules = 0};
-    sum->joules += part.joules;
-    sum->error += part.error;
-    sum->is_estimated |= part.is_estimated;
+    bool is_first = isnan(sum->joules);
     sum->missing = fmax(sum->missing, part.missing);
+    if (!isnan(part.joules)) {
+        sum->joules = is_first ? part.joules : sum->joules + part.joules;
+        sum->error = is_first ? part.error : sum->error + part.error;
+        sum->is_estimated |= part.is_estimated;
+    }
+    if (sum->missing > 0)
+        sum->error = NAN;
 }
 
 static int by_start(const void *a, const void *b)
@@ -82,6 +84,7 @@ static void init_device(struct gt_device_curve *device, bool is_cpu, const struc
     device->refresh = source->refresh > 0 ? source->refresh : 0;
     device->is_estimated = gt_energy_is_estimated(source);
     device->guessed = SIZE_MAX;
+    device->unread_from = NAN;
     for (int part = 0; part < GT_ENERGY_PARTS; part++)
         device->last[part] = NAN;
 }
@@ -108,6 +111,13 @@ void gt_energy_curve_release(struct gt_energy_curve *curve)
         gt_curve_release(&curve->device[i].curve);
 }
 
+/* The time before the first reading is not outside of the recording, but missing. */
+static int add_start(struct gt_device_curve *device)
+{
+    double point[GT_ENERGY_QUANTITIES] = {0};
+    return gt_curve_add(&device->curve, device->unread_from, point);
+}
+
 /* A counter that stands still was not read, or asked more often than it is renewed: what it has at its next move was drawn
  * in all the time since its last. */
 static int add(struct gt_device_curve *device, double time, const struct gt_energy *energy,
@@ -115,9 +125,14 @@ static int add(struct gt_device_curve *device, double time, const struct gt_ener
 {
     bool is_first = !device->is_measured, is_gap = now[MISSING] > device->last[MISSING];
     bool has_moved = energy->total > device->last[GT_ENERGY_TOTAL];
-    device->missing = fmax(device->missing, now[MISSING]);
-    if (isnan(energy->total) || isnan(energy->job))
+    if (!isnan(now[MISSING]))
+        device->missing = now[MISSING];
+    if (isnan(energy->total) || isnan(energy->job)) {
+        device->unread_from = isnan(device->unread_from) ? time : device->unread_from;
         return 0;
+    }
+    if (is_first && is_gap && device->unread_from < time && add_start(device) < 0)
+        return -ENOMEM;
     device->is_measured = true;
     device->time = time;
     for (int i = 0; i < GT_ENERGY_QUANTITIES; i++)
@@ -125,7 +140,7 @@ static int add(struct gt_device_curve *device, double time, const struct gt_ener
     return is_first || is_gap || has_moved ? gt_curve_add(&device->curve, time, device->last) : 0;
 }
 
-/* Of a curve that is asked for the time since `since` alone, the moves around it and the latest two are enough. */
+/* The moves around `since` and the latest two are enough for a curve that is asked for the time since then alone. */
 static void thin(struct gt_curve *curve, double since)
 {
     size_t after = gt_curve_find(curve, since);
@@ -184,14 +199,23 @@ static int add_end(struct gt_device_curve *device)
     return seconds > 0 ? add_guess(device, last, seconds, seconds <= device->refresh ? seconds : 0) : 0;
 }
 
+/* It could not be read any more: the same of the time after the last reading. */
+static int add_unread(struct gt_device_curve *device, double end)
+{
+    if (!(end > device->time) || !(device->missing > device->last[MISSING]))
+        return 0;
+    device->last[MISSING] = device->missing;
+    return gt_curve_add(&device->curve, end, device->last);
+}
+
 int gt_energy_curve_finish(struct gt_energy_curve *curve)
 {
     int status = 0;
     for (int i = 0; i < GT_ENERGY_DEVICES && status == 0; i++) {
         struct gt_device_curve *device = &curve->device[i];
         gt_curve_finish(&device->curve);
-        if (device->is_measured)
-            status = add_end(device);
+        if (device->is_measured && (status = add_end(device)) == 0)
+            status = add_unread(device, curve->time);
     }
     return status;
 }
@@ -396,7 +420,7 @@ static struct gt_spent spent_of(const struct gt_device_curve *device, struct fig
     bool is_known = !device->is_estimated && !missing;
     double error = is_known ? figure.interpolation + figure.lag + figure.placement + figure.share : NAN;
     if (missing > 1 - LEAST_COVERED)
-        return (struct gt_spent){.joules = NAN, .error = NAN};
+        return (struct gt_spent){.joules = NAN, .error = NAN, .missing = missing};
     return (struct gt_spent){figure.joules, error, device->is_estimated && !isnan(figure.joules), missing};
 }
 
@@ -510,8 +534,8 @@ static struct gt_time_stretch around(const struct gt_device_curve *device, struc
     return (struct gt_time_stretch){stretch.start - more, stretch.stop + more};
 }
 
-/* What a CPU second of the job draws differs within the stretch: from mean to the farthest of its parts, of which each is longer
- * than a share is a mean of, and holds a whole gap; but it draws between nothing and twice the mean. */
+/* The greatest difference between the joules of a CPU second of the job in a part of the stretch and the mean. Each part is longer than
+ * the time that a share is a mean of, and holds a whole gap; a second draws between nothing and twice the mean. */
 static double spread(const struct gt_device_curve *device, struct gt_time_stretch stretch, double mean)
 {
     const struct gt_curve *curve = &device->curve;
@@ -529,7 +553,7 @@ static double spread(const struct gt_device_curve *device, struct gt_time_stretc
     return fmin(most, mean);
 }
 
-/* What the job drew in all gaps that the stretch touches: no part of it drew more. */
+/* The job's joules in all gaps that the stretch touches: no part of it drew more. */
 static double whole_gaps(const struct gt_device_curve *device, struct gt_time_stretch stretch)
 {
     const struct gt_curve *curve = &device->curve;

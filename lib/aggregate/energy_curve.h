@@ -36,6 +36,7 @@ struct gt_device_curve {
     size_t guessed;                          /* points from this one on are not readings */
     double time, last[GT_ENERGY_QUANTITIES]; /* the latest reading */
     double missing;                          /* seconds, as of the latest sample */
+    double unread_from;                      /* the first sample without a reading; NaN: there was none */
 };
 
 struct gt_energy_curve {

@@ -22,27 +22,27 @@ bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_mach
 struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, const char *name,
                                           const struct gt_machine *machine)
 {
-    struct gt_display_unit shown = {.factor = 1};
+    struct gt_display_unit display = {.factor = 1};
     int index = gt_store_column_find(columns, name);
     const struct gt_column *column = index < 0 ? NULL : &columns->column[index];
-    snprintf(shown.label, sizeof shown.label, "%s", name);
+    snprintf(display.label, sizeof display.label, "%s", name);
     if (!column || column->is_original || column->scope < 0)
-        return shown;
+        return display;
     enum gt_unit unit = gt_metrics[column->metric].unit;
     const char *unit_name = gt_unit_name(unit);
     double bytes;
     if (unit == GT_BYTES) {
         const char *chosen = column->metric == GT_GPU_RAM ? machine->gpu_ram_unit : machine->ram_unit;
         if (gt_unit_memory(chosen, &bytes, NULL) >= 0) {
-            shown.factor = 1 / bytes;
+            display.factor = 1 / bytes;
             unit_name = chosen;
         }
     } else if (unit == GT_RATIO) {
-        shown.factor = 100;
+        display.factor = 100;
         unit_name = "percent";
     }
     if (unit != GT_COUNT)
-        snprintf(shown.label, sizeof shown.label, "%s (%s%s)", name, unit_name,
+        snprintf(display.label, sizeof display.label, "%s (%s%s)", name, unit_name,
                  gt_display_unit_is_estimated(column->metric, machine) ? ", estimated" : "");
-    return shown;
+    return display;
 }

@@ -183,7 +183,7 @@ static bool has_figure(const struct gt_outcome *outcome, enum gt_package_figure 
 
 static void add_packages(const struct gt_outcome *outcome, struct gt_node *section)
 {
-    struct gt_node *table = gt_report_table(section, "packages", "CPU packages, each on its own");
+    struct gt_table *table = gt_report_table(section, "packages", "CPU packages, each on its own");
     gt_table_column(table, "package", "Package", GT_CELL_INTEGER, NULL);
     for (int i = 0; i < PACKAGE_COLUMNS; i++)
         if (has_figure(outcome, package_columns[i].figure))
@@ -276,9 +276,10 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     bool any = !isnan(platform) || !isnan(wall), estimates = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         double joules = add_device(figures, section, device);
-        any |= !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
-        least = fmin(least, any ? covered(figures, device) : 1);
-        estimates |= is_estimated(figures, device) && !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+        bool is_measured = !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
+        any |= is_measured;
+        least = fmin(least, is_measured ? covered(figures, device) : 1);
+        estimates |= is_estimated(figures, device) && is_measured;
         job = isnan(job) ? joules : isnan(joules) ? job : job + joules;
     }
     struct gt_node *whole = gt_report_number(section, "platform", "Whole platform, processors included", platform,
@@ -288,7 +289,7 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     gt_node_flags(whole, isnan(wall) ? GT_ONLY_DATA : 0);
     if (estimates)
         gt_report_text(section, "estimated", "This tree in all rests on", "estimates, not measurements");
-    add_partial(section, least);
+    add_partial(section, isnan(job) ? NAN : least);
     add_cost(figures->machine, section, job);
     gt_report_text(section, "idle_policy", "Idle energy", *policy ? policy : NULL);
     if (figures->parts)
@@ -302,7 +303,7 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 
 /* ---- parts of a run ---- */
 
-void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, unsigned marks)
+void gt_energy_columns(struct gt_table *table, const struct gt_machine *machine, unsigned marks)
 {
     gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "energy_error", "Energy +-", GT_CELL_NUMBER, "joules");
@@ -316,7 +317,7 @@ void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, 
         gt_table_column(table, "price", "Price", GT_CELL_NUMBER, currency_of(machine));
 }
 
-void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent)
+void gt_energy_cells(struct gt_table *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent)
 {
     double kwh = spent.joules / JOULES_PER_KWH;
     gt_table_number(table, spent.joules);
@@ -339,15 +340,15 @@ struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES])
     return sum;
 }
 
-struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
-                                const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time)
+struct gt_table *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
+                                 const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time)
 {
     struct gt_spent sum = gt_energy_sum(spent);
     unsigned marks = (sum.is_estimated ? GT_ENERGY_IS_ESTIMATED : 0u) | (sum.missing > 0 ? GT_ENERGY_IS_PARTIAL : 0u);
     if (isnan(sum.joules))
         return NULL;
-    struct gt_node *table = gt_report_table(parent, "energy", "Energy");
-    gt_node_flags(table, GT_KEYED);
+    struct gt_table *table = gt_report_table(parent, "energy", "Energy");
+    gt_table_flags(table, GT_KEYED);
     gt_table_column(table, "device", "", GT_CELL_TEXT, NULL);
     gt_energy_columns(table, machine, marks);
     gt_table_column(table, "method", "Method", GT_CELL_TEXT, NULL);

@@ -1,11 +1,11 @@
-/* Energy in reports, the same in all of them: whose it was, how sure the figure is, what it comes to in carbon and money. */
+/* Energy in reports, the same in all of them: its parts, their error, and their carbon and price. */
 #ifndef GT_ANALYSE_ENERGY_H
 #define GT_ANALYSE_ENERGY_H
 
 #include "aggregate/energy_curve.h"
 #include "report/report.h"
 
-/* How parts of a run come to their energy, in short. */
+/* The rules by which parts of a run get their energy, in short. */
 #define GT_ENERGY_BY_TIME "share of time"
 #define GT_ENERGY_BY_CPU_TIME "share of CPU time"
 
@@ -25,13 +25,13 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 
 /* A part of the run as a table with a row for each device that was measured, and their sum. `by_cpu_time`: the CPU's
  * figure rests on CPU time, else on time. NULL where nothing was measured. */
-struct gt_node *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
-                                const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time);
+struct gt_table *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
+                                 const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time);
 
-/* Columns and cells for tables of many such parts: energy, its error, whether it is estimated and how much of the time it covers where
- * that is to be said of some (`marks`, of gt_energy_curve_marks), and carbon and price where the machine tells them. */
-void gt_energy_columns(struct gt_node *table, const struct gt_machine *machine, unsigned marks);
-void gt_energy_cells(struct gt_node *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent);
+/* Columns and cells for tables of many such parts: energy and its error, with `marks` (of gt_energy_curve_marks) also certainty and
+ * coverage, and carbon and price where the machine tells them. */
+void gt_energy_columns(struct gt_table *table, const struct gt_machine *machine, unsigned marks);
+void gt_energy_cells(struct gt_table *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent);
 struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES]);
 
 #endif

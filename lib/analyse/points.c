@@ -286,7 +286,7 @@ static bool any_estimated(const struct base *base, const struct figures *figures
     return any;
 }
 
-static void add_columns(struct gt_node *table, const struct points *points, const struct base *base,
+static void add_columns(struct gt_table *table, const struct points *points, const struct base *base,
                         const struct figures *figures)
 {
     for (size_t i = 0; i < points->columns; i++)
@@ -304,16 +304,16 @@ static void add_columns(struct gt_node *table, const struct points *points, cons
         gt_table_column(table, "energy_certainty", "Energy is", GT_CELL_TEXT, NULL);
 }
 
-static void add_row(struct gt_node *table, const struct points *points, const struct base *base,
+static void add_row(struct gt_table *table, const struct points *points, const struct base *base,
                     const struct figures *figures, size_t row)
 {
     for (size_t i = 0; i < points->columns; i++) {
         const char *text = points->cell[row * points->columns + i];
         double number = NAN;
         int64_t integer;
-        if (gt_table_column_kind(table, i) == GT_CELL_TEXT)
+        if (table->column[i].kind == GT_CELL_TEXT)
             gt_table_text(table, text);
-        else if (gt_table_column_kind(table, i) == GT_CELL_INTEGER && gt_number_i64(text, &integer) == 0)
+        else if (table->column[i].kind == GT_CELL_INTEGER && gt_number_i64(text, &integer) == 0)
             gt_table_integer(table, integer);
         else
             gt_table_number(table, gt_number_double(text, &number) < 0 ? NAN : number);
@@ -334,7 +334,7 @@ static int build(struct gt_report **ret, const struct points *points, const stru
     int status = gt_report_new(ret, "points", error);
     if (status < 0)
         return status;
-    struct gt_node *table = gt_report_table(gt_report_root(*ret), "points", "Points");
+    struct gt_table *table = gt_report_table(gt_report_root(*ret), "points", "Points");
     add_columns(table, points, base, figures);
     for (size_t row = 0; row < points->rows; row++)
         add_row(table, points, base, figures, row);

@@ -27,13 +27,7 @@ int gt_blocks_results(const char *type, const char *json, struct gt_report **ret
 
 int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error)
 {
-    struct gt_json_value *tree = NULL;
-    int status = gt_results_load(&tree, path, NULL, NULL, error);
-    if (status < 0)
-        return status;
-    *ret = gt_json_dump(tree);
-    gt_json_free(tree);
-    return *ret ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+    return gt_results_json(ret, path, error);
 }
 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,

@@ -105,7 +105,7 @@ static bool is_ready_for(const struct source *source, const struct gt_frame *fra
 }
 
 /* The names of the sources of a metric: the ready ones, or where none is ready all that could be. */
-static void add_metric(struct gt_node *table, const struct doctor *doctor, const struct gt_frame *frame,
+static void add_metric(struct gt_table *table, const struct doctor *doctor, const struct gt_frame *frame,
                        enum gt_metric_id id)
 {
     bool is_ready = false, is_known = false;
@@ -128,7 +128,7 @@ static void add_metric(struct gt_node *table, const struct doctor *doctor, const
 
 static void add_metrics(struct gt_node *root, const struct doctor *doctor, const struct gt_frame *frame)
 {
-    struct gt_node *table = gt_report_table(root, "metrics", "Metrics");
+    struct gt_table *table = gt_report_table(root, "metrics", "Metrics");
     gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, "");
     gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
     gt_table_column(table, "sources", "Sources", GT_CELL_TEXT, "");
@@ -138,7 +138,7 @@ static void add_metrics(struct gt_node *root, const struct doctor *doctor, const
 
 static void add_sources(struct gt_node *root, const struct doctor *doctor)
 {
-    struct gt_node *table = gt_report_table(root, "sources", "Sources");
+    struct gt_table *table = gt_report_table(root, "sources", "Sources");
     gt_table_column(table, "source", "Source", GT_CELL_TEXT, "");
     gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
     gt_table_column(table, "interface", "Interface", GT_CELL_TEXT, "");

@@ -6,13 +6,15 @@
 #include "base/early.h"
 #include "collect/collector.h"
 #include "collect/process/events.h"
-#include "collect/host/package.h"
+#include "collect/topology.h"
 
 static void open_counters(const struct gt_root *root)
 {
     struct gt_clock clock = gt_clock_system;
     struct gt_frame *frame = calloc(1, sizeof *frame);
-    struct gt_collect_options options = {.root = root, .clock = &clock, .period = 1, .pid = getpid()};
+    struct gt_topology topology = {0};
+    struct gt_collect_options options = {
+        .root = root, .clock = &clock, .topology = &topology, .period = 1, .pid = getpid()};
     gt_early_begin();
     for (size_t i = 0; frame && i < gt_collector_type_count; i++) {
         struct gt_availability availability;
@@ -25,7 +27,7 @@ static void open_counters(const struct gt_root *root)
     }
     gt_early_end();
     if (frame) {
-        gt_packages_release(frame);
+        gt_packages_release(frame, &topology);
         free(frame->device);
     }
     free(frame);

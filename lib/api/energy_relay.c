@@ -10,7 +10,7 @@
 
 #include "collect/collector.h"
 #include "collect/energy/energy_relay.h"
-#include "collect/host/package.h"
+#include "collect/topology.h"
 
 /* No finer than this, in time and in energy: docs/energy-relay.md says why. */
 static const double PERIOD_S = 0.1, QUANTUM_J = 0.1;
@@ -27,6 +27,7 @@ struct gt_energy_relay {
     struct gt_root root;
     struct gt_clock clock;
     struct gt_frame frame;
+    struct gt_topology topology;
     struct source *source;
     size_t count;
     struct gt_relay_answer answer;
@@ -37,7 +38,8 @@ struct gt_energy_relay {
 
 static int open_sources(struct gt_energy_relay *relay, struct gt_error *error)
 {
-    struct gt_collect_options options = {.root = &relay->root, .clock = &relay->clock, .period = PERIOD_S};
+    struct gt_collect_options options = {
+        .root = &relay->root, .clock = &relay->clock, .topology = &relay->topology, .period = PERIOD_S};
     char why[300] = "";
     relay->source = calloc(gt_collector_type_count, sizeof *relay->source);
     if (!relay->source)
@@ -119,7 +121,7 @@ void gt_energy_relay_close(struct gt_energy_relay *relay)
         relay->source[i].type->close(relay->source[i].state);
     free(relay->source);
     free(relay->frame.device);
-    gt_packages_release(&relay->frame);
+    gt_packages_release(&relay->frame, &relay->topology);
     gt_root_close(&relay->root);
     free(relay);
 }

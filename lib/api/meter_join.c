@@ -39,7 +39,7 @@ const struct gt_sample *gt_meter_join_sample(struct gt_meter_join *join, const s
     return &join->sample;
 }
 
-/* What the recording said of these figures, if anything, is replaced. */
+/* Replace the recording's own provenance of these figures. */
 static int tell_source(const struct gt_meter_join *join, struct gt_outcome *outcome)
 {
     static const enum gt_metric_id metrics[] = {GT_WALL_POWER, GT_WALL_ENERGY};

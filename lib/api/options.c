@@ -130,6 +130,10 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
         return gt_error_set(error, EINVAL, "the sleep time must be at least 0.001 seconds");
     if (options->sleep_time > 86400)
         return gt_error_set(error, EINVAL, "the sleep time must be at most 86400 seconds");
+    if (!(options->measurement_period >= 0) || options->measurement_period > 1e9)
+        return gt_error_set(error, EINVAL, "the measurement period must be a number of seconds");
+    if (options->record && !(options->measurement_period > 0))
+        return gt_error_set(error, EINVAL, "records need a measurement period");
     if (options->expected_cores < 0)
         return gt_error_set(error, EINVAL, "the number of expected cores must be at least 1");
     if (!is_one_of(options->memory, memory_methods))
@@ -195,7 +199,7 @@ int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *
     if (status >= 0 && copy.tracking_file) {
         char path[4096];
         struct gt_store_options store = {.path = path, .overwrite = copy.overwrite, .detail = copy.detail};
-        status = gt_store_path(path, sizeof path, copy.tracking_file, 0, error);
+        status = gt_recorder_path(&copy, 0, path, sizeof path, error);
         if (status >= 0)
             status = gt_store_check(&store, error);
     }

@@ -2,9 +2,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "api/own.h"
@@ -13,6 +16,8 @@
 enum { MAIN, EVENTS, FIRST_OF_CALLER, SOURCES = FIRST_OF_CALLER + GT_RUN_FDS };
 /* Between two looks at the kernel's process events: no storm of them outruns it. Descriptors may be closed elsewhere, so no wait is endless. */
 static const int64_t EVENTS_PAUSE_NS = 5000000, LONGEST_WAIT_NS = GT_SECOND;
+/* Between two looks where the system forbids to wait for several descriptors. */
+static const int64_t UNSEEN_PAUSE_NS = GT_SECOND / 50;
 
 enum { ENDS, GOES_ON };
 
@@ -60,20 +65,65 @@ static int next_ended(siginfo_t *info, struct rusage *usage)
     return (int)syscall(SYS_waitid, P_ALL, 0, info, WEXITED | WNOWAIT | WNOHANG, usage);
 }
 
+static void note_end(struct loop *loop, pid_t pid, int wait_status, const struct rusage *usage)
+{
+    loop->main_ended |= pid == loop->options.child;
+    if (loop->tracker && usage)
+        gt_tracker_reaped(loop->tracker, pid, wait_status, usage);
+    if (loop->options.reaped)
+        loop->options.reaped(loop->options.context, pid, wait_status);
+}
+
 static int reap(struct loop *loop, const siginfo_t *info, const struct rusage *usage)
 {
-    int wait_status = info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) : W_EXITCODE(0, info->si_status);
-    int status = GOES_ON;
-    if (info->si_pid == loop->options.child) {
-        status = tick(loop); /* while /proc still has it */
-        loop->main_ended = true;
-    }
-    if (loop->tracker)
-        gt_tracker_reaped(loop->tracker, info->si_pid, wait_status, usage);
-    waitpid(info->si_pid, NULL, 0);
-    if (loop->options.reaped)
-        loop->options.reaped(loop->options.context, info->si_pid, wait_status);
+    siginfo_t again;
+    pid_t pid = info->si_pid;
+    int status = pid == loop->options.child ? tick(loop) : GOES_ON; /* while /proc still has it */
+    if (waitpid(pid, NULL, 0) < 0 && errno != ECHILD)
+        syscall(SYS_waitid, P_PID, pid, &again, WEXITED, NULL);
+    note_end(loop, pid, info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) : W_EXITCODE(0, info->si_status),
+             usage);
     return status;
+}
+
+/* The last field is the status of one that has ended: man 5 proc_pid_stat. */
+static bool has_ended(pid_t pid, int *wait_status)
+{
+    char path[64], text[1024];
+    struct gt_root root;
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_open(&root, NULL, NULL) < 0)
+        return false;
+    bool is_told = gt_root_read(&root, path, text, sizeof text) > 0;
+    gt_root_close(&root);
+    const char *state = strrchr(text, ')'), *last = strrchr(text, ' ');
+    return is_told && state && last && !strncmp(state, ") Z", 3) && sscanf(last, "%d", wait_status) == 1;
+}
+
+static int take_unwaited(struct loop *loop)
+{
+    static const char sentence[] = "The system forbids to wait for processes: what they used last is not measured";
+    int wait_status, status = GOES_ON;
+    if (loop->main_ended || !has_ended(loop->options.child, &wait_status))
+        return status;
+    status = tick(loop);
+    if (loop->tracker && loop->tracker->options.warn)
+        loop->tracker->options.warn(loop->tracker->options.context, sentence);
+    note_end(loop, loop->options.child, wait_status, NULL);
+    return status;
+}
+
+/* Where waitid is forbidden: who has ended is gone as soon as that is told, so of the main process it is asked before. */
+static int take_with_wait4(struct loop *loop, bool *has_children)
+{
+    struct pollfd ended = {loop->main_ended ? -1 : loop->pidfd, POLLIN, 0};
+    struct rusage usage;
+    pid_t pid = 1;
+    int wait_status, status = ended.fd >= 0 && poll(&ended, 1, 0) > 0 ? tick(loop) : GOES_ON;
+    while (status > 0 && (pid = wait4(-1, &wait_status, WNOHANG, &usage)) > 0)
+        note_end(loop, pid, wait_status, &usage);
+    *has_children = pid == 0;
+    return status > 0 && pid < 0 && errno != ECHILD ? take_unwaited(loop) : status;
 }
 
 /* As a subreaper the caller is at last the parent of every descendant; else the tracker knows who lives. */
@@ -87,13 +137,16 @@ static int wait_for_children(struct loop *loop)
 {
     siginfo_t info;
     struct rusage usage;
-    int status = GOES_ON, ended;
+    int status = GOES_ON, ended = 0;
     if (!loop->options.child)
         return GOES_ON;
     while (status > 0 && (ended = next_ended(&info, &usage)) == 0 && info.si_pid)
         status = reap(loop, &info, &usage);
+    bool has_children = ended == 0;
+    if (status > 0 && ended < 0 && errno != ECHILD)
+        status = take_with_wait4(loop, &has_children);
     if (status > 0 && loop->main_ended)
-        loop->all_ended = none_is_left(loop, ended == 0);
+        loop->all_ended = none_is_left(loop, has_children);
     return status;
 }
 
@@ -119,6 +172,18 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Where ppoll is forbidden each is asked by poll; where that is, too, all of the caller's and of ours might have something to tell. */
+static int ask_after_pause(struct pollfd *source, size_t count, int64_t left_ns)
+{
+    const struct timespec pause = {.tv_nsec = earlier(left_ns, UNSEEN_PAUSE_NS)};
+    if (nanosleep(&pause, NULL) < 0)
+        return -errno;
+    if (poll(source, count, 0) >= 0)
+        return 0;
+    source[EVENTS].revents = source[EVENTS].fd >= 0 ? POLLIN : 0;
+    return 0;
+}
+
 /* GOES_ON with the descriptors that have something to tell. */
 static int wait_for_something(struct loop *loop, struct pollfd source[SOURCES])
 {
@@ -142,6 +207,9 @@ static int wait_for_something(struct loop *loop, struct pollfd source[SOURCES])
         return GOES_ON;
     for (size_t i = 0; i < FIRST_OF_CALLER + options->fd_count; i++)
         source[i].revents = 0;
+    bool is_forbidden = errno == EPERM || errno == ENOSYS;
+    if (is_forbidden && ask_after_pause(source, FIRST_OF_CALLER + options->fd_count, left) == 0)
+        return GOES_ON;
     return errno == EINTR ? GOES_ON : gt_error_system(loop->error, errno, "cannot wait for the job");
 }
 

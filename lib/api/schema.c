@@ -1,4 +1,4 @@
-/* What is measured and what the columns of a tracking file mean. */
+/* The list of all metrics, and the meaning of the columns of a tracking file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ static void add_scopes(struct gt_buffer *out, unsigned scopes)
 
 static void add_metrics(struct gt_node *root)
 {
-    struct gt_node *table = gt_report_table(root, "metrics", "Metrics");
-    gt_node_flags(table, GT_KEYED);
+    struct gt_table *table = gt_report_table(root, "metrics", "Metrics");
+    gt_table_flags(table, GT_KEYED);
     static const char *const columns[][2] = {
         {"name", "Name"}, {"unit", "Unit"}, {"kind", "Kind"}, {"scopes", "Scopes"}, {"help", "Meaning"},
     };
@@ -70,8 +70,8 @@ static int add_columns(struct gt_node *root)
     if (!columns)
         return -ENOMEM;
     gt_store_columns(columns, NULL);
-    struct gt_node *table = gt_report_table(root, "columns", "Columns of tracking files");
-    gt_node_flags(table, GT_KEYED);
+    struct gt_table *table = gt_report_table(root, "columns", "Columns of tracking files");
+    gt_table_flags(table, GT_KEYED);
     static const char *const titles[][2] = {
         {"name", "Name"}, {"unit", "Unit"}, {"scope", "Scope"}, {"metric", "Metric"}, {"help", "Meaning"},
     };

@@ -44,14 +44,15 @@ int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error)
     tracker->thread_error = (struct gt_error){0};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's: the thread takes none */
+    tracker->has_thread = true;                  /* a callback on it may ask for its stop at once */
     int status = pthread_create(&tracker->thread, NULL, run, tracker);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status) {
+        tracker->has_thread = false;
         close(tracker->stop_fd);
         tracker->stop_fd = -1;
         return gt_error_system(error, status, "cannot start the sampling thread");
     }
-    tracker->has_thread = true;
     return 0;
 }
 

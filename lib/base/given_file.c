@@ -124,7 +124,7 @@ static int take_pipe(int pipe, const char *path, struct gt_error *error)
 
 int gt_given_file_open(const char *path, struct stat *facts, struct gt_error *error)
 {
-    struct stat own;
+    struct stat own = {0};
     facts = facts ? facts : &own;
     int fd = open_named(path, facts, error);
     return fd >= 0 && S_ISFIFO(facts->st_mode) ? take_pipe(fd, path, error) : fd;

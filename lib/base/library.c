@@ -2,11 +2,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "base/given_file.h"
+#include "base/reserve.h"
 
 static int bind_symbols(struct gt_library *library, const struct gt_symbol *symbols, size_t count, void *functions,
                         struct gt_error *error)
@@ -18,6 +20,15 @@ static int bind_symbols(struct gt_library *library, const struct gt_symbol *symb
         memcpy((char *)functions + symbols[i].offset, &address, sizeof address);
     }
     return 0;
+}
+
+/* The loader takes one for each library that is loaded, and says of none that it was short. */
+static bool lacks_descriptors(void)
+{
+    struct gt_reserve reserve;
+    bool lacks = !gt_reserve_take(&reserve, 1);
+    gt_reserve_release(&reserve, 0);
+    return lacks;
 }
 
 int gt_library_open(struct gt_library *library, const char *path, const char *const names[],
@@ -35,6 +46,9 @@ int gt_library_open(struct gt_library *library, const char *path, const char *co
         library->handle = dlopen(*name, RTLD_LAZY | RTLD_LOCAL);
         opened = *name;
     }
+    if (!library->handle && lacks_descriptors())
+        return gt_error_set(error, EMFILE, "%s: cannot be loaded: descriptors are short (ulimit -n)",
+                            path ? path : names[0]);
     if (!library->handle)
         return gt_error_set(error, ENOENT, "%s: cannot be loaded", path ? path : names[0]);
     snprintf(library->path, sizeof library->path, "%s", opened);

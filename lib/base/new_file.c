@@ -48,12 +48,12 @@ int gt_new_file_begin(struct gt_new_file *file, const char *path)
     return file->fd < 0 ? file->fd : 0;
 }
 
-/* Where the file system knows no renaming that replaces nothing, the name is taken first. */
+/* Where the file system knows no renaming that replaces nothing, or the system forbids it, the name is taken first. */
 static int place_anew(const struct gt_new_file *file)
 {
     if (renameat2(AT_FDCWD, file->hidden, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
         return 0;
-    if (errno != EINVAL && errno != ENOSYS)
+    if (errno != EINVAL && errno != ENOSYS && errno != EPERM)
         return -errno;
     int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
 #include "base/early.h"
 
 int gt_root_open(struct gt_root *root, const char *path, struct gt_error *error)
@@ -117,7 +118,7 @@ ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, s
 
 int gt_root_access(const struct gt_root *root, const char *path, int mode)
 {
-    return faccessat(root->fd, relative(path), mode, AT_EACCESS) < 0 ? -errno : 0;
+    return gt_access(root->fd, relative(path), mode);
 }
 
 int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret)

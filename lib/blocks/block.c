@@ -189,8 +189,8 @@ static int absolute_path(char *ret, const char *path, struct gt_error *error)
 
 /* ---- making ---- */
 
-/* A new file with what it begins with. -EEXIST without `replace`. */
-static int make(const char *path, bool replace, bool is_shared)
+/* A new file with what it begins with. -EEXIST without `replace`; -ENOTEMPTY: files of others lie beside it, see `error`. */
+static int make(const char *path, bool replace, bool may_clear, bool is_shared, struct gt_error *error)
 {
     struct gt_new_file file;
     const struct gt_block_writer *writer = gt_block_writer_of(path);
@@ -204,8 +204,10 @@ static int make(const char *path, bool replace, bool is_shared)
     }
     if (is_shared)
         gt_family_sign(file.fd);
-    if (writer->clear && (replace || access(path, F_OK) < 0))
-        writer->clear(path);
+    if (writer->clear && (replace || access(path, F_OK) < 0) && writer->clear(path, may_clear, error) < 0) {
+        gt_new_file_drop(&file);
+        return -ENOTEMPTY;
+    }
     status = gt_new_file_place(&file, replace);
     if (status == 0)
         close(file.fd);
@@ -219,7 +221,9 @@ static int make_numbered(char *ret, const char *stem, const char *suffix, struct
     for (int number = 1; status == -EEXIST && number < 10000; number++) {
         int length = number == 1 ? snprintf(ret, PATH_MAX, "%s%s", stem, suffix)
                                  : snprintf(ret, PATH_MAX, "%s-%d%s", stem, number, suffix);
-        status = length >= PATH_MAX ? -ENAMETOOLONG : access(ret, F_OK) == 0 ? -EEXIST : make(ret, false, false);
+        status = length >= PATH_MAX       ? -ENAMETOOLONG
+                 : access(ret, F_OK) == 0 ? -EEXIST
+                                          : make(ret, false, false, false, error);
     }
     return status < 0 ? gt_error_system(error, -status, "%s", ret) : 0;
 }
@@ -306,7 +310,7 @@ static int settle(struct gt_block_file **ret, const char *path, bool overwrite, 
             "%s exists; its file system does not tell whether this run of the program made it, so it is "
             "not replaced by a process that another one started",
             path);
-    int status = make(path, true, true);
+    int status = make(path, true, true, true, error);
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     return add_file(ret, path, path, true, error);
@@ -330,7 +334,7 @@ static int open_anew(struct gt_block_file **ret, const char *path, bool overwrit
     struct stat facts;
     if (lstat(path, &facts) == 0)
         return settle(ret, path, overwrite, error);
-    int status = make(path, false, true);
+    int status = make(path, false, overwrite, true, error);
     if (status == -EEXIST)
         return settle(ret, path, overwrite, error);
     if (status < 0)

@@ -65,8 +65,8 @@ struct gt_block_writer {
     const char *suffix;
     /* Write what a new file begins with; it has no other name yet than `path`. */
     int (*make)(int fd, const char *path, struct gt_error *error);
-    /* Before a new file of this name appears: take away what an old one has left beside. May be NULL. */
-    void (*clear)(const char *path);
+    /* Before a new file of this name appears: take away what an old one has left beside, if that may be. May be NULL. */
+    int (*clear)(const char *path, bool may_remove, struct gt_error *error);
     /* The file exists; device and inode are set. */
     int (*open)(struct gt_block_file *file, struct gt_error *error);
     /* By any thread. A START row gets its call number here. -ENOENT: the file was removed. */

@@ -20,6 +20,8 @@
 #define MARK ".gpu-tracker-blocks"
 #define DIGITS "0123456789"
 
+enum { MARK_SIZE = 80 };
+
 /* PID.csv or PID-N.csv, and what a killed process was making: see base/new_file.c. */
 static bool is_named_so(const char *name)
 {
@@ -151,6 +153,50 @@ static int settle(const char *path, bool overwrite, struct gt_error *error)
     return status;
 }
 
+/* Says whose it is, and that it is no copy. */
+static int describe(int folder, char text[MARK_SIZE])
+{
+    struct stat facts;
+    if (fstat(folder, &facts) < 0)
+        return -errno;
+    return snprintf(text, MARK_SIZE, "%d %llu %llu\n", (int)getpid(), (unsigned long long)facts.st_dev,
+                    (unsigned long long)facts.st_ino);
+}
+
+static int put_mark(int folder)
+{
+    char text[MARK_SIZE];
+    int length = describe(folder, text), status = 0;
+    int mark = openat(folder, MARK, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (mark < 0)
+        return -errno;
+    if (length < 0 || write(mark, text, (size_t)length) < 0)
+        status = length < 0 ? length : -errno;
+    close(mark);
+    return status;
+}
+
+static int check_folder(const char *path, struct gt_error *error)
+{
+    char wanted[MARK_SIZE] = "", found[MARK_SIZE] = "";
+    int folder = open_folder(path);
+    int mark = folder < 0 ? -1 : openat(folder, MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool is_same = mark >= 0 && describe(folder, wanted) > 0 && read(mark, found, sizeof found - 1) > 0 &&
+                   !strcmp(wanted, found);
+    if (mark >= 0)
+        close(mark);
+    if (folder >= 0)
+        close(folder);
+    if (is_same)
+        return 0;
+    return folder == -ENOENT
+               ? gt_error_set(error, ENOENT, "%s was removed meanwhile: the code blocks in it are lost", path)
+               : gt_error_set(error, EEXIST,
+                              "%s was replaced meanwhile: its code blocks are lost, and what is there "
+                              "now is left alone",
+                              path);
+}
+
 /* One of that name is -EEXIST, or emptied with `overwrite` where nothing but such files of an earlier run is in it. */
 static int make_folder(const char *path, bool overwrite, struct gt_error *error)
 {
@@ -160,10 +206,9 @@ static int make_folder(const char *path, bool overwrite, struct gt_error *error)
     if (mkdir(path, 0777) < 0)
         return gt_error_system(error, errno, "%s", path);
     int folder = open_folder(path);
-    int mark = folder < 0 ? -1 : openat(folder, MARK, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    status = mark < 0 ? gt_error_system(error, errno, "%s", path) : 0;
-    if (mark >= 0)
-        close(mark);
+    status = folder < 0 ? folder : put_mark(folder);
+    if (status < 0)
+        gt_error_system(error, -status, "%s", path);
     if (folder >= 0)
         close(folder);
     return status;
@@ -205,9 +250,12 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
 {
     char file[PATH_MAX];
     struct gt_block_event_list list = {.skip_bad = true};
+    int status = check_folder(folder, error);
+    if (status < 0)
+        return status;
     if (drop(folder, false) > 0)
         return 0; /* no process marked a block */
-    int status = gt_store_path(file, sizeof file, tracking_file, pid, error);
+    status = gt_store_path(file, sizeof file, tracking_file, pid, error);
     if (status >= 0)
         status = gt_block_event_list_add(&list, folder, error);
     pass_on(&list.complaints, warn, context);

@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "blocks/block.h"
+#include "store/sqlite.h"
 
 enum { PAUSE_NS = 50 * 1000, MOST_PAUSES = 200 * 1000, FORK_WAITS_S = 1 };
 
@@ -125,16 +126,6 @@ static int make_sqlite(int fd, const char *path, struct gt_error *error)
     return code;
 }
 
-/* A log of an older file would be read as this one's. */
-static void clear_sqlite(const char *path)
-{
-    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
-    char name[PATH_MAX];
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) < (int)sizeof name)
-            unlink(name);
-}
-
 static int open_sqlite(struct gt_block_file *file, struct gt_error *error)
 {
     struct sqlite_file *sqlite = calloc(1, sizeof *sqlite);
@@ -210,7 +201,7 @@ static void close_sqlite(struct gt_block_file *file)
 const struct gt_block_writer gt_block_sqlite = {
     .suffix = ".sqlite",
     .make = make_sqlite,
-    .clear = clear_sqlite,
+    .clear = gt_sqlite_clear_logs,
     .open = open_sqlite,
     .write = write_sqlite,
     .close = close_sqlite,

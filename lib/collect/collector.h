@@ -87,7 +87,7 @@ struct gt_share {
     double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
 };
 
-/* One processor package of several, each with energy counters of its own; see collect/host/package.h. */
+/* One processor package of several, each with energy counters of its own; see collect/topology.h. */
 enum { GT_PACKAGES = 32 };
 struct gt_package {
     int number;                    /* physical_package_id */
@@ -116,9 +116,6 @@ struct gt_frame {
     size_t share_count, share_capacity;
     struct gt_package *package; /* none: the processors count as one */
     size_t package_count;
-    signed char *package_of_cpu; /* index into `package` of each CPU seen so far, else -1 */
-    size_t cpu_capacity;
-    char why_no_packages[80]; /* where there seem to be several, one clause */
     /* Which collector a figure of the machine comes from, where several could give it: set while opening. */
     const struct gt_collector_type *owner[GT_METRIC_COUNT];
 };
@@ -158,9 +155,12 @@ struct gt_origin {
     const char *note;   /* method and limits; "" none */
 };
 
+struct gt_topology;
+
 struct gt_collect_options {
     const struct gt_root *root;
     const struct gt_clock *clock;
+    struct gt_topology *topology;   /* lives as long as the frame */
     pid_t pid;                      /* the main process; 0 in `doctor`, which follows none */
     const char *gpu_brand;          /* only this brand; NULL any */
     const char *const *library;     /* "nvml=PATH" overrides, NULL-terminated; may be NULL */

@@ -1,4 +1,4 @@
-/* Whether a process belongs to the job, asked of the kernel: samples may be far apart. */
+/* The kernel is asked whether a process belongs to the job: samples may be far apart. */
 #include <unistd.h>
 
 #include "record/recorder.h"

@@ -64,7 +64,7 @@ static void tell_packages(struct gt_recorder *recorder)
     const struct gt_frame *frame = &recorder->sampler.frame;
     recorder->machine.cpu_packages = (int)frame->package_count;
     snprintf(recorder->machine.cpu_packages_missing, sizeof recorder->machine.cpu_packages_missing, "%s",
-             frame->why_no_packages);
+             recorder->sampler.topology.why_no_packages);
 }
 
 /* A stored machine has its own name, if that was stored. */

@@ -95,7 +95,7 @@ static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *ou
     return gt_roster_lives(roster, &outcome->lives);
 }
 
-/* What tracking has cost this process. */
+/* The CPU time that tracking has cost this process, seconds. */
 static double own_cpu(const struct gt_recorder *recorder)
 {
     return recorder->is_dedicated ? (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 : recorder->own_cpu_spent;

@@ -32,7 +32,7 @@ const struct gt_sampler_source *gt_provenance_source(const struct gt_recorder *r
 static void describe_missing(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
     const struct gt_sampler_source *source = gt_provenance_source(recorder, gt_energy_whole(entry->metric));
-    const char *why_no_packages = recorder->sampler.frame.why_no_packages;
+    const char *why_no_packages = recorder->sampler.topology.why_no_packages;
     entry->exactness = GT_MISSING;
     if (entry->metric == GT_CPU_ENERGY_PLACEMENT_ERROR && source && source->state)
         snprintf(entry->note, sizeof entry->note, "%s",

@@ -31,6 +31,16 @@ int64_t gt_recorder_now(const struct gt_recorder *recorder)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
+int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *ret, size_t size,
+                     struct gt_error *error)
+{
+    if (!(options->measurement_period > 0))
+        return gt_store_path(ret, size, options->tracking_file, pid, error);
+    int length = snprintf(ret, size, "%s/", options->tracking_file);
+    return length < 0 || (size_t)length >= size ? gt_error_system(error, ENAMETOOLONG, "%s", options->tracking_file)
+                                                : 0;
+}
+
 static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *error)
 {
     const struct gt_tracker_options *options = recorder->options.tracker;
@@ -55,7 +65,7 @@ static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *
     if (status >= 0)
         status = gt_device_select(&recorder->sampler.frame, options->gpu_uuids, error);
     if (status >= 0 && options->tracking_file)
-        status = gt_store_path(recorder->path, sizeof recorder->path, options->tracking_file, pid, error);
+        status = gt_recorder_path(options, pid, recorder->path, sizeof recorder->path, error);
     return status < 0 ? status : gt_recorder_describe(recorder, error);
 }
 
@@ -146,9 +156,17 @@ static bool any_lives(const struct gt_tree *tree)
 static int open_store(struct gt_recorder *recorder, struct gt_error *error)
 {
     const struct gt_tracker_options *options = recorder->options.tracker;
+    struct gt_store_readings readings = {
+        .sampler = &recorder->sampler,
+        .attribution = &recorder->combiner.attribution,
+        .seconds = options->measurement_period,
+        .everyone = options->all_gpu_users != 0,
+        .record = options->record,
+        .context = options->context,
+    };
     struct gt_store_options store = {
-        .path = recorder->path, .overwrite = options->overwrite, .detail = options->detail};
-    if (!options->tracking_file || recorder->store)
+        .path = recorder->path, .overwrite = options->overwrite, .detail = options->detail, .readings = &readings};
+    if ((!options->tracking_file && !options->record) || recorder->store)
         return 0;
     return gt_store_open(&recorder->store, &store, &recorder->machine, error);
 }

@@ -22,7 +22,7 @@ struct gt_recorder_options {
 
 struct gt_recorder {
     struct gt_recorder_options options;
-    char path[4096]; /* of the tracking file, placeholders filled in */
+    char path[4096]; /* of the tracking file */
     struct gt_sampler sampler;
     struct gt_combiner combiner;
     struct gt_summary summary;
@@ -47,6 +47,9 @@ struct gt_recorder {
     int exit_status;                      /* -1: unknown */
 };
 
+/* The path of the tracking file, its placeholders filled in; that of a folder of experiments ends in "/". */
+int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *ret, size_t size,
+                     struct gt_error *error);
 /* Follow process `pid` and its descendants from now on; `is_own`: it is the calling process. On failure there is nothing to close. */
 int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
                      struct gt_error *error);

@@ -165,7 +165,7 @@ static void put_bands(const struct chart *chart)
     }
 }
 
-/* Of the points that fall on one column of the picture only the lowest and the highest are drawn. */
+/* Only the lowest and the highest of the points that fall on one column of the picture are drawn. */
 static void put_line(const struct chart *chart, size_t line)
 {
     const struct gt_point *point;
@@ -229,7 +229,7 @@ static void put_caption(const struct chart *chart)
     gt_buffer_text(chart->out, "</figcaption>\n");
 }
 
-/* What a reader who cannot see the picture needs: the extremes of each line. */
+/* A reader who cannot see the picture gets the extremes of each line. */
 static void put_description(const struct chart *chart)
 {
     gt_buffer_text(chart->out, "<desc>");

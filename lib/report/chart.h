@@ -1,4 +1,4 @@
-/* A series as an SVG picture; private to the HTML format, whose style sheet has its classes. */
+/* The HTML format draws series as SVG pictures. The classes that the pictures use are in its style sheet. */
 #ifndef GT_REPORT_CHART_H
 #define GT_REPORT_CHART_H
 
@@ -6,9 +6,9 @@
 
 enum { GT_CHART_COLOURS = 6 };
 
-/* `id` is unique in the page. */
+/* Appends the picture. `id` is unique in the page. */
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id);
-/* Text with HTML's special characters escaped; also for attribute values in double quotes. */
+/* Appends `text` with HTML's special characters escaped, as attribute values in double quotes need it, too. */
 void gt_html_escape(struct gt_buffer *out, const char *text);
 
 #endif

@@ -18,35 +18,52 @@ static void put_number(struct gt_buffer *out, double value)
         gt_buffer_append(out, text, gt_number_repr(text, value));
 }
 
-static void put_cell(struct gt_buffer *out, const struct gt_node *table, size_t row, size_t column)
+static void put_text(struct gt_buffer *out, const char *text)
 {
-    if (gt_table_cell_missing(table, row, column))
-        return;
-    switch (gt_table_column_kind(table, column)) {
-    case GT_CELL_NUMBER: put_number(out, gt_table_cell_number(table, row, column)); break;
-    case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
-    case GT_CELL_TEXT: gt_csv_field_for_people(out, gt_table_cell_text(table, row, column)); break;
-    }
+    if (text)
+        gt_csv_field_for_people(out, text);
 }
 
-static void put_header(struct gt_buffer *out, const struct gt_node *table)
+static void put_cell(struct gt_buffer *out, const struct gt_table *table, size_t row, size_t column)
 {
-    for (size_t column = 0; column < gt_table_columns(table); column++) {
-        gt_buffer_text(out, column ? "," : "");
-        gt_csv_field_for_people(out, gt_table_column_key(table, column));
+    struct gt_buffer text = {0};
+    if (gt_table_is_missing(table, row, column) || gt_table_cell_is_absent(table, row, column))
+        return;
+    switch (table->column[column].kind) {
+    case GT_CELL_NUMBER: put_number(out, gt_table_cell_number(table, row, column)); break;
+    case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
+    default: put_text(out, gt_table_cell_text(table, row, column, &text));
+    }
+    out->failed = out->failed ? out->failed : text.failed;
+    gt_buffer_release(&text);
+}
+
+static void put_header(struct gt_buffer *out, const struct gt_table *table)
+{
+    const char *comma = "";
+    for (size_t column = 0; column < table->columns; column++) {
+        if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
+            continue;
+        gt_buffer_text(out, comma);
+        gt_csv_field_for_people(out, table->column[column].key);
+        comma = ",";
     }
     gt_buffer_char(out, '\n');
 }
 
 /* `recording`: in front of each row; NULL: nothing is. */
-static void put_rows(struct gt_buffer *out, const struct gt_node *table, const char *recording)
+static void put_rows(struct gt_buffer *out, const struct gt_table *table, const char *recording)
 {
     for (size_t row = 0; row < gt_table_rows(table); row++) {
+        const char *comma = recording ? "," : "";
         if (recording)
             gt_csv_field_for_people(out, recording);
-        for (size_t column = 0; column < gt_table_columns(table); column++) {
-            gt_buffer_text(out, column || recording ? "," : "");
+        for (size_t column = 0; column < table->columns; column++) {
+            if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
+                continue;
+            gt_buffer_text(out, comma);
             put_cell(out, table, row, column);
+            comma = ",";
         }
         gt_buffer_char(out, '\n');
     }
@@ -92,21 +109,25 @@ static void end_line(struct gt_buffer *out, const char *unit)
     gt_buffer_char(out, '\n');
 }
 
-static void put_table(struct gt_buffer *out, const struct gt_node *table, struct gt_buffer *key)
+static void put_table(struct gt_buffer *out, const struct gt_table *table, struct gt_buffer *key)
 {
-    bool keyed = gt_node_flag_bits(table) & GT_KEYED;
+    struct gt_buffer name = {0};
+    bool keyed = table->flags & GT_KEYED;
     for (size_t row = 0; row < gt_table_rows(table); row++) {
-        const char *name = keyed ? gt_table_cell_text(table, row, 0) : NULL;
-        size_t before = keyed ? push(key, name ? name : "") : push_index(key, row);
-        for (size_t column = keyed; column < gt_table_columns(table); column++) {
-            size_t row_key = push(key, gt_table_column_key(table, column));
+        const char *row_name = keyed ? gt_table_cell_text(table, row, 0, &name) : NULL;
+        size_t before = keyed ? push(key, row_name ? row_name : "") : push_index(key, row);
+        for (size_t column = keyed; column < table->columns; column++) {
+            if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
+                continue;
+            size_t row_key = push(key, table->column[column].key);
             begin_line(out, key);
             put_cell(out, table, row, column);
-            end_line(out, gt_table_column_unit(table, column));
+            end_line(out, table->column[column].unit);
             pop(key, row_key);
         }
         pop(key, before);
     }
+    gt_buffer_release(&name);
 }
 
 static void put_point(struct gt_buffer *out, const struct gt_node *series, struct gt_buffer *key,
@@ -143,7 +164,7 @@ static void put_fact(struct gt_buffer *out, const struct gt_node *fact, struct g
 {
     begin_line(out, key);
     switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: put_number(out, gt_node_number(fact)); break;
+    case GT_NODE_NUMBER: put_number(out, gt_node_is_absent(fact) ? NAN : gt_node_number(fact)); break;
     case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
     case GT_NODE_TEXT: gt_csv_field_for_people(out, gt_node_text(fact) ? gt_node_text(fact) : ""); break;
     case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "true" : "false"); break;
@@ -156,13 +177,13 @@ static void put_section(struct gt_buffer *out, const struct gt_node *section, st
 {
     size_t index = 0;
     for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
-        if (gt_node_flag_bits(node) & GT_NOT_IN_DATA)
+        if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE)
             continue;
         bool in_list = gt_node_flag_bits(section) & GT_LIST;
         size_t before = in_list ? push_index(key, index++) : push(key, gt_node_key(node));
         switch (gt_node_kind(node)) {
         case GT_NODE_SECTION: put_section(out, node, key); break;
-        case GT_NODE_TABLE: put_table(out, node, key); break;
+        case GT_NODE_TABLE: put_table(out, gt_node_table(node), key); break;
         case GT_NODE_SERIES: put_series(out, node, key); break;
         default: put_fact(out, node, key);
         }
@@ -171,15 +192,15 @@ static void put_section(struct gt_buffer *out, const struct gt_node *section, st
 }
 
 /* The table that is all that the section holds, besides what has the key `besides`, or NULL. */
-static const struct gt_node *only_table(const struct gt_node *section, const char *besides)
+static const struct gt_table *only_table(const struct gt_node *section, const char *besides)
 {
-    const struct gt_node *table = NULL;
+    const struct gt_table *table = NULL;
     for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
-        if (gt_node_flag_bits(node) & GT_NOT_IN_DATA || strcmp(gt_node_key(node), besides) == 0)
+        if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE || strcmp(gt_node_key(node), besides) == 0)
             continue;
         if (table || gt_node_kind(node) != GT_NODE_TABLE)
             return NULL;
-        table = node;
+        table = gt_node_table(node);
     }
     return table;
 }
@@ -190,21 +211,20 @@ static const char *recording_of(const struct gt_node *part)
     return recording ? gt_node_text(recording) : NULL;
 }
 
-static bool has_columns_of(const struct gt_node *table, const struct gt_node *other)
+static bool has_columns_of(const struct gt_table *table, const struct gt_table *other)
 {
-    size_t columns = gt_table_columns(table);
-    bool same = columns == gt_table_columns(other);
-    for (size_t i = 0; same && i < columns; i++)
-        same = strcmp(gt_table_column_key(table, i), gt_table_column_key(other, i)) == 0;
+    bool same = table->columns == other->columns;
+    for (size_t i = 0; same && i < table->columns; i++)
+        same = strcmp(table->column[i].key, other->column[i].key) == 0;
     return same;
 }
 
-/* Whether it was done: reports that are joined, and each one table. */
+/* Returns true when it was done: for joined reports that are one table each. */
 static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
 {
-    const struct gt_node *first = NULL;
+    const struct gt_table *first = NULL;
     for (const struct gt_node *part = gt_node_child(root); part; part = gt_node_next(part)) {
-        const struct gt_node *table = recording_of(part) ? only_table(part, RECORDING) : NULL;
+        const struct gt_table *table = recording_of(part) ? only_table(part, RECORDING) : NULL;
         first = first ? first : table;
         if (!table || !has_columns_of(first, table))
             return false;
@@ -221,7 +241,8 @@ static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
 static int write_csv(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     (void)error;
-    const struct gt_node *root = gt_report_top(report), *table = only_table(root, "");
+    const struct gt_node *root = gt_report_top(report);
+    const struct gt_table *table = only_table(root, "");
     if (table) {
         put_header(out, table);
         put_rows(out, table, NULL);

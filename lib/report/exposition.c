@@ -70,7 +70,7 @@ void gt_exposition_label(struct gt_buffer *labels, const char *name, const char 
     gt_buffer_char(labels, '"');
 }
 
-/* What a sample's name has after the family's. */
+/* Returns the end of a sample's name, behind the family's. */
 static const char *suffix_of(const char *type)
 {
     return !strcmp(type, "counter") ? "_total" : !strcmp(type, "info") ? "_info" : "";

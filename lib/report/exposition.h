@@ -19,17 +19,17 @@ struct gt_exposition_row {
     const double *value; /* of each metric */
 };
 
-/* "gpu_tracker_job_cpu_time_seconds": the family's name, without _total. */
+/* Writes the family's name without _total: "gpu_tracker_job_cpu_time_seconds". */
 void gt_exposition_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, enum gt_metric_id metric);
 /* Append name="value", with a comma before it unless it is the first. An empty value appends nothing. */
 void gt_exposition_label(struct gt_buffer *labels, const char *name, const char *value);
 
-/* One family by hand: `type` is "gauge", "counter" or "info", `unit` may be NULL. Samples follow it at once. */
+/* Append a family that is no metric, and then its samples: `type` is "gauge", "counter" or "info", `unit` may be NULL. */
 void gt_exposition_family(struct gt_buffer *out, enum gt_exposition form, const char *name, const char *type,
                           const char *unit, const char *help);
 void gt_exposition_sample(struct gt_buffer *out, const char *name, const char *type, const char *labels, double value);
 
-/* Every metric that some row has, family by family. */
+/* Appends every metric that some row has, family by family. */
 void gt_exposition_metrics(struct gt_buffer *out, enum gt_exposition form, const struct gt_exposition_row *rows,
                            size_t count);
 void gt_exposition_end(struct gt_buffer *out, enum gt_exposition form);

@@ -1,4 +1,4 @@
-/* One output format: a function that renders any report. To add one, write a file and a line in format.def. */
+/* An output format is a function that renders any report. A new one takes a file and a line in format.def. */
 #ifndef GT_REPORT_FORMAT_H
 #define GT_REPORT_FORMAT_H
 

@@ -138,18 +138,26 @@ static int put_part(struct page *page, const struct gt_node *node, int level)
     return status;
 }
 
-static int put_section(struct page *page, const struct gt_node *section, int level)
+/* The parts that the page begins with, or the others. */
+static int put_parts(struct page *page, const struct gt_node *section, int level, bool of_begin)
 {
     int status = 0;
-    put_facts(page, section);
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
+        unsigned flags = gt_node_flag_bits(node);
+        bool is_first = flags & GT_PAGE_FIRST;
+        if (gt_node_is_fact(node) || flags & GT_NOT_ON_PAGE || is_first != of_begin)
+            continue;
         size_t alike = gt_human_text_alike(node);
-        if (alike > 1)
-            status = put_alike(page, &node, alike);
-        else if (!gt_node_is_fact(node) && !(gt_node_flag_bits(node) & GT_NOT_ON_PAGE))
-            status = put_part(page, node, level);
+        status = alike > 1 ? put_alike(page, &node, alike) : put_part(page, node, level);
     }
     return status;
+}
+
+static int put_section(struct page *page, const struct gt_node *section, int level)
+{
+    put_facts(page, section);
+    int status = put_parts(page, section, level, true);
+    return status < 0 ? status : put_parts(page, section, level, false);
 }
 
 /* "resource_usage" as "Resource usage". */

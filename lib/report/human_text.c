@@ -11,7 +11,7 @@
 
 static const struct gt_node *seen(const struct gt_node *node)
 {
-    while (node && (gt_node_flag_bits(node) & GT_ONLY_DATA) == GT_ONLY_DATA)
+    while (node && gt_node_flag_bits(node) & GT_ONLY_DATA)
         node = gt_node_next(node);
     return node;
 }
@@ -26,9 +26,9 @@ const struct gt_node *gt_human_text_next(const struct gt_node *node)
     return seen(gt_node_next(node));
 }
 
-static int decimals(const struct gt_report *report, const struct gt_node *node, double value)
+static int decimals(const struct gt_report *report, unsigned flags, double value)
 {
-    if (!(gt_node_flag_bits(node) & GT_BRIEF))
+    if (!(flags & GT_BRIEF))
         return gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS ? 8 : 3;
     double digits = value != 0 && isfinite(value) ? floor(log10(fabs(value))) : 0;
     return (int)fmin(fmax(3 - digits, 0), 12);
@@ -37,7 +37,7 @@ static int decimals(const struct gt_report *report, const struct gt_node *node, 
 static void add_number(struct gt_buffer *out, double value, int decimals)
 {
     char text[GT_NUMBER_SIZE];
-    if (isnan(value))
+    if (!isfinite(value))
         gt_buffer_text(out, "n/a");
     else
         gt_buffer_append(out, text, gt_number_rounded(text, value, decimals));
@@ -46,7 +46,7 @@ static void add_number(struct gt_buffer *out, double value, int decimals)
 static bool is_missing(const struct gt_node *fact)
 {
     switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: return isnan(gt_node_number(fact));
+    case GT_NODE_NUMBER: return !isfinite(gt_node_number(fact)) || gt_node_is_absent(fact);
     case GT_NODE_TEXT: return !gt_node_text(fact);
     default: return false;
     }
@@ -54,35 +54,46 @@ static bool is_missing(const struct gt_node *fact)
 
 void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact)
 {
+    double number = gt_node_display_number(fact);
     if (is_missing(fact)) {
         gt_buffer_text(out, "n/a");
         return;
     }
     switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: add_number(out, gt_node_number(fact), decimals(report, fact, gt_node_number(fact))); break;
+    case GT_NODE_NUMBER: add_number(out, number, decimals(report, gt_node_flag_bits(fact), number)); break;
     case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
     case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(fact)); break;
     case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
     default: break;
     }
-    if (*gt_node_unit(fact))
+    if (*gt_node_display_unit(fact))
         gt_buffer_char(out, ' ');
-    gt_utf8_show(out, gt_node_unit(fact));
+    gt_utf8_show(out, gt_node_display_unit(fact));
 }
 
-static void add_cell(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *table, size_t row,
-                     size_t column, bool as_original)
+static void add_text(struct gt_buffer *out, const char *text)
 {
-    double number = as_original ? gt_table_cell_original(table, row, column) : gt_table_cell_number(table, row, column);
-    if (gt_table_cell_missing(table, row, column) && isnan(number)) {
+    if (text)
+        gt_utf8_show(out, text);
+}
+
+static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
+                     size_t column)
+{
+    struct gt_buffer text = {0};
+    double number = gt_table_cell_display(table, row, column);
+    bool is_absent = !grid->as_original && gt_table_cell_is_absent(table, row, column);
+    if (gt_table_is_missing(table, row, column) || is_absent) {
         gt_buffer_text(out, "n/a");
         return;
     }
-    switch (gt_table_column_kind(table, column)) {
-    case GT_CELL_NUMBER: add_number(out, number, decimals(report, table, number)); break;
+    switch (table->column[column].kind) {
+    case GT_CELL_NUMBER: add_number(out, number, decimals(grid->report, table->flags, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
-    case GT_CELL_TEXT: gt_utf8_show(out, gt_table_cell_text(table, row, column)); break;
+    default: add_text(out, gt_table_cell_text(table, row, column, &text));
     }
+    out->failed = out->failed ? out->failed : text.failed;
+    gt_buffer_release(&text);
 }
 
 static void add_title(struct gt_buffer *out, const char *title, const char *unit)
@@ -113,45 +124,43 @@ static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffe
     return status;
 }
 
-static bool has_values(const struct gt_node *table, size_t column)
+/* Columns of a table without keys in which every value is missing are left out. */
+static bool is_visible(const struct gt_table *table, size_t number)
 {
-    size_t rows = gt_table_rows(table);
-    for (size_t row = 0; row < rows; row++)
-        if (!gt_table_cell_missing(table, row, column))
-            return true;
-    return rows == 0;
+    const struct gt_table_column *column = &table->column[number];
+    return gt_table_has_column_for(table, number, GT_ONLY_PEOPLE) &&
+           (table->flags & GT_KEYED || !column->count || column->missing < column->count);
 }
 
-static int fill_column(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *table, size_t from,
-                       size_t to)
+static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
 {
     struct gt_buffer text = {0};
-    grid->is_text[to] = gt_table_column_kind(table, from) == GT_CELL_TEXT;
+    grid->is_text[to] = table->column[from].kind == GT_CELL_TEXT;
     if (to > 0 || !grid->keyed)
-        add_title(&text, gt_table_column_title(table, from), gt_table_column_unit(table, from));
+        add_title(&text, table->column[from].title, table->column[from].unit);
     int status = take(grid, 0, to, &text);
     for (size_t row = 1; !status && row < grid->rows; row++) {
-        add_cell(&text, report, table, row - 1, from, grid->as_original);
+        add_cell(&text, grid, table, row - 1, from);
         status = take(grid, row, to, &text);
     }
     return status;
 }
 
-static int fill_from_table(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *table)
+static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
 {
-    size_t all = gt_table_columns(table), shown = 0;
-    grid->keyed = gt_node_flag_bits(table) & GT_KEYED;
-    for (size_t column = 0; column < all; column++)
-        shown += grid->keyed || has_values(table, column);
-    int status = allocate(grid, shown, gt_table_rows(table) + 1);
-    shown = 0;
-    for (size_t column = 0; !status && column < all; column++)
-        if (grid->keyed || has_values(table, column))
-            status = fill_column(grid, report, table, column, shown++);
+    size_t visible = 0;
+    grid->keyed = table->flags & GT_KEYED;
+    for (size_t column = 0; column < table->columns; column++)
+        visible += is_visible(table, column);
+    int status = allocate(grid, visible, gt_table_rows(table) + 1);
+    visible = 0;
+    for (size_t column = 0; !status && column < table->columns; column++)
+        if (is_visible(table, column))
+            status = fill_column(grid, table, column, visible++);
     return status;
 }
 
-static int fill_from_facts(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *section)
+static int fill_from_facts(struct gt_grid *grid, const struct gt_node *section)
 {
     struct gt_buffer text = {0};
     size_t count = 0;
@@ -165,10 +174,10 @@ static int fill_from_facts(struct gt_grid *grid, const struct gt_report *report,
         grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
         gt_utf8_show(&text, gt_node_title(fact));
         status = take(grid, 0, column, &text);
-        if (grid->as_original && isnan(gt_node_number(fact)) && !isnan(gt_node_original(fact)))
+        if (grid->as_original && gt_node_is_absent(fact))
             add_number(&text, 0, 0);
         else
-            gt_human_text_fact(&text, report, fact);
+            gt_human_text_fact(&text, grid->report, fact);
         if (!status)
             status = take(grid, 1, column, &text);
         any_text = any_text || grid->is_text[column];
@@ -181,9 +190,9 @@ static int fill_from_facts(struct gt_grid *grid, const struct gt_report *report,
 
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, bool as_original)
 {
-    *grid = (struct gt_grid){.as_original = as_original};
-    int status = gt_node_kind(node) == GT_NODE_TABLE ? fill_from_table(grid, report, node)
-                                                     : fill_from_facts(grid, report, node);
+    *grid = (struct gt_grid){.report = report, .as_original = as_original};
+    const struct gt_table *table = gt_node_table(node);
+    int status = table ? fill_from_table(grid, table) : fill_from_facts(grid, node);
     if (status < 0)
         gt_grid_release(grid);
     return status;

@@ -1,20 +1,21 @@
-/* What text, Markdown and HTML share: values as people read them, and tables as grids of such texts. What
- * came from outside and could act on a terminal is shown escaped in all of them (base/utf8.h). */
+/* Text, Markdown and HTML show values as people read them, and tables as grids of such texts. In all of them texts from outside
+ * that could act on a terminal are escaped (base/utf8.h). */
 #ifndef GT_REPORT_HUMAN_TEXT_H
 #define GT_REPORT_HUMAN_TEXT_H
 
 #include "report/report.h"
 
-/* The first child of `node`, and the next sibling, that people see; NULL at the end. */
+/* Return the first child of `node`, and the next sibling, that people see; NULL at the end. */
 const struct gt_node *gt_human_text_child(const struct gt_node *node);
 const struct gt_node *gt_human_text_next(const struct gt_node *node);
 
-/* A fact's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
+/* Appends a fact's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
 void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact);
 
-/* A table, or a GT_ROW section, as texts. Row 0 holds the titles. Columns of a table without keys
+/* A grid holds the texts of a table or of a GT_ROW section. Row 0 holds the titles. Columns of a table without keys
  * in which every value is missing are left out. */
 struct gt_grid {
+    const struct gt_report *report;
     size_t columns, rows;
     char **text;   /* row by row */
     bool *is_text; /* of each column: not a number */
@@ -22,7 +23,7 @@ struct gt_grid {
     bool as_original;
 };
 
-/* How many sections from `first` on hold the same facts and nothing else: "Main", "Descendants", "Combined". 0 when `first`
+/* Returns how many sections from `first` on hold the same facts and nothing else: "Main", "Descendants", "Combined"; 0 when `first`
  * is not such a section. Two and more make one table, a row each. */
 size_t gt_human_text_alike(const struct gt_node *first);
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count);

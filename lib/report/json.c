@@ -62,12 +62,11 @@ static const struct gt_tree_sink sink = {
 
 static int write_json(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    (void)error;
     struct gt_json json;
     gt_json_init(&json, out, 1);
-    gt_tree_walk(gt_report_top(report), &sink, &json);
+    int status = gt_tree_walk(gt_report_top(report), &sink, &json);
     gt_buffer_char(out, '\n');
-    return 0;
+    return status < 0 ? gt_error_system(error, -status, "json") : 0;
 }
 
 const struct gt_format gt_format_json = {

@@ -119,31 +119,43 @@ static void put_facts(struct gt_buffer *out, const struct gt_report *report, con
 
 static bool is_hidden(const struct gt_node *node)
 {
-    bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_NOT_IN_DATA;
+    bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
     return is_picture || gt_node_flag_bits(node) & GT_NOT_ON_PAGE;
+}
+
+static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level);
+
+static int put_part(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node, int level)
+{
+    put_heading(out, gt_node_title(node), level);
+    if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
+        return put_table(out, report, node);
+    if (gt_node_kind(node) != GT_NODE_SERIES)
+        return put_nodes(out, report, node, level + 1);
+    put_series(out, node);
+    return 0;
+}
+
+/* The parts that pages begin with, or the others. */
+static int put_parts(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level,
+                     bool of_begin)
+{
+    int status = 0;
+    for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
+        bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
+        if (gt_node_is_fact(node) || is_hidden(node) || is_first != of_begin)
+            continue;
+        size_t alike = gt_human_text_alike(node);
+        status = alike > 1 ? put_alike(out, report, &node, alike) : put_part(out, report, node, level);
+    }
+    return status;
 }
 
 static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level)
 {
-    int status = 0;
     put_facts(out, report, section);
-    for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
-        if (gt_node_is_fact(node) || is_hidden(node))
-            continue;
-        size_t alike = gt_human_text_alike(node);
-        if (alike > 1) {
-            status = put_alike(out, report, &node, alike);
-            continue;
-        }
-        put_heading(out, gt_node_title(node), level);
-        if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
-            status = put_table(out, report, node);
-        else if (gt_node_kind(node) == GT_NODE_SERIES)
-            put_series(out, node);
-        else
-            status = put_nodes(out, report, node, level + 1);
-    }
-    return status;
+    int status = put_parts(out, report, section, level, true);
+    return status < 0 ? status : put_parts(out, report, section, level, false);
 }
 
 static int write_markdown(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)

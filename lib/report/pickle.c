@@ -119,7 +119,13 @@ static const struct gt_tree_sink sink = {
     .boolean = put_bool,
 };
 
-/* Which class the section `key` of a class is. */
+static void put_tree(struct gt_buffer *out, const struct gt_node *node)
+{
+    int status = gt_tree_walk(node, &sink, out);
+    out->failed = out->failed ? out->failed : status;
+}
+
+/* The class of the section `key` in a class. */
 static const struct {
     const char *owner, *key, *name;
 } members[] = {
@@ -167,7 +173,7 @@ static void put_instance(struct gt_buffer *out, const char *class, const struct 
         if (member)
             put_instance(out, member, node);
         else
-            gt_tree_walk(node, &sink, out);
+            put_tree(out, node);
     }
     end_dict(out);
     put(out, BUILD);
@@ -181,7 +187,7 @@ static void put_result(struct gt_buffer *out, const char *type, const struct gt_
     }
     put_global(out, "gpu_tracker._results", "from_tree");
     put_text(out, type);
-    gt_tree_walk(top, &sink, out);
+    put_tree(out, top);
     put(out, TUPLE2);
     put(out, REDUCE);
 }

@@ -1,4 +1,4 @@
-/* A report: a tree of facts, tables and series that any format can render. Analyses build it; formats print it.
+/* A report is a tree of facts, tables and series that any format can render. Analyses build it; formats print it.
  *
  * A node has a key (snake_case, for JSON and CSV) and a title (for people). Numbers carry their unit for people's sake;
  * a number that was not measured is NaN and prints as null, "n/a" or blank. */
@@ -11,6 +11,8 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/json_tree.h"
+#include "base/table.h"
 
 struct gt_report;
 struct gt_node;
@@ -25,21 +27,30 @@ enum gt_node_kind {
     GT_NODE_SERIES
 };
 
-/* Who does not see a node: readers of data (JSON, CSV, pickle), of text, of pages (Markdown, HTML); and how people see it. */
+/* Flags say who sees a node, where on a page, and how. A node without any is for all. */
 enum gt_node_flag {
-    GT_NOT_IN_DATA = 1,
-    GT_NOT_IN_TEXT = 2,
-    GT_NOT_ON_PAGE = 4,
-    GT_ONLY_DATA = GT_NOT_IN_TEXT | GT_NOT_ON_PAGE, /* provenance, long lists */
-    GT_ONLY_PEOPLE = GT_NOT_IN_DATA,                /* advice, remarks */
-    GT_ONLY_PAGE = GT_NOT_IN_DATA | GT_NOT_IN_TEXT, /* what a page begins with. Series only HTML draws. */
-    GT_ONLY_TEXT = GT_NOT_IN_DATA | GT_NOT_ON_PAGE, /* what a terminal ends with */
-    GT_KEYED = 8, /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
-                           list of objects; people see the first column without a title */
-    GT_LIST = 16, /* sections: JSON writes the children as a list, without their keys */
-    GT_ROW = 32,  /* sections of facts: people see a table of one row */
-    GT_ORIGINAL_ZERO = 64, /* numbers: where missing, the original's formats (text, JSON, pickle) have 0.0 */
-    GT_BRIEF = 128         /* tables and numbers: people see four significant digits */
+    GT_ONLY_DATA = 1,    /* provenance, long lists: JSON, CSV and pickle have it */
+    GT_ONLY_PEOPLE = 2,  /* advice, remarks: text and pages have it. Series of this kind are drawn by HTML alone */
+    GT_PAGE_FIRST = 4,   /* pages begin with it */
+    GT_NOT_ON_PAGE = 8,  /* pages have the same in another form */
+    GT_NOT_IN_TEXT = 16, /* it is too long for a terminal */
+    GT_KEYED = 32,  /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
+                            list of objects; people see the first column without a title */
+    GT_LIST = 64,   /* sections: JSON writes the children as a list, without their keys */
+    GT_ROW = 128,   /* sections of facts: people see a table of one row */
+    GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
+    GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
+                            pickle) have it; CSV and pages show that nothing was measured */
+};
+
+/* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */
+enum gt_column_flag {
+    GT_COLUMN_ONLY_DATA = GT_ONLY_DATA,
+    GT_COLUMN_ONLY_PEOPLE = GT_ONLY_PEOPLE,
+    GT_COLUMN_AS_IS = 4, /* not multiplied by a column with GT_COLUMN_FACTOR */
+    /* Nobody sees these columns: */
+    GT_COLUMN_FACTOR = 8,     /* people see the numbers of a row multiplied by it */
+    GT_COLUMN_NO_DEVICE = 16, /* 1 in rows whose zeros stand for a device that is not there: see GT_NO_DEVICE */
 };
 
 /* The two layouts of the text format, as the original's tracking and analysis have them. */
@@ -63,32 +74,36 @@ struct gt_node *gt_report_number(struct gt_node *parent, const char *key, const 
                                  const char *unit);
 struct gt_node *gt_report_integer(struct gt_node *parent, const char *key, const char *title, int64_t value,
                                   const char *unit);
-/* A count held as a double: an integer, or a missing number when NaN. */
+/* Adds a count that is held as a double: an integer, or a missing number when it is NaN. */
 struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const char *title, double value,
                                 const char *unit);
-/* NULL: missing. */
+/* A `value` of NULL is missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
-struct gt_node *gt_report_table(struct gt_node *parent, const char *key, const char *title);
+/* Adds a table without columns, to be built by base/table.h. */
+struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);
 void gt_node_flags(struct gt_node *node, unsigned flags);
+/* People see the number multiplied by `factor`, in `unit`; readers of data see it as it is. */
+void gt_node_display(struct gt_node *node, double factor, const char *unit);
+/* Returns the title of a table that lies in `parent`. */
+const char *gt_table_title(const struct gt_node *parent, const struct gt_table *table);
+void gt_table_flags(struct gt_table *table, unsigned flags);
+void gt_table_column_flags(struct gt_table *table, unsigned flags); /* of the last column */
 bool gt_report_failed(const struct gt_report *report);
 
-/* Tables: columns first, then rows, cell by cell from the left. 0, -ENOMEM, or -EINVAL for a cell of another kind. */
-enum gt_cell_kind { GT_CELL_NUMBER, GT_CELL_INTEGER, GT_CELL_TEXT };
-int gt_table_column(struct gt_node *table, const char *key, const char *title, enum gt_cell_kind kind,
-                    const char *unit);
-int gt_table_number(struct gt_node *table, double value); /* NaN: missing */
-int gt_table_original_zero(struct gt_node *table);        /* missing, as a number with GT_ORIGINAL_ZERO */
-int gt_table_integer(struct gt_node *table, int64_t value);
-int gt_table_text(struct gt_node *table, const char *value); /* NULL: missing */
-
-/* Series: x and named ys over time, for plots (HTML) and data formats. */
+/* Series have x and named ys, for pictures (HTML) and data formats. */
 struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
                                  const char *unit);
 int gt_series_line(struct gt_node *series, const char *key, const char *title); /* index of the new line, from 0 */
 int gt_series_point(struct gt_node *series, int line, double x, double y);
 int gt_series_band(struct gt_node *series, const char *title, double from,
                    double to); /* a named stretch of x: a block */
+
+/* Makes a report of sections and facts alone, as readers of data see `report`, with texts in valid UTF-8. */
+int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error);
+/* Makes one of an object in JSON. */
+int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_json_value *object,
+                      struct gt_error *error);
 
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
@@ -101,26 +116,28 @@ const char *gt_node_title(const struct gt_node *node);
 const char *gt_node_unit(const struct gt_node *node);            /* may be "" */
 const struct gt_node *gt_node_child(const struct gt_node *node); /* first */
 const struct gt_node *gt_node_next(const struct gt_node *node);  /* sibling */
-/* The first node from `node` on, itself included, with none of the flags `hidden`; NULL at the end. */
+/* Returns the first node from `node` on, itself included, with none of the flags `hidden`; NULL at the end. */
 const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidden);
 bool gt_node_is_fact(const struct gt_node *node); /* a number, integer, text or truth value */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
 double gt_node_number(const struct gt_node *node);
-double gt_node_original(const struct gt_node *node); /* the number as the original's formats have it */
+double gt_node_display_number(const struct gt_node *node);
+const char *gt_node_display_unit(const struct gt_node *node);
+bool gt_node_is_absent(const struct gt_node *node); /* a zero with GT_NO_DEVICE */
 int64_t gt_node_integer(const struct gt_node *node);
 bool gt_node_bool(const struct gt_node *node);
-const char *gt_node_text(const struct gt_node *node); /* NULL: missing */
-size_t gt_table_columns(const struct gt_node *table);
-size_t gt_table_rows(const struct gt_node *table);
-const char *gt_table_column_key(const struct gt_node *table, size_t column);
-const char *gt_table_column_title(const struct gt_node *table, size_t column);
-const char *gt_table_column_unit(const struct gt_node *table, size_t column);
-enum gt_cell_kind gt_table_column_kind(const struct gt_node *table, size_t column);
-bool gt_table_cell_missing(const struct gt_node *table, size_t row, size_t column);
-double gt_table_cell_number(const struct gt_node *table, size_t row, size_t column);
-double gt_table_cell_original(const struct gt_node *table, size_t row, size_t column); /* see gt_node_original */
-int64_t gt_table_cell_integer(const struct gt_node *table, size_t row, size_t column);
-const char *gt_table_cell_text(const struct gt_node *table, size_t row, size_t column);
+const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
+struct gt_table *gt_node_table(const struct gt_node *node); /* NULL for other nodes */
+/* Finds table number `index` of those at the top of a report, which the caller then owns, too. Returns 0 or -ENOENT. The key is
+ * borrowed. */
+int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
+                         struct gt_error *error);
+/* Returns false for columns that are for others than `reader` (GT_ONLY_DATA or GT_ONLY_PEOPLE), or for nobody. */
+bool gt_table_has_column_for(const struct gt_table *table, size_t column, unsigned reader);
+/* Returns true for the zero of a device that is not there. */
+bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column);
+/* Returns the number that people see. */
+double gt_table_cell_display(const struct gt_table *table, size_t row, size_t column);
 struct gt_point {
     double x, y;
 };
@@ -135,7 +152,7 @@ const char *gt_series_line_title(const struct gt_node *series, size_t line);
 size_t gt_series_points(const struct gt_node *series, size_t line, const struct gt_point **ret);
 size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
 
-/* Formats, in format.h and format.def. Render into `out`; -EINVAL names the formats there are. */
+/* Renders into `out`; the error of -EINVAL names the formats there are (format.def). */
 int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);
 
 #endif

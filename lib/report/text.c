@@ -202,11 +202,17 @@ static int put_body(struct text *text, const struct gt_node *node, int level)
     }
 }
 
+static bool is_left_out(const struct gt_node *node)
+{
+    bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
+    return is_picture || gt_node_flag_bits(node) & GT_NOT_IN_TEXT;
+}
+
 static size_t widest_title(const struct gt_node *section)
 {
     size_t widest = 0;
     for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
-        size_t width = gt_node_flag_bits(node) & GT_NOT_IN_TEXT ? 0 : gt_utf8_columns(gt_node_title(node));
+        size_t width = is_left_out(node) ? 0 : gt_utf8_columns(gt_node_title(node));
         widest = width > widest ? width : widest;
     }
     return widest;
@@ -214,7 +220,7 @@ static size_t widest_title(const struct gt_node *section)
 
 static void put_fact(struct text *text, const struct gt_node *fact)
 {
-    if (isnan(gt_node_number(fact)) && !isnan(gt_node_original(fact)))
+    if (gt_node_is_absent(fact))
         gt_buffer_text(text->out, "0.0");
     else
         gt_human_text_fact(text->out, text->report, fact);
@@ -226,7 +232,7 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
     size_t widest = text->pandas ? widest_title(section) : 0;
     int status = 0;
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
-        if (gt_node_flag_bits(node) & GT_NOT_IN_TEXT)
+        if (is_left_out(node))
             continue;
         put_indent(text, level);
         gt_utf8_show(text->out, gt_node_title(node));

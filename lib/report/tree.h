@@ -1,4 +1,4 @@
-/* A report as a tree of objects, lists and values: the shape that JSON and pickle share. */
+/* JSON and pickle have the same shape: a tree of objects, lists and values, told to a sink. */
 #ifndef GT_REPORT_TREE_H
 #define GT_REPORT_TREE_H
 
@@ -16,7 +16,6 @@ struct gt_tree_sink {
     void (*boolean)(void *context, bool value);
 };
 
-/* The value of `node`, without its key and without what only people see. */
-void gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, void *context);
-
+/* Tells the value of `node`, without its key and without parts that only people see. Returns 0 or -ENOMEM. */
+int gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, void *context);
 #endif

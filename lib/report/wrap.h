@@ -1,4 +1,4 @@
-/* Tables that are wider than a terminal: the columns of text give way, and their cells go on in further lines. */
+/* In tables that are wider than a terminal the columns of text give way, and their cells go on in further lines. */
 #ifndef GT_REPORT_WRAP_H
 #define GT_REPORT_WRAP_H
 

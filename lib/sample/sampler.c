@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/reserve.h"
-#include "collect/host/package.h"
+#include "collect/topology.h"
 #include "collect/process/pid_namespace.h"
 #include "collect/process/process.h"
 
@@ -25,6 +25,7 @@ static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_o
     struct gt_collect_options collect = {
         .root = &sampler->root,
         .clock = &sampler->clock,
+        .topology = &sampler->topology,
         .pid = options->pid,
         .gpu_brand = options->gpu_brand,
         .library = options->libraries,
@@ -152,7 +153,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->source);
     free(sampler->frame.device);
     free(sampler->frame.share);
-    gt_packages_release(&sampler->frame);
+    gt_packages_release(&sampler->frame, &sampler->topology);
     gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
     gt_job_finder_close(&sampler->finder);

@@ -3,6 +3,7 @@
 #define GT_SAMPLE_SAMPLER_H
 
 #include "collect/collector.h"
+#include "collect/topology.h"
 #include "sample/account.h"
 #include "sample/all_processes.h"
 #include "sample/sample.h"
@@ -21,6 +22,7 @@ struct gt_sampler {
     struct gt_root root;
     struct gt_clock clock;
     struct gt_frame frame;
+    struct gt_topology topology;
     struct gt_tree tree;
     struct gt_job_finder finder;
     struct gt_roster *roster; /* NULL without detail */
@@ -76,7 +78,7 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
 int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *processes, struct gt_error *error);
 void gt_sampler_settle_machine(struct gt_sampler *sampler);
 
-/* What is worth a warning about source `number`: it may not be read or does not work, and no other gives its figures. False:
+/* Write a warning about source `number`, which may not be read or does not work while no other gives its figures. False:
  * nothing. */
 bool gt_sampler_complaint(const struct gt_sampler *sampler, size_t number, char *sentence, size_t size);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/grow.h"
@@ -48,6 +49,9 @@ struct gt_walker {
     int64_t asked_ns;  /* of the last walk */
     int64_t budget_ns; /* CPU time that walks may use; below 0: to be waited for */
     int64_t budget_at_ns;
+    bool is_busy; /* no CPU of the machine was idle lately */
+    int64_t busy_at_ns;
+    double busy_seconds; /* of all CPUs by then */
     int64_t moment_ns, duration_ns, cpu_ns;
     uint64_t walks;
 };
@@ -211,7 +215,7 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
 static void earn(struct gt_walker *walker, int64_t now, bool has_changed)
 {
     int64_t passed = walker->budget_at_ns ? now - walker->budget_at_ns : 0;
-    walker->budget_ns += passed / (has_changed ? CHANGING_SHARE : QUIET_SHARE);
+    walker->budget_ns += passed / (has_changed && !walker->is_busy ? CHANGING_SHARE : QUIET_SHARE);
     walker->budget_ns = walker->budget_ns < MOST_KEPT_NS ? walker->budget_ns : MOST_KEPT_NS;
     walker->budget_at_ns = now;
 }
@@ -298,6 +302,19 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
     ret->method = gt_memory_label(walker->memory);
 }
 
+/* Whether walks take their time from somebody. The machine counts in clock ticks, so some time has to pass. */
+static void look_at_machine(struct gt_walker *walker, const struct gt_frame *frame, int64_t now)
+{
+    static const double BUSY = 0.9;
+    double seconds = frame->system[GT_CPU_TIME], passed = (double)(now - walker->busy_at_ns) / GT_SECOND;
+    if (walker->busy_at_ns && passed < 0.25)
+        return;
+    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    walker->is_busy = walker->busy_at_ns && seconds - walker->busy_seconds > BUSY * cpus * passed;
+    walker->busy_at_ns = now;
+    walker->busy_seconds = seconds;
+}
+
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
 {
     int64_t now = gt_clock_monotonic(walker->clock);
@@ -305,6 +322,7 @@ int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t pa
     *ret = (struct gt_walker_result){0};
     if (result < 0)
         return result;
+    look_at_machine(walker, frame, now);
     if (walker->is_walking)
         harvest(walker, 0);
     if (!walker->is_walking) {

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/access.h"
+
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
 #undef STORE
@@ -34,13 +36,20 @@ static const char *suffix_of(const char *path)
     return strrchr(base_name(path), '.');
 }
 
+static bool is_folder(const char *path)
+{
+    return *path && path[strlen(path) - 1] == '/';
+}
+
 const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error)
 {
-    const char *suffix = suffix_of(path);
+    const char *suffix = is_folder(path) ? "/" : suffix_of(path);
     char choices[200] = "";
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (suffix && !strcmp(suffix, types[i]->suffix))
             return types[i];
+        if (is_folder(types[i]->suffix))
+            continue;
         size_t used = strlen(choices);
         snprintf(choices + used, sizeof choices - used, "%s%s", i ? " or " : "", types[i]->suffix);
     }
@@ -185,10 +194,28 @@ static int check_folder(const char *path, struct gt_error *error)
         return gt_error_system(error, errno, "%s: folder %s", path, folder);
     if (!S_ISDIR(status.st_mode))
         return gt_error_system(error, ENOTDIR, "%s: %s", path, folder);
-    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return gt_error_system(error, errno, "%s: folder %s", path, folder);
-    int code = try_folder(folder);
+    int code = -gt_access(AT_FDCWD, folder, W_OK | X_OK);
+    if (code)
+        return gt_error_system(error, code, "%s: folder %s", path, folder);
+    code = try_folder(folder);
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
+}
+
+/* The folder, or the nearest around it that is there: it is made when recording begins. */
+static int check_own_folder(const char *path, struct gt_error *error)
+{
+    char copy[PATH_MAX];
+    struct stat status;
+    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
+        return gt_error_system(error, ENAMETOOLONG, "%s", path);
+    char *folder = copy;
+    while (stat(folder, &status) < 0) {
+        if (errno != ENOENT)
+            return gt_error_system(error, errno, "%s", path);
+        folder = dirname(folder);
+    }
+    int code = S_ISDIR(status.st_mode) ? try_folder(folder) : ENOTDIR;
+    return code ? gt_error_system(error, code, "%s: folder %s", path, folder) : 0;
 }
 
 const char *gt_store_part(size_t index)
@@ -205,9 +232,13 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
     const struct gt_store_type *type = gt_store_type_of(options->path, error);
     if (!type)
         return -EINVAL;
+    if (is_folder(options->path))
+        return check_own_folder(options->path, error);
     int status = check_folder(options->path, error);
     if (!status)
         status = check_file(options->path, options->overwrite, error);
+    if (!status && type->check)
+        status = type->check(options->path, options->overwrite, error);
     for (size_t i = 0; !status && options->detail && type->has_detail_files && i <= GT_DETAIL_COUNT; i++) {
         char beside[PATH_MAX];
         if (gt_store_path_beside(beside, sizeof beside, options->path, gt_store_part(i)) < 0)

@@ -47,6 +47,8 @@ int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_err
     const struct gt_store_type *type = gt_store_type_of(path, error);
     if (!type)
         return -EINVAL;
+    if (!type->open)
+        return gt_error_set(error, EINVAL, "%s is a folder of experiments: gpu_tracker.power reads them", path);
     struct gt_recording *recording = calloc(1, sizeof *recording);
     char *own_path = strdup(path);
     if (!recording || !own_path) {
@@ -109,25 +111,27 @@ int gt_recording_detail(struct gt_recording *recording, bool wanted)
     return 0;
 }
 
-/* Two columns tell one metric, the sum over cores and its share of all: the sum is read when it is there. */
-static bool is_told_by_sum(const struct gt_recording *recording, const struct gt_column *column)
+/* Two columns tell one metric, the sum over cores and its share of all: the sum is read when it is there. Its index; -1: none. */
+static int find_sum(const struct gt_recording *recording, const struct gt_column *column)
 {
     for (size_t i = 0; column->per_unit && i < recording->columns.original_count; i++) {
         const struct gt_column *sum = &recording->columns.column[i];
         if (sum->scope == column->scope && sum->metric == column->metric && !sum->per_unit)
-            return recording->type->has(recording->state, sum->name);
+            return recording->type->has(recording->state, sum->name) ? (int)i : -1;
     }
-    return false;
+    return -1;
 }
 
 static void choose(struct gt_recording *recording)
 {
     const struct gt_columns *columns = &recording->columns;
-    for (size_t i = 0; i < columns->original_count; i++)
-        if (recording->wanted[i] && is_told_by_sum(recording, &columns->column[i])) {
-            recording->wanted[i] = false;
-            recording->wanted[i - 1] = true; /* the sum stands before it */
-        }
+    for (size_t i = 0; i < columns->original_count; i++) {
+        int sum = recording->wanted[i] ? find_sum(recording, &columns->column[i]) : -1;
+        if (sum < 0)
+            continue;
+        recording->wanted[i] = false;
+        recording->wanted[sum] = true;
+    }
 }
 
 int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error)

@@ -1,8 +1,13 @@
 #include "store/sqlite.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/new_file.h"
 #include "base/utf8.h"
 
 /* SQLite keeps the cause of a failed write with the file: the database or its log. */
@@ -18,6 +23,20 @@ static int system_error(sqlite3 *database)
     return code;
 }
 
+/* SQLite opens once more what it could not make, and then tells that it is not there. What keeps a writer from making files is found
+ * by making one. */
+static int writers_error(sqlite3 *database, const char *path, int code)
+{
+    struct gt_new_file file;
+    if (code != ENOENT || sqlite3_db_readonly(database, "main") != 0)
+        return code;
+    int status = gt_new_file_begin(&file, path);
+    if (status < 0)
+        return -status;
+    gt_new_file_drop(&file);
+    return code;
+}
+
 int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error)
 {
     int code = sqlite3_errcode(database) & 0xff;
@@ -28,7 +47,7 @@ int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error)
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
         if (system)
-            return gt_error_system(error, system, "%s", path);
+            return gt_error_system(error, writers_error(database, path, system), "%s", path);
         break;
     default: break;
     }
@@ -85,9 +104,49 @@ int gt_sqlite_step(sqlite3_stmt *statement, sqlite3 *database, const char *path,
     return status;
 }
 
+static int check_log(const char *name, const char *path, bool may_remove, struct gt_error *error)
+{
+    struct stat facts;
+    if (lstat(name, &facts) < 0)
+        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", name);
+    if (S_ISREG(facts.st_mode) && may_remove)
+        return 1;
+    return gt_error_set(error, EEXIST, "%s is there, which would be taken for a part of the new %s; %s", name, path,
+                        S_ISREG(facts.st_mode) ? "removing it was not asked for (overwrite)"
+                                               : "it is no regular file, and is left alone");
+}
+
+static int go_through_logs(const char *path, bool may_remove, bool removes, struct gt_error *error)
+{
+    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[PATH_MAX];
+        if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) >= (int)sizeof name)
+            return gt_error_system(error, ENAMETOOLONG, "%s", path);
+        int status = check_log(name, path, may_remove, error);
+        if (status > 0 && removes && unlink(name) < 0 && errno != ENOENT)
+            status = gt_error_system(error, errno, "%s", name);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+int gt_sqlite_check_logs(const char *path, bool may_remove, struct gt_error *error)
+{
+    return go_through_logs(path, may_remove, false, error);
+}
+
+int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *error)
+{
+    int status = go_through_logs(path, may_remove, false, error); /* all, or none */
+    return status < 0 ? status : go_through_logs(path, may_remove, true, error);
+}
+
 const struct gt_store_type gt_store_sqlite = {
     .suffix = ".sqlite",
     .help = "SQLite database: samples, GPUs, processes, the outcome and where each figure comes from",
+    .check = gt_sqlite_check_logs,
     .create = gt_sqlite_create,
     .write = gt_sqlite_write,
     .flush = gt_sqlite_flush,

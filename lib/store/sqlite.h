@@ -39,6 +39,11 @@ bool gt_sqlite_is_in_place(const void *state);
 int gt_sqlite_restore(void *state, struct gt_error *error);
 int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 
+/* What lies beside a new file, from a killed writer or with another file: SQLite would take it for the new one's. Without
+ * `may_remove` it is refused, and so is always what is no regular file. `check` removes nothing. */
+int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *error);
+int gt_sqlite_check_logs(const char *path, bool may_remove, struct gt_error *error);
+
 /* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
 /* Read the static data, GPUs, outcome, final values and provenance. */

@@ -1,7 +1,6 @@
 #include "store/sqlite.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,20 +147,6 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
     return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
 }
 
-/* What a killed writer may have left beside a file, or one with another file: SQLite would take it for ours. */
-static int remove_logs(const char *path, struct gt_error *error)
-{
-    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char name[PATH_MAX];
-        if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) >= (int)sizeof name)
-            return gt_error_system(error, ENAMETOOLONG, "%s", path);
-        if (unlink(name) < 0 && errno != ENOENT)
-            return gt_error_system(error, errno, "%s", name);
-    }
-    return 0;
-}
-
 /* `path` is writer->path, or where the file is made. */
 static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings,
                             struct gt_error *error)
@@ -229,14 +214,15 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
 }
 
 /* Let the file appear, and go on in it. After any error nothing of it is left. */
-static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool replace, struct gt_error *error)
+static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool replace, bool owns_logs,
+                 struct gt_error *error)
 {
     struct stat facts;
     int status = fstat(file->fd, &facts) < 0 ? gt_error_system(error, errno, "%s", writer->path) : 0;
     writer->device = facts.st_dev;
     writer->inode = facts.st_ino;
     if (!status && (replace || lstat(writer->path, &facts) < 0))
-        status = remove_logs(writer->path, error);
+        status = gt_sqlite_clear_logs(writer->path, owns_logs, error);
     if (status < 0) {
         gt_new_file_drop(file);
         return status;
@@ -246,7 +232,7 @@ static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool re
         return gt_error_system(error, -status, "%s", writer->path);
     close(file->fd);
     status = reopen(writer, error);
-    if (status < 0 && gt_sqlite_is_in_place(writer) && remove_logs(writer->path, NULL) == 0)
+    if (status < 0 && gt_sqlite_is_in_place(writer) && gt_sqlite_clear_logs(writer->path, true, NULL) == 0)
         unlink(writer->path);
     return status;
 }
@@ -270,7 +256,7 @@ static int make(struct sqlite_writer *writer, const struct gt_store_options *opt
         gt_new_file_drop(&file);
         return status;
     }
-    return place(writer, &file, options->overwrite, error);
+    return place(writer, &file, options->overwrite, options->overwrite, error);
 }
 
 int gt_sqlite_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
@@ -374,7 +360,7 @@ int gt_sqlite_restore(void *state, struct gt_error *error)
         return status;
     }
     close_database(writer);
-    return place(writer, &file, false, error);
+    return place(writer, &file, false, true, error); /* what lies beside the name was the old connection's */
 }
 
 /* ---- The end ------------------------------------------------------------------------------------------------- */

@@ -209,7 +209,8 @@ static void release(struct gt_store *store)
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error)
 {
-    int status = gt_store_check(options, error);
+    bool is_handed_over = options->readings && options->readings->record;
+    int status = is_handed_over ? 0 : gt_store_check(options, error);
     if (status < 0)
         return status;
     struct gt_store *store = calloc(1, sizeof *store);
@@ -221,7 +222,8 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
     }
     store->path = path;
     store->detail = options->detail;
-    store->type = gt_store_type_of(path, NULL);
+    store->type = gt_store_type_of(is_handed_over ? "/" : path, NULL);
+    store->is_direct = store->type->is_direct;
     pthread_mutex_init(&store->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);

@@ -9,11 +9,25 @@
 #include "sample/sample.h"
 
 struct gt_store;
+struct gt_sampler;
+struct gt_attribution;
+
+/* The tracker's readings, for a store that tells more than samples do. */
+struct gt_store_readings {
+    const struct gt_sampler *sampler;
+    const struct gt_attribution *attribution;
+    double seconds; /* that a record tells of at least */
+    bool everyone;  /* all processes on GPUs count as the job's */
+    /* May be NULL: records are handed over as JSON, and there is no folder. */
+    int (*record)(void *context, const char *metrics);
+    void *context;
+};
 
 struct gt_store_options {
     const char *path; /* after gt_store_path() */
     bool overwrite;
-    bool detail; /* keep PROCESS and GPU rows too */
+    bool detail;                              /* keep PROCESS and GPU rows too */
+    const struct gt_store_readings *readings; /* NULL: there are none; what they name outlives the store */
 };
 
 /* Fill in placeholders (%p pid, %h host, %j job id, %r rank, %% percent) and the suffix .sqlite when there is none.

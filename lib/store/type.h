@@ -6,10 +6,13 @@
 #include "store/field.h"
 
 struct gt_store_type {
-    const char *suffix; /* ".csv" */
+    const char *suffix; /* ".csv"; "/": a folder */
     const char *help;
     bool has_detail_files; /* GPU and PROCESS rows go to files beside the main one */
+    bool is_direct;        /* all of writing runs on the thread that calls, which waits for it */
 
+    /* Before anything is written: may what lies beside the name be there? May be NULL. */
+    int (*check)(const char *path, bool overwrite, struct gt_error *error);
     /* Writing. `create` runs on the thread that opens the store, the others on the writer thread. */
     int (*create)(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
@@ -25,7 +28,8 @@ struct gt_store_type {
 
     /* Reading: open; then begin, once; then next: 1 a sample, 0 the end. `copy` has its fixed rows, which keep their
      * values but for the wanted columns; `next` adds the detail rows. */
-    int (*open)(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
+    int (*open)(void **ret, const char *path, struct gt_recorded *recorded,
+                struct gt_error *error); /* NULL: not read */
     bool (*has)(const void *state, const char *column);
     int (*begin)(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
                  struct gt_error *error);

@@ -28,23 +28,23 @@ int64_t gt_trace_origin(const struct gt_trace *trace)
 
 /* ---- cells ---- */
 
-static void put_string(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string)
+static void put_string(struct gt_table *data, const struct gt_trace *trace, uint32_t string)
 {
-    gt_dataset_choice(data, string, gt_trace_text(trace, string));
+    gt_table_choice(data, string, gt_trace_text(trace, string));
 }
 
-static void put_us(struct gt_dataset *data, int64_t time)
+static void put_us(struct gt_table *data, int64_t time)
 {
-    gt_dataset_number(data, (double)time / 1e3);
+    gt_table_number(data, (double)time / 1e3);
 }
 
 /* ---- samples ---- */
 
 static const struct gt_column_kind sample_columns[] = {
-    {"timestamp", GT_DATASET_TIME, false},   {"timestamp_us", GT_DATASET_NUMBER, true},
-    {"value", GT_DATASET_NUMBER, false},     {"system_metric", GT_DATASET_CHOICE, false},
-    {"dimension", GT_DATASET_CHOICE, false}, {"nodeID", GT_DATASET_CHOICE, false},
-    {"type", GT_DATASET_CHOICE, false},
+    {"timestamp", GT_CELL_TIME, false},   {"timestamp_us", GT_CELL_NUMBER, true},
+    {"value", GT_CELL_NUMBER, false},     {"system_metric", GT_CELL_TEXT, false},
+    {"dimension", GT_CELL_TEXT, false}, {"nodeID", GT_CELL_TEXT, false},
+    {"type", GT_CELL_TEXT, false},
 };
 enum { SAMPLE_COLUMNS = sizeof sample_columns / sizeof *sample_columns };
 
@@ -57,12 +57,12 @@ static int by_time(const void *a, const void *b, void *context)
     return GT_ORDER(x, y);
 }
 
-static void put_sample(struct gt_dataset *data, const struct gt_trace *trace, int64_t origin, size_t sample)
+static void put_sample(struct gt_table *data, const struct gt_trace *trace, int64_t origin, size_t sample)
 {
     const struct gt_trace_series *series = &trace->series[trace->samples.series[sample]];
-    gt_dataset_time(data, trace->samples.time[sample]);
+    gt_table_time(data, trace->samples.time[sample]);
     put_us(data, trace->samples.time[sample] - origin);
-    gt_dataset_number(data, trace->samples.value[sample]);
+    gt_table_number(data, trace->samples.value[sample]);
     put_string(data, trace, series->name);
     put_string(data, trace, series->dimension);
     put_string(data, trace, series->node);
@@ -70,7 +70,7 @@ static void put_sample(struct gt_dataset *data, const struct gt_trace *trace, in
 }
 
 int gt_trace_samples_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
-                           struct gt_dataset **ret, struct gt_error *error)
+                           struct gt_table **ret, struct gt_error *error)
 {
     const struct gt_trace_samples *samples = &trace->samples;
     int64_t origin = gt_trace_origin(trace);
@@ -78,13 +78,13 @@ int gt_trace_samples_table(const struct gt_trace *trace, const struct gt_trace_r
     int status = gt_row_filter_open(&filter, trace, rows, count, error);
     if (status < 0)
         return status;
-    struct gt_dataset *data = gt_dataset_new();
+    struct gt_table *data = gt_table_new();
     uint32_t *order = malloc((samples->count + 1) * sizeof *order);
     size_t kept = 0;
     for (size_t i = 0; order && i < samples->count; i++)
         if (gt_row_filter_sample(&filter, i))
             order[kept++] = (uint32_t)i;
-    gt_dataset_add_columns(data, sample_columns, SAMPLE_COLUMNS);
+    gt_table_add_columns(data, sample_columns, SAMPLE_COLUMNS);
     if (kept)
         qsort_r(order, kept, sizeof *order, by_time, samples->time);
     for (size_t i = 0; i < kept; i++)
@@ -93,34 +93,34 @@ int gt_trace_samples_table(const struct gt_trace *trace, const struct gt_trace_r
     free(order);
     gt_row_filter_release(&filter);
     if (has_memory)
-        return gt_dataset_finish_columns(ret, data, sample_columns, SAMPLE_COLUMNS, "profile", error);
-    gt_dataset_free(data);
+        return gt_table_finish_columns(ret, data, sample_columns, SAMPLE_COLUMNS, "profile", error);
+    gt_table_free(data);
     return gt_error_system(error, ENOMEM, "profile");
 }
 
 /* ---- events ---- */
 
 static const struct gt_column_kind event_columns[] = {
-    {"start_time", GT_DATASET_TIME, false},
-    {"end_time", GT_DATASET_TIME, false},
-    {"start_time_us", GT_DATASET_NUMBER, true},
-    {"end_time_us", GT_DATASET_NUMBER, true},
-    {"tid", GT_DATASET_CHOICE, false},
-    {"pid", GT_DATASET_CHOICE, false},
-    {"framework_metric", GT_DATASET_CHOICE, false},
-    {"step", GT_DATASET_INTEGER, false},
-    {"bytes", GT_DATASET_INTEGER, false},
-    {"process", GT_DATASET_CHOICE, false},
-    {"nodeID", GT_DATASET_CHOICE, false},
+    {"start_time", GT_CELL_TIME, false},
+    {"end_time", GT_CELL_TIME, false},
+    {"start_time_us", GT_CELL_NUMBER, true},
+    {"end_time_us", GT_CELL_NUMBER, true},
+    {"tid", GT_CELL_TEXT, false},
+    {"pid", GT_CELL_TEXT, false},
+    {"framework_metric", GT_CELL_TEXT, false},
+    {"step", GT_CELL_INTEGER, false},
+    {"bytes", GT_CELL_INTEGER, false},
+    {"process", GT_CELL_TEXT, false},
+    {"nodeID", GT_CELL_TEXT, false},
 };
 static const struct gt_column_kind loader_columns[] = {
-    {"start_time", GT_DATASET_TIME, false},         {"end_time", GT_DATASET_TIME, false},
-    {"start_time_us", GT_DATASET_NUMBER, true},     {"end_time_us", GT_DATASET_NUMBER, true},
-    {"duration_us", GT_DATASET_NUMBER, true},       {"pid", GT_DATASET_CHOICE, false},
-    {"framework_metric", GT_DATASET_CHOICE, false}, {"step", GT_DATASET_INTEGER, false},
-    {"worker_id", GT_DATASET_INTEGER, false},       {"num_workers", GT_DATASET_INTEGER, false},
-    {"pin_memory", GT_DATASET_CHOICE, false},       {"process", GT_DATASET_CHOICE, false},
-    {"node_id", GT_DATASET_CHOICE, false},
+    {"start_time", GT_CELL_TIME, false},         {"end_time", GT_CELL_TIME, false},
+    {"start_time_us", GT_CELL_NUMBER, true},     {"end_time_us", GT_CELL_NUMBER, true},
+    {"duration_us", GT_CELL_NUMBER, true},       {"pid", GT_CELL_TEXT, false},
+    {"framework_metric", GT_CELL_TEXT, false}, {"step", GT_CELL_INTEGER, false},
+    {"worker_id", GT_CELL_INTEGER, false},       {"num_workers", GT_CELL_INTEGER, false},
+    {"pin_memory", GT_CELL_TEXT, false},       {"process", GT_CELL_TEXT, false},
+    {"node_id", GT_CELL_TEXT, false},
 };
 
 /* How the rows of events are written. */
@@ -155,12 +155,12 @@ static bool is_thread(const struct gt_trace *trace, uint32_t string)
     return !*gt_trace_text(trace, string) || is_number(trace, string);
 }
 
-static void put_id(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string, bool as_number,
+static void put_id(struct gt_table *data, const struct gt_trace *trace, uint32_t string, bool as_number,
                    uint32_t track)
 {
     const char *text = gt_trace_text(trace, string);
     if (as_number)
-        gt_dataset_integer(data, *text ? strtoll(text, NULL, 10) : track);
+        gt_table_integer(data, *text ? strtoll(text, NULL, 10) : track);
     else
         put_string(data, trace, string);
 }
@@ -175,23 +175,23 @@ int64_t gt_table_integer_of(const struct gt_trace *trace, size_t event, uint32_t
     return fabs(argument->number) < 9e15 ? (int64_t)argument->number : -1;
 }
 
-static void put_loader(struct gt_dataset *data, const struct gt_trace *trace, size_t event)
+static void put_loader(struct gt_table *data, const struct gt_trace *trace, size_t event)
 {
     static const char *const texts[] = {"False", "True", "NA"};
     const struct gt_trace_argument *pinned = gt_trace_argument(trace, event, GT_TABLE_PIN_MEMORY);
     uint32_t pin = !pinned ? 2 : pinned->text == GT_TRACE_NONE && pinned->number == 1;
-    gt_dataset_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
-    gt_dataset_integer(data, gt_table_integer_of(trace, event, GT_TABLE_NUM_WORKERS));
-    gt_dataset_choice(data, pin, texts[pin]);
+    gt_table_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
+    gt_table_integer(data, gt_table_integer_of(trace, event, GT_TABLE_NUM_WORKERS));
+    gt_table_choice(data, pin, texts[pin]);
 }
 
-static void put_event(struct gt_dataset *data, const struct gt_trace *trace, const struct event_table *table,
+static void put_event(struct gt_table *data, const struct gt_trace *trace, const struct event_table *table,
                       size_t event)
 {
     const struct gt_trace_events *events = &trace->events;
     int64_t start = events->start[event], end = start + events->duration[event];
-    gt_dataset_time(data, start);
-    gt_dataset_time(data, end);
+    gt_table_time(data, start);
+    gt_table_time(data, end);
     put_us(data, start - table->origin);
     put_us(data, end - table->origin);
     if (table->of_loader)
@@ -200,19 +200,19 @@ static void put_event(struct gt_dataset *data, const struct gt_trace *trace, con
         put_id(data, trace, tid_of(trace, event), table->tid_is_number, events->track[event]);
     put_id(data, trace, pid_of(trace, event), table->pid_is_number, 0);
     put_string(data, trace, events->name[event]);
-    gt_dataset_integer(data, gt_trace_row_step(trace, event));
+    gt_table_integer(data, gt_trace_row_step(trace, event));
     if (table->of_loader)
         put_loader(data, trace, event);
     else
-        gt_dataset_integer(data, events->bytes[event]);
+        gt_table_integer(data, events->bytes[event]);
     put_string(data, trace, gt_trace_process_of(trace, event)->name);
     put_string(data, trace, gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file));
 }
 
-static struct gt_dataset *dataset_of(const struct gt_trace *trace, struct event_table *table, const uint32_t *order,
+static struct gt_table *table_of(const struct gt_trace *trace, struct event_table *table, const uint32_t *order,
                                      size_t count)
 {
-    struct gt_dataset *data = gt_dataset_new();
+    struct gt_table *data = gt_table_new();
     table->tid_is_number = table->pid_is_number = true;
     table->origin = gt_trace_origin(trace);
     for (size_t i = 0; i < count; i++) {
@@ -223,7 +223,7 @@ static struct gt_dataset *dataset_of(const struct gt_trace *trace, struct event_
         const char *name = table->column[i].name;
         bool is_id = (strcmp(name, "tid") == 0 && table->tid_is_number) ||
                      (strcmp(name, "pid") == 0 && table->pid_is_number);
-        gt_dataset_add_column(data, name, is_id ? GT_DATASET_INTEGER : table->column[i].kind);
+        gt_table_column(data, name, name, is_id ? GT_CELL_INTEGER : table->column[i].kind, NULL);
     }
     for (size_t i = 0; i < count; i++)
         put_event(data, trace, table, order[i]);
@@ -231,7 +231,7 @@ static struct gt_dataset *dataset_of(const struct gt_trace *trace, struct event_
 }
 
 static int make_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
-                      struct event_table *table, struct gt_dataset **ret, struct gt_error *error)
+                      struct event_table *table, struct gt_table **ret, struct gt_error *error)
 {
     struct gt_row_filter filter;
     int status = gt_row_filter_open(&filter, trace, rows, count, error);
@@ -245,20 +245,20 @@ static int make_table(const struct gt_trace *trace, const struct gt_trace_rows *
     gt_row_filter_release(&filter);
     if (!order)
         return gt_error_system(error, ENOMEM, "profile");
-    struct gt_dataset *data = dataset_of(trace, table, order, kept);
+    struct gt_table *data = table_of(trace, table, order, kept);
     free(order);
-    return gt_dataset_finish_columns(ret, data, table->column, table->columns, "profile", error);
+    return gt_table_finish_columns(ret, data, table->column, table->columns, "profile", error);
 }
 
 int gt_trace_events_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
-                          struct gt_dataset **ret, struct gt_error *error)
+                          struct gt_table **ret, struct gt_error *error)
 {
     struct event_table table = {event_columns, sizeof event_columns / sizeof *event_columns, .of_loader = false};
     return make_table(trace, rows, count, &table, ret, error);
 }
 
 int gt_trace_loader_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
-                          struct gt_dataset **ret, struct gt_error *error)
+                          struct gt_table **ret, struct gt_error *error)
 {
     struct event_table table = {loader_columns, sizeof loader_columns / sizeof *loader_columns, .of_loader = true};
     return make_table(trace, rows, count, &table, ret, error);
@@ -268,7 +268,7 @@ int gt_trace_loader_table(const struct gt_trace *trace, const struct gt_trace_ro
 
 /* One column of numbers or of texts, whose strings are known by number. */
 struct source {
-    const struct gt_dataset_column *column;
+    const struct gt_table_column *column;
     uint32_t *string; /* of each choice */
 };
 
@@ -278,27 +278,27 @@ struct builder {
     struct gt_error *error;
 };
 
-static const struct gt_dataset_column *find_column(const struct gt_trace_table *table, const char *name)
+static const struct gt_table_column *find_column(const struct gt_table *table, const char *name)
 {
     for (size_t i = 0; i < table->columns; i++)
-        if (strcmp(table->column[i].name, name) == 0)
+        if (strcmp(table->column[i].key, name) == 0)
             return &table->column[i];
     return NULL;
 }
 
-static bool holds_numbers(const struct gt_dataset_column *column)
+static bool holds_numbers(const struct gt_table_column *column)
 {
-    return column->kind == GT_DATASET_NUMBER || column->kind == GT_DATASET_INTEGER;
+    return column->kind == GT_CELL_NUMBER || column->kind == GT_CELL_INTEGER;
 }
 
 /* A column of no rows may have any kind: who makes tables does not know better. */
-static int open_numbers(const struct gt_trace_table *table, const char *name, struct source *ret,
+static int open_numbers(const struct gt_table *table, const char *name, struct source *ret,
                         struct gt_error *error)
 {
     ret->column = find_column(table, name);
     if (!ret->column)
         return gt_error_set(error, EINVAL, "the table has no column \"%s\"", name);
-    return !table->rows || holds_numbers(ret->column)
+    return !gt_table_rows(table) || holds_numbers(ret->column)
                ? 0
                : gt_error_set(error, EINVAL, "column \"%s\" holds no numbers", name);
 }
@@ -312,32 +312,32 @@ static int intern(struct builder *builder, const char *text, int64_t length, uin
     return 0;
 }
 
-static int open_texts(struct builder *builder, const struct gt_trace_table *table, const char *name, struct source *ret)
+static int open_texts(struct builder *builder, const struct gt_table *table, const char *name, struct source *ret)
 {
-    const struct gt_dataset_column *column = ret->column = find_column(table, name);
+    const struct gt_table_column *column = ret->column = find_column(table, name);
     if (!column)
         return gt_error_set(builder->error, EINVAL, "the table has no column \"%s\"", name);
-    if (table->rows && column->kind != GT_DATASET_CHOICE && column->kind != GT_DATASET_TEXT)
+    if (gt_table_rows(table) && column->kind != GT_CELL_TEXT && column->kind != GT_CELL_PLAIN_TEXT)
         return gt_error_set(builder->error, EINVAL, "column \"%s\" holds no texts", name);
-    size_t texts = column->kind == GT_DATASET_CHOICE ? column->choices : table->rows;
+    size_t texts = column->texts;
     ret->string = calloc(texts + 1, sizeof *ret->string);
     int status = ret->string ? 0 : gt_error_system(builder->error, ENOMEM, "profile");
     for (size_t i = 0; i < texts && status >= 0; i++) {
-        int64_t from = i ? column->text_end[i - 1] : 0;
-        status = intern(builder, column->text + from, column->text_end[i] - from, &ret->string[i]);
+        int64_t from = column->begin[i];
+        status = intern(builder, column->text + from, column->begin[i + 1] - from, &ret->string[i]);
     }
     return status;
 }
 
 static double number_at(const struct source *source, size_t row)
 {
-    const struct gt_dataset_column *column = source->column;
-    return column->kind == GT_DATASET_INTEGER ? (double)column->integer[row] : column->number[row];
+    const struct gt_table_column *column = source->column;
+    return column->kind == GT_CELL_INTEGER ? (double)column->integer[row] : column->number[row];
 }
 
 static uint32_t string_at(const struct source *source, size_t row)
 {
-    if (source->column->kind == GT_DATASET_TEXT)
+    if (source->column->kind == GT_CELL_PLAIN_TEXT)
         return source->string[row];
     int32_t choice = source->column->choice[row];
     return choice < 0 ? GT_TRACE_NONE : source->string[choice];
@@ -349,7 +349,7 @@ static bool time_at(const struct source *source, size_t row, int64_t *ret)
     double us = number_at(source, row);
     if (!(fabs(us) < 9e15))
         return false;
-    *ret = source->column->kind == GT_DATASET_INTEGER ? source->column->integer[row] * 1000 : llround(us * 1e3);
+    *ret = source->column->kind == GT_CELL_INTEGER ? source->column->integer[row] * 1000 : llround(us * 1e3);
     return true;
 }
 
@@ -429,7 +429,7 @@ static int add_samples(struct builder *builder, const struct source number[2], c
     return 0;
 }
 
-static int take_samples(struct builder *builder, const struct gt_trace_table *table)
+static int take_samples(struct builder *builder, const struct gt_table *table)
 {
     static const char *const numbers[] = {"timestamp_us", "value"};
     static const char *const texts[] = {"system_metric", "dimension", "nodeID", "type"};
@@ -439,7 +439,7 @@ static int take_samples(struct builder *builder, const struct gt_trace_table *ta
         status = open_numbers(table, numbers[i], &number[i], builder->error);
     for (size_t i = 0; i < 4 && status >= 0; i++)
         status = open_texts(builder, table, texts[i], &text[i]);
-    if (status >= 0 && add_samples(builder, number, text, table->rows) < 0)
+    if (status >= 0 && add_samples(builder, number, text, gt_table_rows(table)) < 0)
         status = gt_error_system(builder->error, ENOMEM, "profile");
     for (size_t i = 0; i < 4; i++)
         free(text[i].string);
@@ -529,7 +529,7 @@ static int add_event(struct builder *builder, const struct source *number, const
     return events->step[at] >= 0 ? note_step(builder, at, file) : 0;
 }
 
-static int take_events(struct builder *builder, const struct gt_trace_table *table)
+static int take_events(struct builder *builder, const struct gt_table *table)
 {
     static const char *const numbers[] = {"start_time_us", "end_time_us", "step"};
     static const char *const texts[] = {"framework_metric", "process", "nodeID"};
@@ -540,15 +540,15 @@ static int take_events(struct builder *builder, const struct gt_trace_table *tab
     for (size_t i = 0; i < TEXTS && status >= 0; i++)
         status = open_texts(builder, table, texts[i], &text[i]);
     if (status >= 0)
-        status = allocate_events(&builder->trace->events, table->rows);
-    for (size_t row = 0; row < table->rows && status >= 0; row++)
+        status = allocate_events(&builder->trace->events, gt_table_rows(table));
+    for (size_t row = 0; row < gt_table_rows(table) && status >= 0; row++)
         status = add_event(builder, number, text, row);
     for (size_t i = 0; i < TEXTS; i++)
         free(text[i].string);
     return status == -ENOMEM ? gt_error_system(builder->error, ENOMEM, "profile") : status;
 }
 
-int gt_trace_of_tables(struct gt_trace **ret, const struct gt_trace_table *samples, const struct gt_trace_table *events,
+int gt_trace_of_tables(struct gt_trace **ret, const struct gt_table *samples, const struct gt_table *events,
                        struct gt_error *error)
 {
     struct gt_trace *trace = calloc(1, sizeof *trace);

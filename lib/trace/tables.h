@@ -2,7 +2,7 @@
 #ifndef GT_TRACE_TABLES_H
 #define GT_TRACE_TABLES_H
 
-#include "base/dataset.h"
+#include "base/table.h"
 #include "trace/rows.h"
 
 /* The tables below show these arguments: the reader keeps them, first and in this order. */
@@ -17,25 +17,21 @@ int64_t gt_table_integer_of(const struct gt_trace *trace, size_t event, uint32_t
 int64_t gt_trace_origin(const struct gt_trace *trace);
 /* System metrics: timestamp, timestamp_us, value, system_metric, dimension, nodeID, type; by time. */
 int gt_trace_samples_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
-                           struct gt_dataset **ret, struct gt_error *error);
+                           struct gt_table **ret, struct gt_error *error);
 /* Events that last: start_time, end_time, start_time_us, end_time_us, tid, pid, framework_metric, step (-1: none),
  * bytes (-1: none), process, nodeID; by start, longer ones first. */
 int gt_trace_events_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
-                          struct gt_dataset **ret, struct gt_error *error);
+                          struct gt_table **ret, struct gt_error *error);
 /* The same with what a data loader says: start_time, end_time, start_time_us, end_time_us, duration_us, pid,
  * framework_metric, step, worker_id (-1: none), num_workers (-1: none), pin_memory ("True", "False", "NA"), process,
  * node_id. */
 int gt_trace_loader_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
-                          struct gt_dataset **ret, struct gt_error *error);
+                          struct gt_table **ret, struct gt_error *error);
 
 /* A trace made of tables with the columns of gt_trace_samples_table and gt_trace_events_table: of samples timestamp_us, value,
  * system_metric, dimension, nodeID, type; of events start_time_us, end_time_us, framework_metric, step, process,
  * nodeID; others are not looked at. The columns are copied. -EINVAL names the one that is missing or of a wrong kind. */
-struct gt_trace_table {
-    const struct gt_dataset_column *column;
-    size_t columns, rows;
-};
-int gt_trace_of_tables(struct gt_trace **ret, const struct gt_trace_table *samples, const struct gt_trace_table *events,
+int gt_trace_of_tables(struct gt_trace **ret, const struct gt_table *samples, const struct gt_table *events,
                        struct gt_error *error);
 
 #endif

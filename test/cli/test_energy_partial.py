@@ -127,6 +127,28 @@ def test_blocks_say_for_which_part_of_their_time_they_know(cli, gpu_tracker, tmp
     assert blocks["late"] is None
 
 
+def test_blocks_of_a_counter_that_cannot_be_read_any_more(cli, gpu_tracker, tmp_path, counter):
+    folder, script, blocks = tmp_path / "blocks", tmp_path / "job.sh", tmp_path / "blocks.csv"
+    folder.mkdir()
+    block = f"GPU_TRACKER_BLOCKS={folder} {gpu_tracker} block"
+    script.write_text(f"{block} middle -- sleep {SECONDS - 0.7}\n{block} late -- sleep 0.7\n{block} late -- sleep 0.1\n")
+    recording, energy, _ = track(gpu_tracker, tmp_path, counter, "unreadable", job=("sh", script))
+    assert energy["covered"] < 80
+    assert cli("sub-track", "combine", "--stf", blocks, "-p", folder).returncode == 0
+    done = cli("sub-track", "analyze", "--tf", recording, "--stf", blocks, "-f", "json")
+    found = {block["name"]: block.get("energy") for block in json.loads(done.stdout)["code_block_results"]}
+    assert found["middle"]["cpu"]["energy_covered"] == pytest.approx(100 * GOOD / (SECONDS - 0.7), abs=20)
+    assert found["middle"]["cpu"]["energy_error"] is None
+    assert found["late"] is None
+
+
+def test_nothing_is_covered_where_nothing_is_known(cli, gpu_tracker, tmp_path, counter):
+    counter.fail = "unreadable"
+    recording, energy, _ = track(gpu_tracker, tmp_path, counter, "unreadable")
+    assert energy["job"] is None and energy["covered"] is None
+    assert " inf" not in cli("report", recording).stdout
+
+
 def test_a_relay_that_dies_midway(gpu_tracker, tmp_path, counter):
     path = tmp_path / "energy.sock"
     relay = subprocess.Popen([gpu_tracker, "energy-relay", "--root", counter.root, "--socket", path], stdout=subprocess.PIPE,

@@ -90,21 +90,23 @@ def test_lost_gpu(track, nvidia):
     assert done.returncode == 0
     assert done.stderr.count("is lost to its driver") == 1
     assert "no more samples" not in done.stderr
-    assert report["tracker"]["samples"] > 8
+    assert report["tracker"]["samples"] > 4
     assert report["gpus"][1]["max_utilization_percent"] == pytest.approx(80)
 
 
-def test_energy_since_the_start(track, nvidia):
-    data = NVIDIA + "frame 0.3\ndevice 0\nenergy 5250000\ndevice 1\nenergy 31000\n"
-    _, report = track(["sleep", "0.8"], nvidia(data), "--st", "0.1")
+def test_energy_since_the_start(track, nvidia, tmp_path):
+    data = NVIDIA + f"frame when {tmp_path}/later\ndevice 0\nenergy 5250000\ndevice 1\nenergy 31000\n"
+    _, report = track(["sh", "-c", f"sleep 0.5; touch {tmp_path}/later; sleep 0.3"], nvidia(data), "--st", "0.1")
     assert report["gpus"][0]["energy"] == pytest.approx(250)
     assert report["gpus"][1]["energy"] == pytest.approx(30)
 
 
 def test_power_is_added_up_where_the_counter_stands_still(track, nvidia):
     _, report = track(["sleep", "0.8"], nvidia(NVIDIA), "--st", "0.1")
-    assert report["gpus"][0]["energy"] == pytest.approx(350.5 * 0.8, rel=0.25)
-    assert report["gpus"][1]["energy"] == pytest.approx(60 * 0.8, rel=0.25)
+    elapsed = report["compute_time"]["time"] * 3600
+    assert elapsed >= 0.8
+    assert report["gpus"][0]["energy"] == pytest.approx(350.5 * elapsed, rel=0.25)
+    assert report["gpus"][1]["energy"] == pytest.approx(60 * elapsed, rel=0.25)
 
 
 def test_another_brand(track, nvidia):

@@ -105,7 +105,7 @@ def attach(cli, tmp_path):
         assert done.returncode == 0, done.stderr
         times = [float(row["timestamp"]) for row in samples(tmp_path / name)]
         pause = max((later - earlier for earlier, later in zip(times, times[1:])), default=1)
-        return json.loads(done.stdout), machine.longest > 0.05 or pause > 0.13
+        return json.loads(done.stdout), machine.longest > 0.06 or pause > 0.16
 
     return run
 
@@ -128,7 +128,7 @@ def test_each_package_is_charged_to_who_runs_on_it(attach, cli, tmp_path):
     report = attach("run.sqlite", job=0, stranger=1, allowed="0-1")
     cpu, (first, second) = report["energy"]["cpu"], report["energy"]["packages"]
     assert watts(report, "job") == pytest.approx(30, abs=10) and watts(report, "other") == pytest.approx(70, abs=10)
-    assert "each package" in cpu["method"] and cpu["placement_error"] < 0.05 * cpu["job"]
+    assert "each package" in cpu["method"] and cpu["placement_error"] < 0.09 * cpu["job"]
     assert (first["package"], second["package"]) == (0, 1)
     assert first["job"] == pytest.approx(first["total"], rel=0.1)  # the job has ended before the last reading
     assert second["job"] == 0 and second["other"] == pytest.approx(second["total"])
@@ -146,7 +146,7 @@ def test_threads_that_may_run_anywhere_count_where_they_are(attach, cli, tmp_pat
     report = attach("run.csv", job=1, stranger=0)
     cpu = report["energy"]["cpu"]
     assert watts(report, "job") == pytest.approx(70, abs=10)
-    assert cpu["placement_error"] < 0.05 * cpu["job"]  # nobody was seen to move; readings of a busy machine are apart
+    assert cpu["placement_error"] < 0.09 * cpu["job"]  # nobody was seen to move; readings of a busy machine are apart
     assert "where they last ran" in cpu["method"]
     assert "where they last ran" in report["provenance"]["energy.cpu.job"]["note"]
     again = json.loads(cli("report", str(tmp_path / "run.csv"), "-f", "json").stdout)["energy"]

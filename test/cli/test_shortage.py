@@ -2,20 +2,30 @@
 import ctypes
 import json
 import os
+import pathlib
 import platform
 import resource
 import signal
 import sqlite3
 import struct
 import subprocess
+import sys
+import time
 
 import pytest
 
 QUIET = "--disable-logs"
 NUMBERS = {  # of system calls: x86-64, and the table that newer architectures share
     "timerfd_create": (283, 85), "signalfd4": (289, 74), "socket": (41, 198), "pidfd_open": (434, 434), "clone3": (435, 435),
-    "perf_event_open": (298, 241),
+    "perf_event_open": (298, 241), "waitid": (247, 95), "ppoll": (271, 73), "prctl": (157, 167), "getrandom": (318, 278),
+    "sched_getaffinity": (204, 123), "sched_setaffinity": (203, 122), "sched_getscheduler": (145, 120), "statx": (332, 291),
+    "process_vm_readv": (310, 270), "openat2": (437, 437), "memfd_create": (319, 279), "eventfd2": (290, 19),
+    "timerfd_settime": (286, 86), "faccessat2": (439, 439), "pipe2": (293, 59), "readlinkat": (267, 78), "prlimit64": (302, 261),
+    "pidfd_send_signal": (424, 424), "epoll_create1": (291, 20), "inotify_init1": (294, 26), "renameat2": (316, 276),
+    "close_range": (436, 436),
 }
+if platform.machine() != "x86_64":
+    del NUMBERS["pipe2"]  # there is no other
 EPERM, ENOSYS = 1, 38
 
 
@@ -47,7 +57,7 @@ def figures(path):
     return tree["max_ram"]["combined"]["total_rss"], tree["cpu_time"]["combined"], tree["processes"]["max"]
 
 
-JOB = ["python3", "-c", """
+JOB = [sys.executable, "-c", """
 import os, time
 block = b"1" * 30_000_000
 if os.fork() == 0:
@@ -60,13 +70,34 @@ os._exit(3)
 """]
 
 
-@pytest.mark.parametrize("names, error", [*(([name], EPERM) for name in NUMBERS), (list(NUMBERS), ENOSYS)])
+@pytest.mark.parametrize("names, error", [*(([name], error) for name in NUMBERS for error in (EPERM, ENOSYS)),
+                                          (list(NUMBERS), ENOSYS), (list(NUMBERS), EPERM)])
 def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
     done = cli("run", "--tf", "run.sqlite", "--st=0.1", "-o", "out.json", "--", *JOB, preexec_fn=forbid(names, error))
     assert done.returncode == 3
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
     assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+
+
+def test_nothing_waits_for_processes(cli):
+    """Not even the job can: it starts none."""
+    NUMBERS["wait4"] = (61, 260)
+    done = cli("run", "--st=0.1", "--", sys.executable, "-c", "import sys, time; time.sleep(0.4); sys.exit(3)",
+               preexec_fn=forbid(["waitid", "wait4"], EPERM))
+    del NUMBERS["wait4"]
+    assert done.returncode == 3 and "what they used last is not measured" in done.stderr
+
+
+@pytest.mark.parametrize("names", [["waitid"], ["waitid", "pidfd_open"]])
+def test_a_job_that_stops_goes_on_where_nothing_tells_of_stops(gpu_tracker, tmp_path, names):
+    script = "kill -STOP $$; exit 6"
+    tracker = subprocess.Popen([gpu_tracker, "run", QUIET, "-o", "out.json", "--", "sh", "-c", script], cwd=tmp_path,
+                               preexec_fn=forbid(names, ENOSYS))
+    time.sleep(0.6)
+    job = int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
+    os.kill(job, signal.SIGCONT)
+    assert tracker.wait(10) == 6
 
 
 @pytest.mark.parametrize("names", [["signalfd4"], list(NUMBERS)])
@@ -97,6 +128,23 @@ def test_a_job_that_cannot_be_measured_runs(cli, count):
     assert "nothing is measured: " in done.stderr or "descriptors are short" in done.stderr
     strict = cli("run", "--strict-recording", "--", "sh", "-c", "echo done", preexec_fn=limit_descriptors(count))
     assert (strict.returncode, strict.stdout) in [(125, ""), (0, "done\n")]
+
+
+@pytest.mark.parametrize("count", [12, 10, 8])
+def test_a_server_without_descriptors_says_so(cli, count):
+    done = cli("serve", "--disable-logs", "--listen", "127.0.0.1:0", preexec_fn=limit_descriptors(count))
+    assert done.returncode == 125 and "descriptors are short (ulimit -n)" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("error, cause", [(EPERM, "Operation not permitted"), (ENOSYS, "Function not implemented")])
+def test_who_may_make_no_socket_is_not_told_to_join_a_group(cli, tmp_path, error, cause):
+    done = cli("run", "--", "true", preexec_fn=forbid(["socket"], error))
+    assert done.returncode == 0 and "energy relay" not in done.stderr  # there is none
+    (tmp_path / "energy.sock").touch()
+    done = cli("run", "--library", f"energy-relay={tmp_path}/energy.sock", "--", "true", preexec_fn=forbid(["socket"], error))
+    assert done.returncode == 0 and "usermod" not in done.stderr
+    assert f"energy relay: this process may make no socket to ask it: {cause}" in done.stderr
 
 
 # ---- a recording that is removed meanwhile ----
@@ -160,3 +208,41 @@ def test_a_full_disk(cli, tmp_path, strict, status):
     assert "Max RAM:" in done.stdout
     assert os.path.getsize(tmp_path / "run.csv") <= 30_000
     assert cli("report", "run.csv").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["run.csv", "run.sqlite"])
+def test_a_disk_without_room_for_more_files_says_so(gpu_tracker, tmp_path, name):
+    """SQLite makes two more beside the database, and would say of them that they are not there."""
+    (tmp_path / "disk").mkdir()
+    script = f"""for inodes in 3 4 5 6; do
+        mount -t tmpfs -o size=1m,nr_inodes=$inodes tmpfs disk || exit 77
+        {gpu_tracker} run --tf disk/{name} --st=0.05 -o /dev/null -- sh -c 'sleep 0.2; exit 3'
+        [ $? = 3 ] || echo "status $?"
+        umount disk
+    done"""
+    user = [] if os.getuid() == 0 else ["--user", "--map-root-user"]
+    done = subprocess.run(["unshare", *user, "--mount", "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=60, check=False)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("this user may mount nothing")
+    assert "No such file" not in done.stderr and "status" not in done.stdout, done.stderr
+    assert name == "run.csv" or "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("script, said", [
+    ("rm -r run.csv.blocks", "run.csv.blocks was removed meanwhile: the code blocks in it are lost"),
+    ("mv run.csv.blocks away", "run.csv.blocks was removed meanwhile"),
+    ("rm -r run.csv.blocks; mkdir run.csv.blocks; echo mine >run.csv.blocks/mine",
+     "run.csv.blocks was replaced meanwhile: its code blocks are lost"),
+    ("mv run.csv.blocks away; ln -s away run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
+    ("mv run.csv.blocks away; cp -r away run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
+    ("rm -r run.csv.blocks; echo mine >run.csv.blocks", "run.csv.blocks was replaced meanwhile"),
+])
+@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
+def test_a_folder_of_blocks_that_is_taken_away(cli, gpu_tracker, tmp_path, script, said, strict, status):
+    done = cli("run", QUIET, *strict, "--blocks", "--st=0.05", "--tf=run.csv", "-o", "out", "--", "sh", "-c",
+               f"{gpu_tracker} block work -- true; {script}")
+    assert done.returncode == status and done.stderr.count(said) == 1, done.stderr
+    assert not (tmp_path / "run.blocks.csv").exists()
+    mine = [path for path in [tmp_path / "run.csv.blocks/mine", tmp_path / "run.csv.blocks"] if path.is_file()]
+    assert all(path.read_text() == "mine\n" for path in mine)

@@ -5,8 +5,14 @@ import sys
 import textwrap
 import threading
 
+import hypothesis
 import pytest
 from power_machine import Machine
+
+# The same examples each time, for what fails must not depend on chance; others each time in make test-long.
+if not os.environ.get("TEST_LONG"):
+    hypothesis.settings.register_profile("same", derandomize=True, database=None)
+    hypothesis.settings.load_profile("same")
 
 
 @pytest.fixture(autouse=True)

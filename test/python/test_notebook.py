@@ -9,6 +9,7 @@ import pytest
 from gpu_tracker import _core
 from gpu_tracker._notebook_view import CellReport, CellTable, RunPlot
 from gpu_tracker.notebook import Cell, Data, IPyGPULogger
+from patience import given_longer
 from waiting import samplers, wait_until
 
 pytestmark = pytest.mark.sanitize
@@ -106,8 +107,12 @@ time.sleep(0.3)
 
 @pytest.mark.plain_heap
 def test_processes_that_a_cell_starts(notebook):
+    given_longer(lambda seconds: check_processes_that_a_cell_starts(notebook, seconds), 0.3, 3, 10)
+
+
+def check_processes_that_a_cell_starts(notebook, seconds):
     _, child, pool, kept, ended, _ = notebook(
-        START, CHILD, POOL, "other = bytearray(b'1') * (30 * 2**20)",
+        START, CHILD, POOL.replace("sleep(0.3)", f"sleep({seconds})"), "other = bytearray(b'1') * (30 * 2**20)",
         "for worker in workers:\n    worker.kill()\n    worker.join()", "logger.stop()")
     consumed, peaked, _ = figures(child)
     assert abs(consumed) <= 5 and 150 <= peaked <= 175

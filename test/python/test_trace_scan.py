@@ -2,6 +2,7 @@
 import decimal
 import gzip
 import json
+import os
 import re
 import subprocess
 
@@ -65,7 +66,8 @@ def plain(events):
             for item in result]
 
 
-SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=600 if os.environ.get("TEST_LONG") else 75,
+                    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SETTINGS

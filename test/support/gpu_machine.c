@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collect/host/package.h"
+#include "collect/topology.h"
 
 static int64_t real(void *context)
 {
@@ -36,8 +36,12 @@ void gpu_machine_begin(struct gpu_machine *machine)
     }
     assert_int_equal(gt_root_open(&machine->root, machine->path, NULL), 0);
     machine->clock = (struct gt_clock){real, monotonic, machine};
-    machine->options = (struct gt_collect_options){
-        .root = &machine->root, .clock = &machine->clock, .pid = 1, .period = 1, .library = machine->libraries};
+    machine->options = (struct gt_collect_options){.root = &machine->root,
+                                                   .clock = &machine->clock,
+                                                   .topology = &machine->topology,
+                                                   .pid = 1,
+                                                   .period = 1,
+                                                   .library = machine->libraries};
     machine->frame.process = machine->processes;
 }
 
@@ -53,7 +57,7 @@ void gpu_machine_end(struct gpu_machine *machine)
         machine->type->close(machine->state);
     free(machine->frame.device);
     free(machine->frame.share);
-    gt_packages_release(&machine->frame);
+    gt_packages_release(&machine->frame, &machine->topology);
     gt_root_close(&machine->root);
     assert_int_equal(nftw(machine->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }

@@ -3,6 +3,7 @@
 #define TEST_GPU_MACHINE_H
 
 #include "collect/collector.h"
+#include "collect/topology.h"
 
 enum { GPU_MACHINE_PROCESSES = 16 };
 
@@ -13,6 +14,7 @@ struct gpu_machine {
     int64_t real_ns, monotonic_ns;
     int64_t call_ns; /* what each look at the monotonic clock takes: driver calls seem slow */
     struct gt_frame frame;
+    struct gt_topology topology;
     struct gt_process process[GPU_MACHINE_PROCESSES];
     struct gt_process *processes[GPU_MACHINE_PROCESSES];
     struct gt_collect_options options;

@@ -8,5 +8,9 @@
 struct gt_report *report_of(const char *type);
 /* The report in that format is exactly this text. */
 void assert_writes(const struct gt_report *report, const char *format, const char *expected);
+/* The text of a cell, until seven further calls; NULL when it is missing. */
+const char *text_at(const struct gt_table *table, size_t row, size_t column);
+/* The text in the row whose first text is `row`, in the column with that key; NULL when there is none. */
+const char *text_of(const struct gt_table *table, const char *row, const char *column);
 
 #endif

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/grow.h"
+#include "support/reports.h"
 
 struct gt_trace *traces_new(void)
 {
@@ -153,18 +154,18 @@ struct gt_report *traces_report(const char *analysis, const struct gt_trace *tra
     return report;
 }
 
-static const struct gt_node *table_of(const struct gt_report *report, const char *key)
+static const struct gt_table *table_of(const struct gt_report *report, const char *key)
 {
-    const struct gt_node *table = gt_node_find(gt_report_top(report), key);
-    if (!table)
+    const struct gt_node *node = gt_node_find(gt_report_top(report), key);
+    if (!node)
         fail_msg("no table %s", key);
-    return table;
+    return gt_node_table(node);
 }
 
-static size_t column_of(const struct gt_node *table, const char *key)
+static size_t column_of(const struct gt_table *table, const char *key)
 {
-    for (size_t i = 0; i < gt_table_columns(table); i++)
-        if (strcmp(gt_table_column_key(table, i), key) == 0)
+    for (size_t i = 0; i < table->columns; i++)
+        if (strcmp(table->column[i].key, key) == 0)
             return i;
     fail_msg("no column %s", key);
     return 0;
@@ -172,18 +173,17 @@ static size_t column_of(const struct gt_node *table, const char *key)
 
 double traces_number(const struct gt_report *report, const char *key, size_t row, const char *column)
 {
-    const struct gt_node *table = table_of(report, key);
+    const struct gt_table *table = table_of(report, key);
     size_t at = column_of(table, column);
     assert_true(row < gt_table_rows(table));
-    return gt_table_column_kind(table, at) == GT_CELL_INTEGER ? (double)gt_table_cell_integer(table, row, at)
-                                                              : gt_table_cell_number(table, row, at);
+    return gt_table_cell_number(table, row, at);
 }
 
 const char *traces_text(const struct gt_report *report, const char *key, size_t row, const char *column)
 {
-    const struct gt_node *table = table_of(report, key);
+    const struct gt_table *table = table_of(report, key);
     assert_true(row < gt_table_rows(table));
-    return gt_table_cell_text(table, row, column_of(table, column));
+    return text_at(table, row, column_of(table, column));
 }
 
 size_t traces_rows(const struct gt_report *report, const char *key)
@@ -193,9 +193,9 @@ size_t traces_rows(const struct gt_report *report, const char *key)
 
 size_t traces_find(const struct gt_report *report, const char *key, size_t from, const char *column, const char *text)
 {
-    const struct gt_node *table = table_of(report, key);
+    const struct gt_table *table = table_of(report, key);
     for (size_t i = from; i < gt_table_rows(table); i++) {
-        const char *cell = gt_table_cell_text(table, i, column_of(table, column));
+        const char *cell = text_at(table, i, column_of(table, column));
         if (cell && strcmp(cell, text) == 0)
             return i;
     }

@@ -226,7 +226,7 @@ static void test_a_program_joins_the_one_that_started_it(void **state)
     assert_int_equal(marking_read("started.csv", row, 8), 4);
 }
 
-/* A log that lies beside without its database would be taken for the new one's. */
+/* A log that lies beside without its database would be taken for the new one's. It is nobody's to remove unasked. */
 static void test_an_old_log_is_not_read(void **state)
 {
     (void)state;
@@ -240,7 +240,9 @@ static void test_an_old_log_is_not_read(void **state)
     waitpid(pid, NULL, 0);
     assert_int_equal(access(folder_path("log.sqlite-wal"), F_OK), 0);
     assert_int_equal(unlink(folder_path("log.sqlite")), 0);
-    assert_int_equal(run_program("log.sqlite", "0", 0), 0);
+    assert_int_equal(run_program("log.sqlite", "0", 0), ENOTEMPTY);
+    assert_int_equal(access(folder_path("log.sqlite-wal"), F_OK), 0);
+    assert_int_equal(run_program("log.sqlite", "1", 0), 0);
     assert_int_equal(count_sql("log.sqlite", "SELECT count(*) FROM data WHERE code_block_name = 'program'"), 2);
     assert_int_equal(count_sql("log.sqlite", "SELECT count(*) FROM data"), 2);
 }

@@ -161,6 +161,92 @@ static void what_is_estimated_has_no_error(void **state)
     assert_true(isnan(sum.error) && sum.is_estimated);
 }
 
+/* The CPU's counter, of which time is missing; the GPU's is whole. */
+static void add_missing(double time, double joules, double missing)
+{
+    struct gt_energy_reading reading;
+    gt_energy_reading_clear(&reading);
+    double gpu = 100 * (time - 100);
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, NAN, NAN, NAN};
+    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, gpu, gpu, NAN, NAN, NAN};
+    reading.missing[GT_ENERGY_CPU] = missing;
+    assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
+}
+
+static void restart(void)
+{
+    struct gt_machine machine = {.energy_source = {[GT_ENERGY_CPU] = {"RAPL", 0.001}, [GT_ENERGY_GPU] = {"NVML", 0.1}}};
+    gt_energy_curve_release(&curve);
+    gt_energy_curve_init(&curve, &machine);
+}
+
+static void expect_missing(double start, double stop, double joules, double missing)
+{
+    struct gt_spent spent = over(GT_ENERGY_CPU, start, stop);
+    assert_float_equal(spent.missing, missing, 1e-6);
+    assert_true(isnan(joules) ? isnan(spent.joules) : fabs(spent.joules - joules) < 1e-6);
+    assert_true(isnan(spent.error) == (missing > 0));
+}
+
+static void what_is_not_read_to_the_end_is_missing_there(void **state)
+{
+    (void)state;
+    restart();
+    add_missing(100, 0, 0);
+    add_missing(101, 10, 0);
+    add_missing(102, NAN, 1);
+    add_missing(103, NAN, 2);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
+    expect_missing(100, 101, 10, 0);
+    expect_missing(100.5, 102.5, 5, 0.75);
+    expect_missing(101.5, 102.5, NAN, 1);
+    assert_true(gt_energy_curve_marks(&curve) & GT_ENERGY_IS_PARTIAL);
+}
+
+static void what_is_not_read_at_the_start_is_missing_there(void **state)
+{
+    (void)state;
+    restart();
+    add_missing(100, NAN, 0);
+    add_missing(101, NAN, 1);
+    add_missing(102, 0, 2);
+    add_missing(103, 10, 2);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
+    expect_missing(102, 103, 10, 0);
+    expect_missing(101, 103, 10, 0.5);
+    expect_missing(100.5, 101.5, NAN, 1);
+}
+
+static void a_reading_makes_up_for_those_that_failed_before(void **state)
+{
+    (void)state;
+    restart();
+    add_missing(100, 0, 0);
+    add_missing(101, NAN, 1);
+    add_missing(102, 20, 0);
+    add_missing(103, 30, 0);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
+    expect_missing(101.5, 103, 15, 0);
+    assert_false(gt_energy_curve_marks(&curve) & GT_ENERGY_IS_PARTIAL);
+}
+
+/* One part that is missing makes the sum one of a part. */
+static void a_sum_with_a_missing_part_is_partial(void **state)
+{
+    (void)state;
+    struct gt_spent sum = {.joules = NAN, .error = NAN};
+    gt_spent_add(&sum, (struct gt_spent){.joules = NAN, .error = NAN, .missing = 1});
+    gt_spent_add(&sum, (struct gt_spent){.joules = 5, .error = 1});
+    assert_float_equal(sum.joules, 5, 0);
+    assert_float_equal(sum.missing, 1, 0);
+    assert_true(isnan(sum.error));
+    sum = (struct gt_spent){.joules = NAN, .error = NAN};
+    gt_spent_add(&sum, (struct gt_spent){.joules = NAN, .error = NAN});
+    gt_spent_add(&sum, (struct gt_spent){.joules = 5, .error = 1});
+    assert_float_equal(sum.missing, 0, 0);
+    assert_float_equal(sum.error, 1, 0);
+}
+
 static void a_machine_without_counters_has_no_course(void **state)
 {
     (void)state;
@@ -238,6 +324,10 @@ int main(void)
         TEST(fast_samples_are_as_slow_as_the_share),
         TEST(what_is_estimated_has_no_error),
         TEST(a_machine_without_counters_has_no_course),
+        TEST(what_is_not_read_to_the_end_is_missing_there),
+        TEST(what_is_not_read_at_the_start_is_missing_there),
+        TEST(a_reading_makes_up_for_those_that_failed_before),
+        TEST(a_sum_with_a_missing_part_is_partial),
         TEST(joules_up_to_a_moment),
         TEST(columns_are_a_view_of_a_reading),
     };

@@ -145,6 +145,41 @@ static void a_counter_that_is_lost_has_no_error(void **state)
     assert_true(isnan(energy.error) && isnan(energy.job_error));
 }
 
+static void add_cpu(double time, double joules, double missing)
+{
+    struct gt_energy_reading reading;
+    gt_energy_reading_clear(&reading);
+    double rest = isnan(joules) ? NAN : 0;
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, rest, rest, rest};
+    reading.missing[GT_ENERGY_CPU] = missing;
+    assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
+}
+
+static struct gt_drawn drawn(void)
+{
+    struct gt_drawn energy;
+    gt_energy_curve_drawn(&curve, &energy);
+    return energy;
+}
+
+/* In a time without a reading not nothing was drawn; one that comes later makes up for it, and for no more than that. */
+static void what_is_missing_is_not_zero(void **state)
+{
+    (void)state;
+    add_cpu(0, 0, 0);
+    add_cpu(1, 10, 0);
+    assert_float_equal(drawn().total, 10, 1e-9);
+    add_cpu(2, NAN, 1);
+    assert_true(isnan(drawn().total) || isnan(drawn().error));
+    add_cpu(3, 30, 0);
+    struct gt_drawn energy = drawn();
+    assert_true(energy.total > 0 && !isnan(energy.error));
+    add_cpu(3.5, NAN, 0.5);
+    add_cpu(4.5, 40, 1);
+    energy = drawn();
+    assert_true(energy.total > 0 && isnan(energy.error));
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, release)
@@ -157,6 +192,7 @@ int main(void)
         TEST(without_counters_nothing_is_known),
         TEST(a_long_stretch_is_asked_for_in_little_memory),
         TEST(a_counter_that_is_lost_has_no_error),
+        TEST(what_is_missing_is_not_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,10 +14,10 @@
 #include <math.h>
 
 #include "analyse/experiment/experiment.h"
+#include "store/store.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"
 #include "support/valgrind.h"
-#include "api/experiment_record.h"
 
 static void zone(const char *folder, const char *entry, const char *name, long microjoules)
 {
@@ -54,8 +54,9 @@ static void joules_are_what_the_counters_say(void **state)
     char machine[64], folder[100], command[200];
     struct gt_root root;
     struct gt_error error = {0};
-    struct gt_experiment_recorder *recorder = NULL;
+    struct gt_tracker *tracker = NULL;
     struct gt_experiment *experiment = NULL;
+    struct gt_recording *recording = NULL;
     pid_t pid = 700;
     SKIP_UNDER_VALGRIND(); /* too slow: counters that stand still for 50 ms are taken as dead */
     fake_proc_create(machine, &root);
@@ -65,21 +66,23 @@ static void joules_are_what_the_counters_say(void **state)
     folder_put(machine, "proc/meminfo", "MemTotal: 1000000 kB\nMemFree: 500000 kB\nBuffers: 0 kB\nCached: 0 kB\n");
     energy(machine, 0);
     snprintf(folder, sizeof folder, "%s/out", machine);
-    struct gt_experiment_options options = GT_INIT(struct gt_experiment_options);
-    options.folder = folder;
-    options.pids = &pid;
-    options.pid_count = 1;
-    options.period = 0.001;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+    options.tracking_file = folder;
+    options.sleep_time = 0.001;
     options.measurement_period = 0.001;
+    options.memory = "rss";
     options.machine_root = machine;
-    assert_int_equal(gt_experiment_begin(&recorder, &options, &error), 0);
+    assert_int_equal(gt_tracker_open(&tracker, pid, &options, &error), 0);
+    assert_int_equal(gt_tracker_sample(tracker, &error), 1);
     for (long step = 1; step <= 3; step++) {
         usleep(5000);
         energy(machine, step * 5000000);
-        assert_int_equal(gt_experiment_tick(recorder, &error), 1);
+        assert_int_equal(gt_tracker_sample(tracker, &error), 1);
     }
-    assert_int_equal(gt_experiment_end(recorder, &error), 0);
-    gt_experiment_close(recorder);
+    assert_int_equal(gt_tracker_finish(tracker, &error), 0);
+    gt_tracker_close(tracker);
+    assert_int_equal(gt_recording_open(&recording, "out/", &error), -EINVAL); /* no samples */
+    error = (struct gt_error){0};
     assert_int_equal(gt_experiment_open(&experiment, folder, &error), 0);
     assert_float_equal(total(experiment, "intel_power"), 2 * 15, 1e-6);
     assert_float_equal(total(experiment, "total_cpu_power"), 7.5, 1e-6);
@@ -140,10 +143,52 @@ static void a_line_without_end_is_not_read_whole(void **state)
     check_long("{\"date\": \"", gt_experiment_read_results, -EBADMSG);
 }
 
+static int count_records(void *context, const char *metrics)
+{
+    ++*(int *)context;
+    return strstr(metrics, "\"total_mem_use\"") ? 0 : -EINVAL;
+}
+
+static int refuse_records(void *context, const char *metrics)
+{
+    (void)context;
+    (void)metrics;
+    return -EIO;
+}
+
+/* Without a folder; and one that cannot be taken ends the recording, not the measuring. */
+static void records_are_handed_over(void **state)
+{
+    (void)state;
+    for (int refuses = 0; refuses < 2; refuses++) {
+        int count = 0;
+        struct gt_error error = {0};
+        struct gt_tracker *tracker = NULL;
+        struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+        options.memory = "rss";
+        options.record = refuses ? refuse_records : count_records;
+        options.context = &count;
+        assert_int_equal(gt_tracker_open(&tracker, 0, &options, &error), -EINVAL);
+        assert_non_null(strstr(error.text, "measurement period"));
+        error = (struct gt_error){0};
+        options.sleep_time = options.measurement_period = 0.001;
+        assert_int_equal(gt_tracker_open(&tracker, 0, &options, &error), 0);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(gt_tracker_sample(tracker, &error), 1);
+            usleep(2000);
+        }
+        assert_int_equal(gt_tracker_finish(tracker, &error), refuses ? -EIO : 0);
+        assert_int_equal(count, refuses ? 0 : 3);
+        assert_true(gt_tracker_value(tracker, GT_SCOPE_COMBINED, gt_metric_find("cpu_time")) > 0);
+        gt_tracker_close(tracker);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_are_what_the_counters_say),
+        cmocka_unit_test(records_are_handed_over),
         cmocka_unit_test(dates_with_and_without_a_zone),
         cmocka_unit_test_setup_teardown(a_line_without_end_is_not_read_whole, folder_make, folder_remove),
     };

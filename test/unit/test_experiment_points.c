@@ -1,4 +1,4 @@
-/* Arithmetic of curves from elsewhere, folders that programs write into themselves, sensors, and samples of counters. */
+/* Curves from elsewhere, sensors, and samples of counters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,6 @@
 #include "collect/host/temperature.h"
 #include "api/energy_sample.h"
 #include "analyse/experiment/experiment.h"
-#include "store/experiment_record.h"
 #include "gpu_tracker.h"
 #include "support/fake_proc.h"
 #include "support/folder.h"
@@ -25,34 +24,6 @@ static void remove_tree(const char *folder)
     char command[200];
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     assert_int_equal(system(command), 0);
-}
-
-static void a_line_is_integrated_and_read_between_points(void **state)
-{
-    (void)state;
-    const struct gt_experiment_point points[] = {{0, 10}, {2, 30}, {3, (double)NAN}, {4, 5}, {6, 5}};
-    const double times[] = {-1, 0, 0.5, 2, 5, 9};
-    double sums[5], values[6];
-    assert_int_equal(gt_points_integrate(points, 5, -INFINITY, INFINITY, sums), 5);
-    assert_true(sums[0] == 0 && sums[1] == 40 && isnan(sums[2]) && isnan(sums[3]) && sums[4] == 50);
-    assert_int_equal(gt_points_integrate(points, 5, 1, 2.5, sums), 1);
-    assert_true(sums[0] == 0);
-    gt_points_interpolate(points, 5, times, 6, values);
-    assert_true(values[0] == 10 && values[1] == 10 && values[2] == 15 && values[3] == 30 && values[4] == 5);
-    assert_true(values[5] == 5);
-    gt_points_interpolate(points, 0, times, 1, values);
-    assert_true(isnan(values[0]));
-}
-
-static void bytes_are_told_in_powers_of_1024(void **state)
-{
-    (void)state;
-    char text[16];
-    assert_int_equal(gt_bytes_text(1023, "B", text, sizeof text), 0);
-    assert_string_equal(text, "1023.0B");
-    assert_int_equal(gt_bytes_text(-1536, "B", text, sizeof text), 0);
-    assert_string_equal(text, "-1.5KiB");
-    assert_int_equal(gt_bytes_text(1, "B", text, 4), -ENAMETOOLONG);
 }
 
 static void curves_are_put_together(void **state)
@@ -77,35 +48,6 @@ static void curves_are_put_together(void **state)
     assert_true(gt_experiment_total_power(experiment, 100.5, (double)NAN) == 5);
     assert_int_equal(gt_experiment_set_model(experiment, "[1]", NULL), -EINVAL);
     gt_experiment_free(experiment);
-}
-
-static void a_program_saves_records_itself(void **state)
-{
-    (void)state;
-    char machine[64], folder[100];
-    struct gt_root root;
-    struct gt_error error = {0};
-    struct gt_experiment *experiment = NULL;
-    struct gt_experiment_curve curve;
-    fake_proc_create(machine, &root);
-    snprintf(folder, sizeof folder, "%s/a/b", machine);
-    assert_int_equal(gt_experiment_save(folder, "power", "{\"cpu\":", &error), -EINVAL);
-    assert_non_null(strstr(error.text, "no JSON"));
-    assert_int_equal(gt_experiment_save(folder, "milk", "{}", NULL), -EINVAL);
-    assert_int_equal(access(folder, F_OK), -1);
-    assert_int_equal(gt_experiment_save(folder, "power", "{\"cpu\":{\"intel_power\":\n10}}", NULL), 0);
-    assert_int_equal(gt_experiment_save(folder, "end", NULL, NULL), 0);
-    assert_int_equal(gt_experiment_save(folder, "power", "{\"cpu\":{\"intel_power\":20}}", NULL), 0);
-    assert_int_equal(gt_experiment_save(folder, "results", "{\"accuracy\":0.5}", NULL), 0);
-    assert_int_equal(gt_experiment_open(&experiment, folder, NULL), 0);
-    assert_int_equal(gt_experiment_curve(experiment, 0, &curve), 0);
-    assert_string_equal(curve.name, "intel_power");
-    assert_int_equal(curve.segments, 2);
-    assert_int_equal(gt_experiment_curve(experiment, 1, &curve), 0);
-    assert_string_equal(curve.name, "accuracy");
-    gt_experiment_free(experiment);
-    gt_root_close(&root);
-    remove_tree(machine);
 }
 
 static void sensors_are_read_in_order(void **state)
@@ -192,10 +134,7 @@ static void samples_have_differences(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_is_integrated_and_read_between_points),
-        cmocka_unit_test(bytes_are_told_in_powers_of_1024),
         cmocka_unit_test(curves_are_put_together),
-        cmocka_unit_test(a_program_saves_records_itself),
         cmocka_unit_test(sensors_are_read_in_order),
         cmocka_unit_test(samples_have_differences),
     };

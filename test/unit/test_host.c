@@ -185,7 +185,8 @@ static void the_namespace_outlives_its_process(void **state)
         _exit(0);
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    struct gt_collect_options options = {.root = &root, .clock = &gt_clock_system, .pid = pid};
+    struct gt_topology topology = {0};
+    struct gt_collect_options options = {.root = &root, .clock = &gt_clock_system, .topology = &topology, .pid = pid};
     assert_int_equal(gt_collector_network.open(&collector, &options, &frame, &availability, NULL), 0);
     assert_int_equal(availability.state, GT_READY);
     kill(pid, SIGKILL);

@@ -12,6 +12,7 @@
 #include "aggregate/combine.h"
 #include "collect/process/process.h"
 #include "support/fake_proc.h"
+#include "support/sanitized.h"
 
 static char folder[64];
 static struct gt_root root;
@@ -148,7 +149,7 @@ static void a_number_used_again_is_another_process(void **state)
 static void thousands_of_processes(void **state)
 {
     (void)state;
-    enum { MANY = 4200 };
+    enum { MANY = FEWER(4200, 420) };
     fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10});
     for (int i = 1; i <= MANY; i++)
         fake_proc_write(folder, &(struct fake_process){.pid = 1000 + i, .parent = i % 7 ? 100 : 999 + i, .start = 11});

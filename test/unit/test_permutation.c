@@ -11,6 +11,7 @@
 
 #include "analyse/compare/permutation.h"
 #include "analyse/compare/welch.h"
+#include "support/sanitized.h"
 
 enum { MOST_ROWS = 32, MOST_RUNS = 24 };
 
@@ -182,7 +183,7 @@ static void equal_runs_are_seldom_called_different(void **state)
 static void with_a_difference(size_t baselines, size_t runs, size_t kinds, double factor, double *ret_found,
                               double *ret_wrong)
 {
-    enum { TABLES = 300, ROWS = 24 };
+    enum { TABLES = FEWER(300, 150), ROWS = 24 };
     double value[ROWS * MOST_RUNS], p[ROWS];
     size_t found = 0, wrong = 0;
     for (size_t i = 0; i < TABLES; i++) {
@@ -244,7 +245,7 @@ static void intervals_are_welchs(void **state)
 static void intervals_hold_the_difference(void **state)
 {
     (void)state;
-    enum { TRIALS = 20000 };
+    enum { TRIALS = FEWER(20000, 2000) };
     static const struct {
         size_t a, b;
         double wider;

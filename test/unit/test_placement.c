@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collect/host/package.h"
+#include "collect/topology.h"
 #include "collect/process/placement.h"
 #include "support/gpu_machine.h"
 
@@ -50,7 +50,7 @@ static int end(void **state)
 
 static void declare(void)
 {
-    assert_int_equal(gt_packages_declare(&machine.frame, (int[]){FIRST, SECOND}, 2), 0);
+    assert_int_equal(gt_packages_declare(&machine.frame, &machine.topology, (int[]){FIRST, SECOND}, 2), 0);
 }
 
 /* ---- busy time --------------------------------------------------------------------------------------------------- */
@@ -126,13 +126,13 @@ static void cpus_of_unknown_package_make_the_machine_one(void **state)
     stat((int[]){100, 200, 300, 400});
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_host), GT_READY);
     assert_int_equal(machine.frame.package_count, 0);
-    assert_string_equal(machine.frame.why_no_packages, "the system does not tell on which package each CPU is");
+    assert_string_equal(machine.topology.why_no_packages, "the system does not tell on which package each CPU is");
     stat((int[]){110, 200, 300, 400});
     gpu_machine_collect(&machine, 1);
     assert_float_equal(machine.frame.system[GT_CPU_TIME], 10.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
     machine.type->close(machine.state);
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
-    assert_string_equal(machine.availability.reason, machine.frame.why_no_packages);
+    assert_string_equal(machine.availability.reason, machine.topology.why_no_packages);
 }
 
 static void a_package_without_cpus_makes_the_machine_one(void **state)
@@ -148,15 +148,15 @@ static void a_source_that_adds_packages_up_is_told_of(void **state)
 {
     (void)state;
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
-    assert_string_equal(machine.frame.why_no_packages, "");
+    assert_string_equal(machine.topology.why_no_packages, "");
     assert_true(gt_frame_claim(&machine.frame, GT_CPU_ENERGY, &gt_collector_host));
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
-    assert_string_equal(machine.frame.why_no_packages, "the source of their energy adds them up");
+    assert_string_equal(machine.topology.why_no_packages, "the source of their energy adds them up");
     topology(2, FIRST);
     topology(3, FIRST);
-    machine.frame.why_no_packages[0] = '\0';
+    machine.topology.why_no_packages[0] = '\0';
     gpu_machine_open(&machine, &gt_collector_placement);
-    assert_string_equal(machine.frame.why_no_packages, "");
+    assert_string_equal(machine.topology.why_no_packages, "");
 }
 
 /* ---- lists of CPUs ----------------------------------------------------------------------------------------------- */
@@ -165,22 +165,22 @@ static void learn(void)
 {
     declare();
     for (int cpu = 0; cpu < 4; cpu++)
-        assert_int_equal(gt_package_learn(&machine.frame, &machine.root, cpu), cpu / 2);
+        assert_int_equal(gt_package_learn(&machine.topology, &machine.root, cpu), cpu / 2);
 }
 
 static void lists_of_cpus_lie_in_one_package_or_in_several(void **state)
 {
     (void)state;
     learn();
-    assert_int_equal(gt_package_of_list(&machine.frame, "0-1\n"), 0);
-    assert_int_equal(gt_package_of_list(&machine.frame, "3\n"), 1);
-    assert_int_equal(gt_package_of_list(&machine.frame, "2-3,128-255\n"), 1); /* CPUs that are not there */
-    assert_int_equal(gt_package_of_list(&machine.frame, "1-2\n"), -1);
-    assert_int_equal(gt_package_of_list(&machine.frame, "0,3\n"), -1);
-    assert_int_equal(gt_package_of_list(&machine.frame, "0-99999999999\n"), -1);
-    assert_int_equal(gt_package_of_list(&machine.frame, "\n"), -1);
-    assert_int_equal(gt_package_of_cpu(&machine.frame, -1), -1);
-    assert_int_equal(gt_package_of_cpu(&machine.frame, 99999), -1);
+    assert_int_equal(gt_package_of_list(&machine.topology, "0-1\n"), 0);
+    assert_int_equal(gt_package_of_list(&machine.topology, "3\n"), 1);
+    assert_int_equal(gt_package_of_list(&machine.topology, "2-3,128-255\n"), 1); /* CPUs that are not there */
+    assert_int_equal(gt_package_of_list(&machine.topology, "1-2\n"), -1);
+    assert_int_equal(gt_package_of_list(&machine.topology, "0,3\n"), -1);
+    assert_int_equal(gt_package_of_list(&machine.topology, "0-99999999999\n"), -1);
+    assert_int_equal(gt_package_of_list(&machine.topology, "\n"), -1);
+    assert_int_equal(gt_package_of_cpu(&machine.topology, -1), -1);
+    assert_int_equal(gt_package_of_cpu(&machine.topology, 99999), -1);
 }
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */

@@ -96,7 +96,7 @@ static void one_package_is_not_told_apart(void **state)
     zone(machine, "intel-rapl:1", "package-0-die-1", 400000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     assert_int_equal(machine->frame.package_count, 0);
-    assert_string_equal(machine->frame.why_no_packages, "");
+    assert_string_equal(machine->topology.why_no_packages, "");
 }
 
 static void the_platform_is_not_added_to_the_packages_in_it(void **state)

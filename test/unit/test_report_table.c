@@ -16,8 +16,8 @@ static struct gt_report *analysis_report(void)
     struct gt_report *report = report_of("sub_tracking_results");
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
     struct gt_node *root = gt_report_root(report);
-    struct gt_node *table = gt_report_table(root, "overall", "Overall");
-    gt_node_flags(table, GT_KEYED);
+    struct gt_table *table = gt_report_table(root, "overall", "Overall");
+    gt_table_flags(table, GT_KEYED);
     gt_table_column(table, "column", "Column", GT_CELL_TEXT, "");
     gt_table_column(table, "min", "min", GT_CELL_NUMBER, "");
     gt_table_column(table, "std", "std", GT_CELL_NUMBER, "");
@@ -119,7 +119,7 @@ static void test_csv_of_one_table(void **state)
 {
     (void)state;
     struct gt_report *report = report_of("timeline");
-    struct gt_node *table = gt_report_table(gt_report_root(report), "calls", "Calls");
+    struct gt_table *table = gt_report_table(gt_report_root(report), "calls", "Calls");
     gt_table_column(table, "name", "Name", GT_CELL_TEXT, "");
     gt_table_column(table, "time", "Time", GT_CELL_NUMBER, "seconds");
     gt_table_text(table, "x\ny");
@@ -132,7 +132,7 @@ static void test_empty_columns_are_left_out(void **state)
 {
     (void)state;
     struct gt_report *report = report_of("sample");
-    struct gt_node *table = gt_report_table(gt_report_root(report), "gpus", "GPUs");
+    struct gt_table *table = gt_report_table(gt_report_root(report), "gpus", "GPUs");
     gt_table_column(table, "uuid", "UUID", GT_CELL_TEXT, "");
     gt_table_column(table, "power", "Power", GT_CELL_NUMBER, "watts");
     gt_table_column(table, "ram", "RAM", GT_CELL_NUMBER, "");

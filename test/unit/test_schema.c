@@ -12,6 +12,7 @@
 #include "report/report.h"
 #include "schema/metric.h"
 #include "schema/unit.h"
+#include "support/reports.h"
 
 static void units_are_decimal(void **state)
 {
@@ -55,27 +56,17 @@ static void metrics_are_well_formed(void **state)
     assert_int_equal(gt_metric_find("no_such_metric"), -ENOENT);
 }
 
-static const char *cell_of(const struct gt_node *table, const char *row, const char *column)
-{
-    for (size_t i = 0; i < gt_table_rows(table); i++)
-        for (size_t k = 0; k < gt_table_columns(table) && !strcmp(gt_table_cell_text(table, i, 0), row); k++)
-            if (!strcmp(gt_table_column_key(table, k), column))
-                return gt_table_cell_text(table, i, k);
-    fail_msg("no %s of %s", column, row);
-    return NULL;
-}
-
 static void schema_tells_units_and_meanings(void **state)
 {
     (void)state;
     struct gt_report *report;
     assert_int_equal(gt_schema_report(&report, NULL), 0);
-    const struct gt_node *metrics = gt_node_find(gt_report_top(report), "metrics");
-    const struct gt_node *columns = gt_node_find(gt_report_top(report), "columns");
+    const struct gt_table *metrics = gt_node_table(gt_node_find(gt_report_top(report), "metrics"));
+    const struct gt_table *columns = gt_node_table(gt_node_find(gt_report_top(report), "columns"));
     assert_int_equal(gt_table_rows(metrics), GT_METRIC_COUNT);
-    assert_string_equal(cell_of(metrics, "cpu_time", "unit"), "seconds");
-    assert_string_equal(cell_of(metrics, "cpu_time", "kind"), "counter");
-    assert_string_equal(cell_of(metrics, "processes", "scopes"), "combined");
+    assert_string_equal(text_of(metrics, "cpu_time", "unit"), "seconds");
+    assert_string_equal(text_of(metrics, "cpu_time", "kind"), "counter");
+    assert_string_equal(text_of(metrics, "processes", "scopes"), "combined");
     static const struct {
         const char *column, *unit;
     } units[] = {
@@ -87,9 +78,9 @@ static void schema_tells_units_and_meanings(void **state)
         {"combined_swap", "bytes"},
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        assert_string_equal(cell_of(columns, units[i].column, "unit"), units[i].unit);
+        assert_string_equal(text_of(columns, units[i].column, "unit"), units[i].unit);
     for (size_t i = 0; i < gt_table_rows(columns); i++)
-        assert_true(strlen(gt_table_cell_text(columns, i, 4)) > 5);
+        assert_true(strlen(text_at(columns, i, 4)) > 5);
     gt_report_free(report);
 }
 

@@ -14,14 +14,7 @@
 
 #include "support/folder.h"
 #include "support/trace_file.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "support/sanitized.h"
 
 static const char *const events[] = {
     "{\"ph\":\"X\",\"name\":\"a }{\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":2}",
@@ -155,7 +148,7 @@ static size_t peak_of(const char *path, const struct gt_trace_options *options, 
 
 static void memory_is_for_what_is_kept(void **state)
 {
-#ifdef SANITIZED
+#if SANITIZED
     (void)state, (void)peak_of, (void)write_many;
     skip();
 #else

@@ -6,12 +6,16 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,6 +126,52 @@ static void test_a_thread_after_a_stop(void **state)
 }
 
 /* A number is that of the process that has it now; one that has ended and was not waited for has nothing to follow. */
+/* For this thread and those that it starts. */
+static void forbid_ppoll(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ppoll, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0)
+        _exit(77);
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+static void test_a_thread_that_may_not_wait_for_several_sleeps(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (!child) {
+        struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
+        struct gt_tracker *tracker = NULL;
+        options.sleep_time = 30;
+        forbid_ppoll();
+        if (gt_tracker_open(&tracker, getpid(), &options, NULL) < 0 || gt_tracker_start(tracker, NULL) < 0)
+            _exit(2);
+        double before = cpu_seconds();
+        sleep(2);
+        double used = cpu_seconds() - before;
+        gt_tracker_close(tracker);
+        _exit(used < 0.1 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_a_process_that_has_ended(void **state)
 {
     (void)state;
@@ -141,8 +191,11 @@ int main(void)
 {
     alarm(60); /* a lock that is never free */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_callback_asks),          cmocka_unit_test(test_a_callback_on_the_sampling_thread),
-        cmocka_unit_test(test_a_callback_closes),        cmocka_unit_test(test_a_thread_after_a_stop),
+        cmocka_unit_test(test_a_callback_asks),
+        cmocka_unit_test(test_a_callback_on_the_sampling_thread),
+        cmocka_unit_test(test_a_callback_closes),
+        cmocka_unit_test(test_a_thread_after_a_stop),
+        cmocka_unit_test(test_a_thread_that_may_not_wait_for_several_sleeps),
         cmocka_unit_test(test_a_process_that_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "analyse/usage/usage.h"
+#include "support/reports.h"
 
 struct run {
     struct gt_machine machine;
@@ -54,7 +55,7 @@ static void ram(struct run *run, enum gt_scope scope, double total, double share
     run->row[scope].value[GT_RAM_SHARED] = shared;
 }
 
-static struct gt_report *report_of(struct run *run)
+static struct gt_report *usage_of(struct run *run)
 {
     struct gt_report *report;
     struct gt_error error = {0};
@@ -79,6 +80,11 @@ static const struct gt_node *node_at(struct gt_report *report, const char *path)
     if (!node)
         fail_msg("the report has no %s", path);
     return node;
+}
+
+static const struct gt_table *table_at(struct gt_report *report, const char *path)
+{
+    return gt_node_table(node_at(report, path));
 }
 
 static void assert_number(struct gt_report *report, const char *path, double expected)
@@ -106,7 +112,7 @@ static void peak_is_the_high_water_mark_and_parts_add_up(void **state)
     run.outcome.value[GT_SCOPE_MAIN][GT_RAM_PEAK] = 500e6;
     run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = 250e6; /* the largest sample was a transient */
     run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND] = 700e6;
-    struct gt_report *report = report_of(&run);
+    struct gt_report *report = usage_of(&run);
     assert_number(report, "max_ram.main.total_rss", 500);
     assert_number(report, "max_ram.main.shared_rss", 20);
     assert_number(report, "max_ram.main.private_rss", 480);
@@ -140,7 +146,7 @@ static void cpu_means_are_total_time_over_elapsed(void **state)
     run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 1.2;
     run.outcome.value[GT_SCOPE_MAIN][GT_CPU_TIME] = 1.0; /* burnt between the samples */
     run.outcome.value[GT_SCOPE_COMBINED][GT_THREADS_PEAK] = 50;
-    struct gt_report *report = report_of(&run);
+    struct gt_report *report = usage_of(&run);
     assert_number(report, "cpu_utilization.combined.max_sum_percent", 150);
     assert_number(report, "cpu_utilization.combined.max_hardware_percent", 75);
     assert_number(report, "cpu_utilization.combined.mean_sum_percent", 30);
@@ -152,15 +158,6 @@ static void cpu_means_are_total_time_over_elapsed(void **state)
     assert_number(report, "cpu_utilization.main_n_threads", NAN);
     assert_number(report, "compute_time.time", 4);
     end(&run, report);
-}
-
-static const char *cell_of(const struct gt_node *table, const char *row, const char *column)
-{
-    for (size_t i = 0; i < gt_table_rows(table); i++)
-        for (size_t k = 0; k < gt_table_columns(table) && !strcmp(gt_table_cell_text(table, i, 0), row); k++)
-            if (!strcmp(gt_table_column_key(table, k), column))
-                return gt_table_cell_text(table, i, k);
-    return NULL;
 }
 
 /* /proc/stat counts in ticks of 10 ms: over a moment that is no share of anything. The job's clock is fine enough. */
@@ -177,13 +174,13 @@ static void a_short_run_does_not_tell_of_the_machine(void **state)
         run.outcome.elapsed = cases[i].elapsed;
         run.outcome.value[GT_SCOPE_SYSTEM][GT_CPU_TIME] = cases[i].busy;
         run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = cases[i].elapsed / 2;
-        struct gt_report *report = report_of(&run);
+        struct gt_report *report = usage_of(&run);
         assert_number(report, "cpu_utilization.system.mean_sum_percent", cases[i].percent);
         assert_number(report, "cpu_utilization.system.max_sum_percent", cases[i].percent);
         assert_number(report, "cpu_utilization.system.mean_hardware_percent", cases[i].percent / 8);
         assert_number(report, "cpu_utilization.combined.mean_sum_percent", 50);
         const char *table = isnan(cases[i].percent) ? "missing" : "provenance";
-        assert_non_null(cell_of(node_at(report, table), "cpu_utilization.system.mean_sum_percent", "metric"));
+        assert_non_null(text_of(table_at(report, table), "cpu_utilization.system.mean_sum_percent", "metric"));
         end(&run, report);
     }
 }
@@ -203,7 +200,7 @@ static void nothing_is_used_more_than_wholly(void **state)
     run.outcome.elapsed = 1;
     run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 9;
     run.outcome.value[GT_SCOPE_SYSTEM][GT_CPU_TIME] = 9.5;
-    struct gt_report *report = report_of(&run);
+    struct gt_report *report = usage_of(&run);
     for (int scope = 0; scope < 2; scope++) {
         char path[64];
         for (int i = 0; i < 2; i++) {
@@ -236,9 +233,9 @@ static void gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats(
     begin(&run);
     take_sample(&run, GT_FIXED_ROWS);
     gt_summary_outcome(&run.summary, &run.outcome);
-    struct gt_report *report = report_of(&run);
-    assert_number(report, "max_gpu_ram.main", NAN);
-    assert_number(report, "gpu_utilization.gpu_percentages.mean_sum_percent", NAN);
+    struct gt_report *report = usage_of(&run);
+    assert_true(gt_node_is_absent(node_at(report, "max_gpu_ram.main")));
+    assert_true(gt_node_is_absent(node_at(report, "gpu_utilization.gpu_percentages.mean_sum_percent")));
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         struct gt_buffer out = {0};
         assert_int_equal(gt_report_write(report, formats[i].format, &out, NULL), 0);
@@ -249,7 +246,7 @@ static void gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats(
     assert_null(gt_node_find(gt_report_root(report), "gpus"));
     gt_report_free(report);
     run.machine.gpu_count = run.machine.expected_gpus = 1;
-    report = report_of(&run);
+    report = usage_of(&run);
     assert_number(report, "max_gpu_ram.main", NAN);
     assert_number(report, "gpu_utilization.gpu_percentages.mean_sum_percent", NAN);
     end(&run, report);
@@ -266,7 +263,7 @@ static void only_html_has_pictures_of_the_course(void **state)
         take_sample(&run, GT_FIXED_ROWS);
     }
     gt_summary_outcome(&run.summary, &run.outcome);
-    struct gt_report *report = report_of(&run);
+    struct gt_report *report = usage_of(&run);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         struct gt_buffer out = {0};
         assert_int_equal(gt_report_write(report, formats[i], &out, NULL), 0);
@@ -297,12 +294,12 @@ static void each_gpu_has_its_row(void **state)
         take_sample(&run, GT_FIXED_ROWS + 1);
     }
     gt_summary_outcome(&run.summary, &run.outcome);
-    struct gt_report *report = report_of(&run);
+    struct gt_report *report = usage_of(&run);
     assert_number(report, "gpu_utilization.gpu_percentages.max_sum_percent", 75);
     assert_number(report, "gpu_utilization.gpu_percentages.mean_sum_percent", 50);
-    const struct gt_node *table = node_at(report, "gpus");
+    const struct gt_table *table = table_at(report, "gpus");
     assert_int_equal(gt_table_rows(table), 2);
-    assert_string_equal(gt_table_cell_text(table, 1, 0), "GPU-b");
+    assert_string_equal(text_at(table, 1, 0), "GPU-b");
     const struct {
         const char *key;
         double of_a, of_b;
@@ -312,7 +309,7 @@ static void each_gpu_has_its_row(void **state)
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         size_t column = 0;
-        while (strcmp(gt_table_column_key(table, column), expected[i].key))
+        while (strcmp(table->column[column].key, expected[i].key))
             column++;
         double a = gt_table_cell_number(table, 0, column), b = gt_table_cell_number(table, 1, column);
         assert_true(isnan(expected[i].of_a) ? isnan(a) : fabs(a - expected[i].of_a) < 1e-9);
@@ -337,7 +334,7 @@ static void counters_are_those_of_the_whole_run(void **state)
     run.outcome.exit_status = 137;
     run.outcome.elapsed = 10;
     run.outcome.own_cpu_time = 0.02;
-    struct gt_report *report = report_of(&run);
+    struct gt_report *report = usage_of(&run);
     assert_number(report, "input_output.read", 8192);
     assert_number(report, "swap.combined", 1e6);
     assert_number(report, "processes.started", 3);
@@ -365,15 +362,15 @@ static void every_figure_says_where_it_comes_from(void **state)
     };
     run.outcome.provenance = provenance;
     run.outcome.provenance_count = 2;
-    struct gt_report *report = report_of(&run);
-    const struct gt_node *known = node_at(report, "provenance"), *missing = node_at(report, "missing");
-    assert_string_equal(cell_of(known, "max_ram.main.total_rss", "source"), "/proc/PID/status VmHWM");
-    assert_string_equal(cell_of(known, "max_ram.main.total_rss", "exactness"), "exact");
-    assert_string_equal(cell_of(known, "max_ram.main.total_rss", "metric"), "main_ram_peak");
-    assert_null(cell_of(known, "input_output.read", "source"));
-    assert_string_equal(cell_of(missing, "input_output.read", "reason"), "/proc/PID/io may not be read");
-    assert_string_equal(cell_of(missing, "max_gpu_ram.main", "reason"), "no GPU");
-    assert_string_equal(cell_of(missing, "network_namespace.sent", "reason"), "no source has it here");
+    struct gt_report *report = usage_of(&run);
+    const struct gt_table *known = table_at(report, "provenance"), *missing = table_at(report, "missing");
+    assert_string_equal(text_of(known, "max_ram.main.total_rss", "source"), "/proc/PID/status VmHWM");
+    assert_string_equal(text_of(known, "max_ram.main.total_rss", "exactness"), "exact");
+    assert_string_equal(text_of(known, "max_ram.main.total_rss", "metric"), "main_ram_peak");
+    assert_null(text_of(known, "input_output.read", "source"));
+    assert_string_equal(text_of(missing, "input_output.read", "reason"), "/proc/PID/io may not be read");
+    assert_string_equal(text_of(missing, "max_gpu_ram.main", "reason"), "no GPU");
+    assert_string_equal(text_of(missing, "network_namespace.sent", "reason"), "no source has it here");
     end(&run, report);
 }
 
@@ -385,13 +382,13 @@ static void provenance_names_figures_that_exist(void **state)
     begin(&run);
     take_sample(&run, GT_FIXED_ROWS);
     gt_summary_outcome(&run.summary, &run.outcome);
-    struct gt_report *report = report_of(&run);
+    struct gt_report *report = usage_of(&run);
     static const char *const tables[] = {"provenance", "missing"};
     for (int t = 0; t < 2; t++) {
-        const struct gt_node *table = node_at(report, tables[t]);
+        const struct gt_table *table = table_at(report, tables[t]);
         assert_true(gt_table_rows(table) > 0);
         for (size_t row = 0; row < gt_table_rows(table); row++)
-            assert_true(gt_node_is_fact(node_at(report, gt_table_cell_text(table, row, 0))));
+            assert_true(gt_node_is_fact(node_at(report, text_at(table, row, 0))));
     }
     end(&run, report);
 }
@@ -411,7 +408,7 @@ static void text_has_the_original_layout(void **state)
     take_sample(&run, GT_FIXED_ROWS);
     gt_summary_outcome(&run.summary, &run.outcome);
     run.outcome.elapsed = 3.6;
-    struct gt_report *report = report_of(&run);
+    struct gt_report *report = usage_of(&run);
     struct gt_buffer text = {0};
     assert_int_equal(gt_report_write(report, "text", &text, NULL), 0);
     static const char rss[] = "      Total RSS: 1.235\n      Private RSS: 1.035\n      Shared RSS: 0.2\n";

@@ -118,7 +118,7 @@ static struct gt_report *evil_report(void)
     struct gt_node *root = gt_report_root(report);
     gt_report_text(root, "fact", "F\nF", "x\ny");
     gt_report_number(gt_report_section(root, "section", "S\x1bS"), "price", "Price", 1, "E\nR");
-    struct gt_node *table = gt_report_table(root, "table", "T\nT");
+    struct gt_table *table = gt_report_table(root, "table", "T\nT");
     gt_table_column(table, "name", "N\nN", GT_CELL_TEXT, "u\xff");
     gt_table_column(table, "value", "Value", GT_CELL_INTEGER, "");
     gt_table_text(table, "a\nb");

@@ -36,8 +36,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     (void)error;
     struct gt_adviser adviser = {.input = input};
-    struct gt_node *table = gt_analysis_table(root, "advice", "Advice",
-                                              "number:cost_percent number:could_win_us text:advice text:see");
+    struct gt_table *table = gt_analysis_table(root, "advice", "Advice",
+                                               "number:cost_percent number:could_win_us text:advice text:see");
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser.status >= 0; i++)
         rules[i](&adviser);
     if (adviser.count)

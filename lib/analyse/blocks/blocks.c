@@ -1,335 +1,502 @@
-#include "analyse/blocks/blocks_parts.h"
-#include "sample/cost.h"
+#include "analyse/blocks/blocks.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+#include "analyse/blocks/block_analysis.h"
+#include "analyse/display_unit.h"
+#include "analyse/energy.h"
+#include "analyse/usage/over_time.h"
+#include "schema/unit.h"
 
-static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
+static void add_statistics(struct gt_node *section, struct gt_distribution *distribution, bool with_total)
 {
-    char sentence[1024];
-    va_list arguments;
-    if (!analysis->options->warn)
-        return;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    analysis->options->warn(analysis->options->context, sentence);
-}
-
-static int out_of_memory(const struct gt_block_analysis *analysis, struct gt_error *error)
-{
-    return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
-}
-
-/* ---- blocks ---- */
-
-static int read_collected(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
-{
-    char path[PATH_MAX];
-    const char *tracking_file = analysis->options->tracking_file;
-    if (gt_block_event_collected(path, sizeof path, tracking_file) == 0)
-        return gt_block_event_list_add(&analysis->borders, path, error);
-    if (optional)
-        return 0;
-    return gt_error_set(error, ENOENT,
-                        "%s holds no code blocks: name sub-tracking files, or record with 'gpu-tracker run --blocks'",
-                        tracking_file);
-}
-
-static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
-{
-    const char *const *file = analysis->options->sub_tracking_files;
-    analysis->borders.skip_bad = analysis->options->skip_bad_rows;
-    int status = file && *file ? 0 : read_collected(analysis, optional, error);
-    for (; status == 0 && file && *file; file++)
-        status = gt_block_event_list_add(&analysis->borders, *file, error);
-    if (status == 0 && gt_intervals_pair(&analysis->intervals, analysis->borders.event, analysis->borders.count) < 0)
-        status = out_of_memory(analysis, error);
-    return status;
-}
-
-/* ---- columns ---- */
-
-/* gpu_tracker's own columns always, whatever they hold; of ours those that the file has, states as gauges. Running peaks
- * say nothing about a part of the run. */
-static int choose_columns(struct gt_block_analysis *analysis)
-{
-    struct gt_columns *columns = &analysis->columns;
-    gt_store_columns(columns, gt_recording_machine(analysis->recording));
-    analysis->gauge = calloc(columns->count, sizeof *analysis->gauge);
-    analysis->counter = calloc(columns->count, sizeof *analysis->counter);
-    if (!analysis->gauge || !analysis->counter)
-        return -ENOMEM;
-    for (size_t i = 0; i < columns->count; i++) {
-        const struct gt_column *column = &columns->column[i];
-        if (column->scope < 0 || (!column->is_original && !gt_recording_has(analysis->recording, column->name)))
-            continue;
-        if (column->is_original || gt_metrics[column->metric].kind == GT_GAUGE)
-            analysis->gauge[analysis->gauges++] = column;
-        else if (gt_metrics[column->metric].kind == GT_COUNTER)
-            analysis->counter[analysis->counters++] = column;
+    for (int id = 0; id < GT_STATISTICS; id++) {
+        if (id == GT_ORIGINAL_STATISTICS && with_total) /* the original ends here */
+            gt_report_number(section, "total", "total", gt_distribution_total(distribution), NULL);
+        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id],
+                         gt_distribution_statistic(distribution, id), NULL);
     }
+}
+
+static struct gt_node *add_row(struct gt_node *parent, const char *key, const char *title,
+                               struct gt_distribution *distribution)
+{
+    struct gt_node *row = gt_report_section(parent, key, title);
+    gt_node_flags(row, GT_ROW);
+    add_statistics(row, distribution, true);
+    return row;
+}
+
+/* A table with a row for each measurement. Programs see its name and base units; people see a label with the unit that the
+ * user chose. */
+static struct gt_table *begin_table(struct gt_node *parent, const char *key, const char *title)
+{
+    struct gt_table *table = gt_report_table(parent, key, title);
+    gt_table_flags(table, GT_KEYED);
+    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+    gt_table_column(table, "factor", "", GT_CELL_NUMBER, NULL);
+    gt_table_column_flags(table, GT_COLUMN_FACTOR);
+    return table;
+}
+
+static void begin_row(struct gt_table *table, const struct gt_block_analysis *analysis, const char *name)
+{
+    struct gt_display_unit display = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
+    gt_table_text(table, name);
+    gt_table_text(table, display.label);
+    gt_table_number(table, display.factor);
+}
+
+/* One row for each gauge. A block without timepoints has none of them. Without a GPU the original has 0 in its columns about
+ * them: nothing was measured. */
+static void add_gauges(struct gt_node *parent, const char *key, const char *title,
+                       const struct gt_block_analysis *analysis, const struct gt_block_total *total)
+{
+    struct gt_table *table = begin_table(parent, key, title);
+    gt_table_column(table, "no_device", "", GT_CELL_INTEGER, NULL);
+    gt_table_column_flags(table, GT_COLUMN_NO_DEVICE);
+    for (int id = 0; id < GT_STATISTICS; id++)
+        gt_table_column(table, gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
+    for (size_t i = 0; i < analysis->gauges; i++) {
+        if (!analysis->gauge[i]->is_original && !(total->gauge && gt_distribution_count(&total->gauge[i])))
+            continue;
+        begin_row(table, analysis, analysis->gauge[i]->name);
+        gt_table_integer(table, analysis->gauge[i]->is_zero);
+        for (int id = 0; id < GT_STATISTICS; id++)
+            gt_table_number(table, total->gauge ? gt_distribution_statistic(&total->gauge[i], id) : NAN);
+    }
+}
+
+static void add_counters(struct gt_node *parent, const char *key, const char *title,
+                         const struct gt_block_analysis *analysis, const struct gt_block_total *total)
+{
+    struct gt_table *table = begin_table(parent, key, title);
+    gt_table_column(table, "total", "total", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "num_samples", "samples", GT_CELL_INTEGER, NULL);
+    for (size_t i = 0; i < analysis->counters; i++) {
+        if (isnan(total->counter[i]))
+            continue;
+        begin_row(table, analysis, analysis->counter[i]->name);
+        gt_table_number(table, total->counter[i]);
+        gt_table_integer(table, (int64_t)total->counter_samples);
+    }
+    if (!gt_table_rows(table))
+        gt_table_flags(table, GT_KEYED | GT_ONLY_DATA);
+}
+
+static void add_static_data(struct gt_node *root, const struct gt_machine *machine)
+{
+    struct gt_node *data = gt_report_section(root, "static_data", "Static Data");
+    struct gt_columns columns;
+    double ram = 1, gpu_ram = 1;
+    gt_store_columns(&columns, machine);
+    ram = columns.column[gt_store_column_find(&columns, "main_ram")].divide;
+    gpu_ram = columns.column[gt_store_column_find(&columns, "main_gpu_ram")].divide;
+    bool no_gpu = !machine->gpu_count && isnan(machine->gpu_ram_capacity);
+    gt_node_flags(data, GT_ROW);
+    gt_report_text(data, "ram_unit", "ram_unit", machine->ram_unit);
+    gt_report_text(data, "gpu_ram_unit", "gpu_ram_unit", machine->gpu_ram_unit);
+    gt_report_text(data, "time_unit", "time_unit", machine->time_unit);
+    gt_report_number(data, "ram_system_capacity", "ram_system_capacity", machine->ram_capacity / ram, NULL);
+    gt_report_number(data, "gpu_ram_system_capacity", "gpu_ram_system_capacity",
+                     no_gpu ? 0 : machine->gpu_ram_capacity / gpu_ram, NULL);
+    gt_report_integer(data, "system_core_count", "system_core_count", machine->core_count, NULL);
+    gt_report_integer(data, "n_expected_cores", "n_expected_cores", machine->expected_cores, NULL);
+    gt_report_integer(data, "system_gpu_count", "system_gpu_count", machine->gpu_count, NULL);
+    gt_report_integer(data, "n_expected_gpus", "n_expected_gpus", machine->expected_gpus, NULL);
+}
+
+/* For people only where there is something to say. */
+static void add_count(struct gt_node *parent, const char *key, const char *title, uint64_t value)
+{
+    struct gt_node *node = gt_report_integer(parent, key, title, (int64_t)value, NULL);
+    if (!value)
+        gt_node_flags(node, GT_ONLY_DATA);
+}
+
+/* Calls that never ended, their time to the end of what is known, and the timepoints in it. */
+static void add_unfinished(struct gt_node *block, const struct gt_call_total *calls, uint64_t timepoints)
+{
+    add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
+    struct gt_node *time = gt_report_number(block, "unfinished_time", "Unfinished Time", calls->unfinished_time, NULL);
+    gt_node_flags(time, calls->unfinished ? 0 : GT_ONLY_DATA);
+    add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints", timepoints);
+}
+
+static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls)
+{
+    struct gt_node *row = gt_report_section(block, "cpu_time", "Cpu Time");
+    bool recorded = calls->cpu_calls > 0;
+    add_statistics(row, &calls->cpu, false);
+    gt_report_number(row, "total", "total", recorded ? calls->cpu_covered : NAN, NULL);
+    gt_report_integer(row, "num_calls", "calls", (int64_t)calls->cpu_calls, NULL);
+    gt_node_flags(row, recorded ? GT_ROW : GT_ROW | GT_ONLY_DATA);
+}
+
+static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, size_t number)
+{
+    const char *name = gt_strings_text(&analysis->borders.names, number);
+    struct gt_call_total *calls = &analysis->block[number];
+    struct gt_block_total total = gt_block_join_block(analysis->join, number);
+    struct gt_node *block = gt_report_section(list, "code_block", name);
+    gt_report_text(block, "name", "Name", name);
+    gt_report_integer(block, "num_timepoints", "Num Timepoints", (int64_t)total.timepoints, NULL);
+    gt_report_integer(block, "num_calls", "Num Calls", (int64_t)calls->calls, NULL);
+    gt_report_integer(block, "num_non_empty_calls", "Num Non Empty Calls", (int64_t)calls->non_empty, NULL);
+    add_row(block, "compute_time", "Compute Time", &calls->elapsed);
+    add_gauges(block, "resource_usage", "Resource Usage", analysis, &total);
+    add_row(block, "self_time", "Self Time", &calls->self);
+    add_cpu_time(block, calls);
+    add_counters(block, "counters", "Counters", analysis, &total);
+    gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
+    gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
+    add_unfinished(block, calls, gt_block_join_unfinished(analysis->join, number).timepoints);
+    add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int add_blocks(struct gt_node *root, struct gt_block_analysis *analysis)
+{
+    const struct gt_strings *names = &analysis->borders.names;
+    struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
+    gt_node_flags(list, GT_LIST);
+    const char **sorted = calloc(names->count + 1, sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < names->count; i++)
+        sorted[i] = gt_strings_text(names, i);
+    qsort(sorted, names->count, sizeof *sorted, compare_names);
+    for (size_t i = 0; i < names->count; i++)
+        add_block(list, analysis, (size_t)gt_strings_find(names, sorted[i], strlen(sorted[i])));
+    free(sorted);
     return 0;
 }
 
-static int want_columns(struct gt_block_analysis *analysis, struct gt_error *error)
+static void add_number_or_missing(struct gt_table *table, int64_t value)
 {
-    size_t count = analysis->gauges + analysis->counters;
-    const char **name = calloc(count + 1, sizeof *name);
-    if (!name)
-        return out_of_memory(analysis, error);
-    for (size_t i = 0; i < count; i++)
-        name[i] = i < analysis->gauges ? analysis->gauge[i]->name : analysis->counter[i - analysis->gauges]->name;
-    int status = gt_recording_columns(analysis->recording, name, count, error);
-    free(name);
-    return status;
+    if (value < 0)
+        gt_table_number(table, NAN);
+    else
+        gt_table_integer(table, value);
 }
 
-/* ---- clocks ---- */
-
-/* As near to the seconds in the file as a double can be: nanoseconds since 1970 do not fit into one. */
-static double seconds(int64_t ns)
+static void add_calls(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
-    return (double)(ns / INT64_C(1000000000)) + (double)(ns % INT64_C(1000000000)) / 1e9;
-}
-
-/* The monotonic clock serves when both sides have it and are of one machine since its last start: then wall and monotonic
- * clock are about equally far apart on both, by less than a day however often the wall clock was set. */
-static bool is_one_clock(const struct gt_block_analysis *analysis, const struct gt_sample *first)
-{
-    const struct gt_intervals *intervals = &analysis->intervals;
-    if (!intervals->has_monotonic || !gt_recording_has(analysis->recording, "monotonic"))
-        return false;
-    double apart = seconds(first->real_ns - first->monotonic_ns);
-    for (size_t i = 0; i < intervals->count; i++)
-        if (fabs(intervals->interval[i].start - intervals->interval[i].clock_start - apart) > 86400)
-            return false;
-    return true;
-}
-
-/* ---- samples ---- */
-
-/* Recordings of ours count from their start on. */
-static void begin_counters(struct gt_block_analysis *analysis, const struct gt_sample *first)
-{
-    int64_t start = gt_recording_machine(analysis->recording)->start_real_ns;
-    if (start > 0 && start < first->real_ns)
-        gt_block_join_begin(analysis->join, analysis->first - (double)(first->real_ns - start) / 1e9);
-}
-
-static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample *first)
-{
-    const struct gt_block_join_shape shape = {analysis->borders.names.count, analysis->gauges, analysis->counters};
-    analysis->use_monotonic = first && is_one_clock(analysis, first);
-    if (first)
-        analysis->first = seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
-    gt_history_init(&analysis->history);
-    gt_energy_curve_init(&analysis->curve, gt_recording_machine(analysis->recording));
-    int status = gt_block_join_open(&analysis->join, &shape, &analysis->intervals, analysis->use_monotonic);
-    if (status == 0 && first)
-        begin_counters(analysis, first);
-    return status;
-}
-
-static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample *sample, double *values)
-{
-    double *counters = values + analysis->gauges;
-    for (size_t i = 0; i < analysis->gauges; i++)
-        values[i] = gt_store_column_value(analysis->gauge[i], sample);
-    for (size_t i = 0; i < analysis->counters; i++)
-        counters[i] = gt_store_column_value(analysis->counter[i], sample);
-    gt_history_add(&analysis->history, sample);
-    double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
-    if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
-        return -ENOMEM;
-    gt_energy_reading_update(&analysis->last, &sample->energy);
-    return gt_block_join_add(analysis->join, time, values, counters);
-}
-
-/* 1 a sample, 0 the end. */
-static int next_sample(struct gt_block_analysis *analysis, const struct gt_sample **ret, struct gt_error *error)
-{
-    for (;;) {
-        struct gt_error bad = {0};
-        int status = gt_recording_next(analysis->recording, ret, &bad);
-        if (status >= 0)
-            return status;
-        if (status != -EBADMSG || !analysis->options->skip_bad_rows)
-            return gt_error_copy(error, &bad);
-        if (analysis->bad_timepoints++ < 5)
-            warn(analysis, "%s: left out", bad.text);
+    static const struct {
+        const char *key;
+        enum gt_cell_kind kind;
+    } column[] = {
+        {"name", GT_CELL_TEXT},           {"process_id", GT_CELL_INTEGER},
+        {"thread_id", GT_CELL_INTEGER},   {"call", GT_CELL_INTEGER},
+        {"start", GT_CELL_NUMBER},        {"stop", GT_CELL_NUMBER},
+        {"compute_time", GT_CELL_NUMBER}, {"self_time", GT_CELL_NUMBER},
+        {"cpu_time", GT_CELL_NUMBER},     {"num_timepoints", GT_CELL_INTEGER},
+        {"unfinished", GT_CELL_INTEGER},
+    };
+    struct gt_table *table = gt_report_table(root, "calls", "Calls");
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
+        gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
+    const struct gt_machine *machine = &analysis->machine;
+    bool has_energy = gt_energy_curve_is_measured(&analysis->curve);
+    unsigned marks = gt_energy_curve_marks(&analysis->curve);
+    if (has_energy)
+        gt_energy_columns(table, machine, marks);
+    for (size_t i = 0; i < analysis->intervals.count; i++) {
+        const struct gt_interval *call = &analysis->intervals.interval[i];
+        gt_table_text(table, gt_strings_text(&analysis->borders.names, call->name));
+        gt_table_integer(table, call->process);
+        add_number_or_missing(table, call->thread);
+        add_number_or_missing(table, call->call);
+        gt_table_number(table, call->start);
+        gt_table_number(table, call->stop);
+        gt_table_number(table, call->elapsed);
+        gt_table_number(table, call->self);
+        gt_table_number(table, call->cpu_stop - call->cpu_start);
+        gt_table_integer(table, (int64_t)call->timepoints);
+        gt_table_integer(table, call->unfinished);
+        if (has_energy)
+            gt_energy_cells(table, machine, marks, gt_blocks_energy_of_call(analysis, call));
     }
 }
 
-enum { PROGRESS_EVERY = 65536 };
-
-static int read_samples(struct gt_block_analysis *analysis, double *values, double *ret_last, struct gt_error *error)
+static void add_processes(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
-    const struct gt_sample *sample;
-    *ret_last = NAN;
-    for (uint64_t count = 0;; count++) {
-        int status = next_sample(analysis, &sample, error);
-        if (status < 0)
-            return status;
-        if (count == 0 && open_sweep(analysis, status ? sample : NULL) < 0)
-            return out_of_memory(analysis, error);
-        if (status == 0)
-            return 0;
-        if (add_sample(analysis, sample, values) < 0)
-            return out_of_memory(analysis, error);
-        double now = seconds(sample->real_ns);
-        *ret_last = now <= *ret_last ? *ret_last : now;
-        if (analysis->options->progress && count % PROGRESS_EVERY == PROGRESS_EVERY - 1)
-            analysis->options->progress(analysis->options->context, count + 1);
+    struct gt_table *table = gt_report_table(root, "processes", "Processes");
+    gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "process_id", "process_id", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "num_calls", "num_calls", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "compute_time", "compute_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "self_time", "self_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "cpu_time", "cpu_time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "num_unfinished_calls", "num_unfinished_calls", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "unfinished_time", "unfinished_time", GT_CELL_NUMBER, NULL);
+    for (size_t i = 0; i < analysis->processes; i++) {
+        const struct gt_process_total *process = &analysis->process[i];
+        gt_table_text(table, gt_strings_text(&analysis->borders.names, process->name));
+        gt_table_integer(table, process->process);
+        gt_table_integer(table, (int64_t)process->calls);
+        gt_table_number(table, process->elapsed);
+        gt_table_number(table, process->self);
+        gt_table_number(table, process->cpu_covered);
+        gt_table_integer(table, (int64_t)process->unfinished);
+        gt_table_number(table, process->unfinished_time);
     }
 }
 
-static void end_counters(struct gt_block_analysis *analysis, const struct gt_outcome *outcome, double end,
-                         double *counters)
+static void add_energy(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
-    for (size_t i = 0; i < analysis->counters; i++)
-        counters[i] = outcome->value[analysis->counter[i]->scope][analysis->counter[i]->metric];
-    gt_block_join_end(analysis->join, end, counters);
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    if (gt_energy_curve_is_measured(&analysis->curve))
+        gt_energy_section(root, &(struct gt_energy_figures){.machine = &analysis->machine,
+                                                            .outcome = outcome,
+                                                            .end = &analysis->last,
+                                                            .parts = GT_ENERGY_BY_CPU_TIME
+                                                            " where blocks have it, else " GT_ENERGY_BY_TIME,
+                                                            .seconds = outcome ? outcome->elapsed : NAN});
 }
 
-/* What was counted between the last sample and the end. `last`: the last sample on the wall clock. */
-static int add_outcome(struct gt_block_analysis *analysis, double last, double *counters)
+/* How the join was made. */
+static void add_method(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    struct gt_node *section = gt_report_section(root, "sub_tracking", "Sub Tracking");
+    gt_report_text(section, "clock", "Clock", analysis->use_monotonic ? "monotonic" : "wall");
+    gt_report_integer(section, "num_rows", "Rows", (int64_t)analysis->borders.count, NULL);
+    gt_report_integer(section, "num_files", "Files", (int64_t)analysis->borders.files.count, NULL);
+    gt_report_integer(section, "num_bad_rows", "Bad rows", (int64_t)(analysis->borders.bad + analysis->bad_timepoints),
+                      NULL);
+    gt_report_integer(section, "num_torn_rows", "Torn rows", (int64_t)analysis->borders.torn, NULL);
+    gt_report_integer(section, "num_rows_without_start", "Rows without start", (int64_t)analysis->intervals.orphans,
+                      NULL);
+    gt_node_flags(section, GT_ONLY_DATA);
+}
+
+static bool is_peak(const struct gt_column *column)
+{
+    return !column->is_original && column->scope >= 0 && gt_metrics[column->metric].kind == GT_PEAK;
+}
+
+/* Exact where the kernel keeps high-water marks: samples see less. */
+static void add_peaks(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
-    if (!outcome || machine->start_real_ns <= 0)
-        return 0;
-    struct gt_energy_reading final;
-    gt_energy_reading_take(&final, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
-    gt_energy_reading_update(&analysis->last, &final);
-    double after = seconds(machine->start_real_ns) + outcome->elapsed - last;
-    if (!(after > 0))
-        return 0;
-    double end = gt_block_join_last(analysis->join) + after;
-    end_counters(analysis, outcome, end, counters);
-    return gt_energy_curve_add(&analysis->curve, end, &analysis->last);
-}
-
-static double later(double a, double b)
-{
-    return isnan(a) || b > a ? b : a;
-}
-
-/* What never ended lasts to the last thing that is known, where its time is told. */
-static int close_intervals(struct gt_block_analysis *analysis, double last)
-{
-    double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->join) : NAN;
-    for (size_t i = 0; i < analysis->borders.count; i++) {
-        last = later(last, analysis->borders.event[i].timestamp);
-        if (analysis->intervals.has_monotonic)
-            clock_last = later(clock_last, analysis->borders.event[i].monotonic);
+    const struct gt_columns *columns = &analysis->columns;
+    struct gt_node *section = gt_report_section(root, "peaks", "Peaks");
+    double unit = 1;
+    size_t known = 0;
+    gt_unit_memory(machine->ram_unit, &unit, NULL);
+    for (size_t i = 0; outcome && i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
+        double value = is_peak(column) ? outcome->value[column->scope][column->metric] : NAN;
+        if (isnan(value))
+            continue;
+        struct gt_node *number = gt_report_number(section, column->name, column->name, value, NULL);
+        if (gt_metrics[column->metric].unit == GT_BYTES)
+            gt_node_display(number, 1 / unit, machine->ram_unit);
+        known++;
     }
-    return gt_intervals_close(&analysis->intervals, last, clock_last);
+    if (!known)
+        gt_node_flags(section, GT_ONLY_DATA);
 }
 
-static int join(struct gt_block_analysis *analysis, struct gt_error *error)
+/* The duration is that of the whole recording. */
+static void add_duration(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
-    double *values = calloc(analysis->gauges + analysis->counters + 1, sizeof *values), last;
-    if (!values)
-        return out_of_memory(analysis, error);
-    int status = read_samples(analysis, values, &last, error);
-    if (status == 0 && add_outcome(analysis, last, values) < 0)
-        status = out_of_memory(analysis, error);
-    free(values);
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->join) - analysis->first;
+    gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
+}
+
+/* ---- the summary: one line for each block, the longest first ---- */
+
+enum { BANDS = 500 }; /* more cannot be told apart in a picture */
+
+/* Columns of the recording add the largest or the mean value while the block ran to the table. */
+static const struct figure {
+    const char *column, *key, *title;
+    enum gt_statistic_id statistic;
+    bool is_of_gpus;
+} figures[] = {
+    {"combined_ram", "max_ram", "Max RAM", GT_STAT_MAX, false},
+    {"cpu_combined_sum_utilization_percent", "mean_cpu_percent", "Mean CPU %", GT_STAT_MEAN, false},
+    {"combined_gpu_ram", "max_gpu_ram", "Max GPU RAM", GT_STAT_MAX, true},
+    {"gpu_sum_utilization_percent", "mean_gpu_percent", "Mean GPU %", GT_STAT_MEAN, true},
+};
+
+static size_t column_index(const struct gt_column **columns, size_t count, const char *name)
+{
+    size_t i = 0;
+    while (i < count && strcmp(columns[i]->name, name) != 0)
+        i++;
+    return i;
+}
+
+static double figure_of(const struct gt_block_analysis *analysis, const struct gt_block_total *total,
+                        const struct figure *figure)
+{
+    size_t index = column_index(analysis->gauge, analysis->gauges, figure->column);
+    bool is_absent = figure->is_of_gpus && !gt_recording_machine(analysis->recording)->gpu_count;
+    if (index == analysis->gauges || !total->gauge || is_absent)
+        return NAN;
+    return gt_distribution_statistic(&total->gauge[index], figure->statistic);
+}
+
+static const char *unit_of(const struct gt_machine *machine, const struct figure *figure)
+{
+    if (figure->statistic == GT_STAT_MEAN)
+        return NULL;
+    return figure->is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
+}
+
+static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    const struct gt_machine *machine = &analysis->machine;
+    struct gt_table *table = gt_report_table(root, "summary", "Summary");
+    gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "calls", "Calls", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "total", "Total", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "self", "Self", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, "seconds");
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER, unit_of(machine, &figures[i]));
+    gt_energy_columns(table, machine, gt_energy_curve_marks(&analysis->curve));
+    gt_table_column(table, "unfinished_calls", "Never ended", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "unfinished_time", "For", GT_CELL_NUMBER, "seconds");
+    return table;
+}
+
+static void add_summary_row(struct gt_table *table, struct gt_block_analysis *analysis, size_t number)
+{
+    struct gt_call_total *calls = &analysis->block[number];
+    struct gt_block_total total = gt_block_join_block(analysis->join, number);
+    gt_table_text(table, gt_strings_text(&analysis->borders.names, number));
+    gt_table_integer(table, (int64_t)calls->calls);
+    gt_table_number(table, gt_distribution_total(&calls->elapsed));
+    gt_table_number(table, gt_distribution_total(&calls->self));
+    gt_table_number(table, gt_distribution_mean(&calls->elapsed));
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        gt_table_number(table, figure_of(analysis, &total, &figures[i]));
+    gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
+                    gt_energy_sum(analysis->energy[number].device));
+    bool ended = !calls->unfinished;
+    if (ended)
+        gt_table_number(table, NAN);
+    else
+        gt_table_integer(table, (int64_t)calls->unfinished);
+    gt_table_number(table, ended ? NAN : calls->unfinished_time);
+}
+
+struct rank {
+    double total;
+    size_t number;
+};
+
+static int by_total(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+    return x->total == y->total ? (x->number > y->number) - (x->number < y->number) : x->total < y->total ? 1 : -1;
+}
+
+static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis)
+{
+    size_t count = analysis->borders.names.count;
+    struct rank *rank = calloc(count + 1, sizeof *rank);
+    if (!rank || !count) {
+        free(rank);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        rank[i] = (struct rank){gt_distribution_total(&analysis->block[i].elapsed), i};
+    qsort(rank, count, sizeof *rank, by_total);
+    struct gt_table *table = add_summary_table(root, analysis);
+    gt_table_flags(table, GT_ONLY_PEOPLE | GT_PAGE_FIRST | GT_BRIEF);
+    for (size_t i = 0; i < count; i++)
+        add_summary_row(table, analysis, rank[i].number);
+    free(rank);
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct gt_band *x = a, *y = b;
+    double first = x->to - x->from, second = y->to - y->from;
+    return first == second ? (x->from > y->from) - (x->from < y->from) : first < second ? 1 : -1;
+}
+
+/* The longest calls first, so that short ones are drawn over them. */
+static void add_over_time(struct gt_node *root, const struct gt_block_analysis *analysis)
+{
+    const struct gt_intervals *calls = &analysis->intervals;
+    struct gt_band *band = calloc(calls->count + 1, sizeof *band);
+    size_t bands = 0;
+    for (size_t i = 0; band && i < calls->count; i++) {
+        const struct gt_interval *call = &calls->interval[i];
+        double from = (analysis->use_monotonic ? call->clock_start : call->start) - analysis->first;
+        double to = (analysis->use_monotonic ? call->clock_stop : call->stop) - analysis->first;
+        if (to >= from)
+            band[bands++] = (struct gt_band){gt_strings_text(&analysis->borders.names, call->name), from, to};
+    }
+    if (bands)
+        qsort(band, bands, sizeof *band, by_length);
+    gt_over_time_add(&(struct gt_over_time){.history = &analysis->history,
+                                            .machine = gt_recording_machine(analysis->recording),
+                                            .band = band,
+                                            .bands = bands < BANDS ? bands : BANDS},
+                     root);
+    free(band);
+}
+
+/* ---- the report ---- */
+
+static int build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    struct gt_report *report;
+    int status = gt_report_new(&report, "sub_tracking_results", error);
     if (status < 0)
         return status;
-    gt_block_join_finish(analysis->join);
-    if (close_intervals(analysis, last) < 0 || gt_blocks_count_calls(analysis) < 0 ||
-        gt_blocks_count_energy(analysis) < 0)
-        return out_of_memory(analysis, error);
+    struct gt_node *root = gt_report_root(report);
+    struct gt_block_total overall = gt_block_join_overall(analysis->join);
+    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    add_over_time(root, analysis);
+    add_gauges(root, "overall", "Overall", analysis, &overall);
+    add_static_data(root, gt_recording_machine(analysis->recording));
+    status = add_blocks(root, analysis);
+    add_counters(root, "overall_counters", "Overall Counters", analysis, &overall);
+    add_peaks(root, analysis);
+    if (analysis->options->calls) {
+        add_processes(root, analysis);
+        add_calls(root, analysis);
+    }
+    add_summary(root, analysis);
+    add_energy(root, analysis);
+    add_duration(root, analysis);
+    add_method(root, analysis);
+    gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
+                  GT_ONLY_DATA);
+    if (status < 0 || gt_report_failed(report)) {
+        gt_report_free(report);
+        return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
+    }
+    *ret = report;
     return 0;
-}
-
-/* ---- the whole ---- */
-
-static int read_machine(struct gt_block_analysis *analysis, struct gt_error *error)
-{
-    const struct gt_blocks_options *options = analysis->options;
-    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
-    analysis->machine = *gt_recording_machine(analysis->recording);
-    return gt_cost_read(&analysis->machine, &cost, error);
-}
-
-static void warn_of_gaps(const struct gt_block_analysis *analysis)
-{
-    const struct gt_block_event_list *borders = &analysis->borders;
-    uint64_t unfinished = 0, inside = 0;
-    for (size_t i = 0; i < borders->names.count; i++) {
-        unfinished += analysis->block[i].unfinished;
-        inside += gt_block_join_block(analysis->join, i).timepoints +
-                  gt_block_join_unfinished(analysis->join, i).timepoints;
-    }
-    for (char *line = borders->complaints.data, *end; line && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        warn(analysis, "%.*s: left out", (int)(end - line), line);
-    }
-    if (borders->bad > 5 || analysis->bad_timepoints > 5)
-        warn(analysis, "%llu bad rows were left out in all",
-             (unsigned long long)(borders->bad + analysis->bad_timepoints));
-    if (borders->torn)
-        warn(analysis, "%llu rows of code blocks were never finished: their process was killed",
-             (unsigned long long)borders->torn);
-    if (analysis->intervals.orphans)
-        warn(analysis, "%llu rows end a code block that never began and were left out",
-             (unsigned long long)analysis->intervals.orphans);
-    if (unfinished)
-        warn(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
-             (unsigned long long)unfinished);
-    if (borders->count && !inside)
-        warn(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
-}
-
-static void release(struct gt_block_analysis *analysis)
-{
-    for (size_t i = 0; analysis->block && i < analysis->borders.names.count; i++) {
-        gt_distribution_release(&analysis->block[i].elapsed);
-        gt_distribution_release(&analysis->block[i].self);
-        gt_distribution_release(&analysis->block[i].cpu);
-    }
-    free(analysis->block);
-    free(analysis->process);
-    free(analysis->energy);
-    gt_energy_curve_release(&analysis->curve);
-    gt_block_join_close(analysis->join);
-    gt_recording_close(analysis->recording);
-    free(analysis->gauge);
-    free(analysis->counter);
-    gt_intervals_release(&analysis->intervals);
-    gt_block_event_list_release(&analysis->borders);
 }
 
 int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *options, bool optional,
                      struct gt_error *error)
 {
-    struct gt_block_analysis analysis = {.options = options};
-    gt_energy_reading_clear(&analysis.last);
-    int status = gt_recording_open(&analysis.recording, options->tracking_file, error);
+    struct gt_block_analysis analysis;
+    int status = gt_block_analysis_open(&analysis, options, optional, error);
     if (status >= 0)
-        status = read_machine(&analysis, error);
-    if (status >= 0)
-        status = read_blocks(&analysis, optional, error);
-    if (status >= 0 && choose_columns(&analysis) < 0)
-        status = out_of_memory(&analysis, error);
-    if (status >= 0)
-        status = want_columns(&analysis, error);
-    if (status >= 0)
-        status = join(&analysis, error);
-    if (status >= 0) {
-        warn_of_gaps(&analysis);
-        status = gt_blocks_build(ret, &analysis, error);
-    }
-    release(&analysis);
+        status = build(ret, &analysis, error);
+    gt_block_analysis_close(&analysis);
     return status < 0 ? status : 0;
 }

@@ -1,10 +1,10 @@
-/* Which block of code used what: the join of a recording with sub-tracking files. */
+/* The report on code blocks says how much each of them used. */
 #ifndef GT_ANALYSE_BLOCKS_H
 #define GT_ANALYSE_BLOCKS_H
 
 #include "report/report.h"
 
-/* A report of type "sub_tracking_results" with gpu_tracker's keys and layout, and further keys after them. Without
+/* Builds a report of type "sub_tracking_results" with gpu_tracker's keys and layout, and further keys after them. Without
  * sub-tracking files the blocks that the run collected are used; `optional`: and none at all is no error. */
 int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *options, bool optional,
                      struct gt_error *error);

@@ -6,8 +6,13 @@
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
+#include "analyse/blocks/results_pickle.h"
 #include "base/given_file.h"
 #include "blocks/block_event.h"
+#include "schema/unit.h"
+#include "store/store.h"
+
+/* ---- files ---- */
 
 enum { LARGEST = 256 << 20 };
 
@@ -47,23 +52,14 @@ static int load_file(struct gt_json_value **ret, const char *path, struct gt_err
     return status;
 }
 
-static int analyse_recording(struct gt_json_value **ret, const char *path,
+static int analyse_recording(struct gt_report **ret, const char *path,
                              void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     struct gt_blocks_options options = GT_INIT(struct gt_blocks_options);
     options.tracking_file = path;
     options.warn = warn;
     options.context = context;
-    struct gt_report *report = NULL;
-    struct gt_buffer text = {0};
-    int status = gt_blocks_report(&report, &options, true, error);
-    if (status == 0)
-        status = gt_report_write(report, "json", &text, error);
-    if (status == 0)
-        status = parse_json(ret, &text, path, error);
-    gt_report_free(report);
-    gt_buffer_release(&text);
-    return status;
+    return gt_blocks_report(ret, &options, true, error);
 }
 
 static int check(const struct gt_json_value *tree, const char *path, struct gt_error *error)
@@ -86,16 +82,78 @@ static int check(const struct gt_json_value *tree, const char *path, struct gt_e
     return 0;
 }
 
-int gt_results_load(struct gt_json_value **ret, const char *path, void (*warn)(void *context, const char *sentence),
-                    void *context, struct gt_error *error)
+/* ---- results of earlier versions as those of this one ---- */
+
+static bool is_in_bytes(const struct gt_columns *columns, const char *name)
+{
+    int index = gt_store_column_find(columns, name);
+    return index >= 0 && gt_metrics[columns->column[index].metric].unit == GT_BYTES;
+}
+
+static int peaks_in_bytes(struct gt_json_value *tree)
+{
+    const char *unit = gt_json_text_of(gt_json_member(gt_json_member(tree, "static_data"), "ram_unit"));
+    struct gt_columns columns;
+    const char *name;
+    double bytes;
+    struct gt_json_value *peak, *peaks = gt_json_member(tree, "peaks");
+    int status = 0;
+    if (!unit || gt_unit_memory(unit, &bytes, NULL) < 0)
+        return 0;
+    gt_store_columns(&columns, NULL);
+    gt_json_foreach_member (peaks, name, peak) {
+        if (gt_json_is_number(peak) && is_in_bytes(&columns, name))
+            status |= gt_json_set(peaks, name, gt_json_new_number(nearbyint(gt_json_number_of(peak) * bytes)));
+    }
+    return status;
+}
+
+/* Columns that have another name now. */
+static int rename_columns(struct gt_json_value *counters)
+{
+    int status = 0;
+    const char *next;
+    struct gt_json_value *value;
+    for (const char *name = gt_json_next_member(counters, NULL, &value); name; name = next) {
+        const char *now = gt_store_name_now(name);
+        next = gt_json_next_member(counters, name, &value);
+        if (now != name)
+            status |= gt_json_rename(counters, name, now);
+    }
+    return status;
+}
+
+static int rename_all(struct gt_json_value *tree)
+{
+    size_t i;
+    const struct gt_json_value *block;
+    int status = rename_columns(gt_json_member(tree, "overall_counters"));
+    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block) {
+        status |= rename_columns(gt_json_member(block, "counters"));
+    }
+    return status;
+}
+
+static int upgrade(struct gt_json_value *tree, struct gt_error *error)
+{
+    int64_t version = gt_json_integer_of(gt_json_member(tree, "results_version"));
+    int status = version < 2 ? peaks_in_bytes(tree) | rename_all(tree) : 0;
+    return status ? gt_error_system(error, ENOMEM, "results") : 0;
+}
+
+static bool is_recording(const char *path)
+{
+    return has_suffix(path, gt_block_csv.suffix) || has_suffix(path, gt_block_sqlite.suffix);
+}
+
+static int load_tree(struct gt_json_value **ret, const char *path, struct gt_error *error)
 {
     struct gt_json_value *tree = NULL;
-    bool is_recording = has_suffix(path, gt_block_csv.suffix) || has_suffix(path, gt_block_sqlite.suffix);
-    int status = is_recording ? analyse_recording(&tree, path, warn, context, error) : load_file(&tree, path, error);
+    int status = load_file(&tree, path, error);
     if (status == 0)
         status = check(tree, path, error);
     if (status == 0)
-        status = gt_results_upgrade(tree, error);
+        status = upgrade(tree, error);
     if (status < 0)
         gt_json_free(tree);
     else
@@ -103,11 +161,61 @@ int gt_results_load(struct gt_json_value **ret, const char *path, void (*warn)(v
     return status;
 }
 
-double gt_results_number(const struct gt_json_value *tree, const char *const keys[])
+/* ---- results as nodes ---- */
+
+int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void *context, const char *sentence),
+                    void *context, struct gt_error *error)
 {
-    for (; *keys; keys++)
-        tree = gt_json_member(tree, *keys);
-    return gt_json_is_number(tree) ? gt_json_number_of(tree) : NAN;
+    struct gt_report *report = NULL;
+    struct gt_json_value *tree = NULL;
+    if (is_recording(path)) {
+        int status = analyse_recording(&report, path, warn, context, error);
+        status = status < 0 ? status : gt_report_copy(ret, report, error);
+        gt_report_free(report);
+        return status;
+    }
+    int status = load_tree(&tree, path, error);
+    if (status == 0)
+        status = gt_report_of_json(ret, "sub_tracking_results", tree, error);
+    gt_json_free(tree);
+    return status;
+}
+
+int gt_results_json(char **ret, const char *path, struct gt_error *error)
+{
+    struct gt_json_value *tree = NULL;
+    struct gt_report *report = NULL;
+    struct gt_buffer text = {0};
+    int status = is_recording(path) ? analyse_recording(&report, path, NULL, NULL, error)
+                                    : load_tree(&tree, path, error);
+    if (status == 0 && report)
+        status = gt_report_write(report, "json", &text, error);
+    if (status == 0)
+        *ret = report ? text.data : gt_json_dump(tree);
+    else
+        gt_buffer_release(&text);
+    gt_report_free(report);
+    gt_json_free(tree);
+    return status < 0 ? status : *ret ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+}
+
+const struct gt_node *gt_results_find(const struct gt_node *results, const char *const keys[])
+{
+    for (; results && *keys; keys++)
+        results = gt_node_find(results, *keys);
+    return results;
+}
+
+double gt_results_number(const struct gt_node *results, const char *const keys[])
+{
+    const struct gt_node *found = gt_results_find(results, keys);
+    return found ? gt_node_number(found) : NAN;
+}
+
+const char *gt_results_static(const struct gt_node *results, const char *key)
+{
+    const struct gt_node *found = gt_results_find(results, (const char *const[]){"static_data", key, NULL});
+    return found ? gt_node_text(found) : NULL;
 }
 
 void gt_results_title(char *title, size_t size, const char *key)
@@ -121,4 +229,146 @@ void gt_results_title(char *title, size_t size, const char *key)
         begins = !is_letter;
     }
     title[i] = '\0';
+}
+
+/* ---- results as a report again ---- */
+
+static double number_of(const struct gt_json_value *value)
+{
+    return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
+}
+
+static void add_fact(struct gt_node *parent, const char *key, const char *title, const struct gt_json_value *value)
+{
+    if (gt_json_is_text(value))
+        gt_report_text(parent, key, title, gt_json_text_of(value));
+    else if (gt_json_is_integer(value))
+        gt_report_integer(parent, key, title, gt_json_integer_of(value), NULL);
+    else
+        gt_report_number(parent, key, title, number_of(value), NULL);
+}
+
+/* {"min": 1, "max": 2}: a row of facts. */
+static void add_row(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *values)
+{
+    struct gt_node *row = gt_report_section(parent, key, title);
+    const char *name;
+    struct gt_json_value *value;
+    gt_node_flags(row, GT_ROW);
+    gt_json_foreach_member (values, name, value) {
+        add_fact(row, name, name, value);
+    }
+}
+
+/* {"main_ram": {"min": 1, "max": 2}}: a row for each measurement. */
+static void add_frame(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *rows)
+{
+    struct gt_table *table = gt_report_table(parent, key, title);
+    struct gt_json_value *columns, *row, *ignored;
+    const char *measurement, *name;
+    gt_json_next_member(rows, NULL, &columns); /* every row has the same */
+    gt_table_flags(table, GT_KEYED);
+    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
+    gt_json_foreach_member (columns, name, ignored) {
+        gt_table_column(table, name, name, GT_CELL_NUMBER, NULL);
+    }
+    gt_json_foreach_member (rows, measurement, row) {
+        gt_table_text(table, measurement);
+        gt_json_foreach_member (columns, name, ignored) {
+            gt_table_number(table, number_of(gt_json_member(row, name)));
+        }
+    }
+}
+
+static void add_block(struct gt_node *parent, struct gt_json_value *block)
+{
+    static const char *const facts[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
+    char title[32];
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        gt_results_title(title, sizeof title, facts[i]);
+        add_fact(parent, facts[i], title, gt_json_member(block, facts[i]));
+    }
+    add_row(parent, "compute_time", "Compute Time", gt_json_member(block, "compute_time"));
+    add_frame(parent, "resource_usage", "Resource Usage", gt_json_member(block, "resource_usage"));
+}
+
+static void add_session(struct gt_node *root, struct gt_json_value *tree)
+{
+    size_t i;
+    struct gt_json_value *block;
+    add_frame(root, "overall", "Overall", gt_json_member(tree, "overall"));
+    add_row(root, "static_data", "Static Data", gt_json_member(tree, "static_data"));
+    struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
+    gt_node_flags(list, GT_LIST);
+    gt_json_foreach_item (gt_json_member(tree, "code_block_results"), i, block) {
+        add_block(gt_report_section(list, "code_block", ""), block);
+    }
+}
+
+static void add_rows(struct gt_node *parent, struct gt_json_value *rows, bool are_measurements)
+{
+    const char *name;
+    struct gt_json_value *values;
+    gt_json_foreach_member (rows, name, values) {
+        char title[128];
+        gt_results_title(title, sizeof title, name);
+        add_row(parent, name, are_measurements ? title : name, values);
+    }
+}
+
+static void add_comparison(struct gt_node *root, struct gt_json_value *tree)
+{
+    const char *measurement;
+    struct gt_json_value *blocks;
+    add_rows(gt_report_section(root, "overall_resource_usage", "Overall Resource Usage"),
+             gt_json_member(tree, "overall_resource_usage"), true);
+    struct gt_node *usage = gt_report_section(root, "code_block_resource_usage", "Code Block Resource Usage");
+    gt_json_foreach_member (gt_json_member(tree, "code_block_resource_usage"), measurement, blocks) {
+        char title[128];
+        gt_results_title(title, sizeof title, measurement);
+        add_rows(gt_report_section(usage, measurement, title), blocks, false);
+    }
+    add_rows(gt_report_section(root, "code_block_compute_time", "Code Block Compute Time"),
+             gt_json_member(tree, "code_block_compute_time"), false);
+}
+
+static const struct {
+    const char *type;
+    void (*add)(struct gt_node *root, struct gt_json_value *tree);
+} types[] = {
+    {"sub_tracking_results", add_session},
+    {"code_block_results", add_block},
+    {"comparison_results", add_comparison},
+};
+
+static int build_report(struct gt_report **ret, const char *type, struct gt_json_value *tree, struct gt_error *error)
+{
+    struct gt_report *report = NULL;
+    size_t i = 0;
+    while (i < sizeof types / sizeof *types && strcmp(types[i].type, type) != 0)
+        i++;
+    if (i == sizeof types / sizeof *types)
+        return gt_error_set(error, EINVAL, "there are no results of the type %s", type);
+    int status = gt_report_new(&report, type, error);
+    if (status < 0)
+        return status;
+    gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    types[i].add(gt_report_root(report), tree);
+    if (gt_report_failed(report)) {
+        gt_report_free(report);
+        return gt_error_system(error, ENOMEM, "results");
+    }
+    *ret = report;
+    return 0;
+}
+
+int gt_results_report(struct gt_report **ret, const char *type, const char *json, struct gt_error *error)
+{
+    struct gt_json_trouble problem;
+    struct gt_json_value *tree = gt_json_parse_text(json, GT_JSON_UNIQUE_NAMES, &problem);
+    if (!tree)
+        return gt_error_set(error, EBADMSG, "the results are not JSON: %s", problem.text);
+    int status = build_report(ret, type, tree, error);
+    gt_json_free(tree);
+    return status;
 }

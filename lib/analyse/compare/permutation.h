@@ -1,4 +1,4 @@
-/* Which figures of two groups of runs differ, when many figures are looked at together? */
+/* The test tells which figures of two groups of runs differ, when many figures are looked at together. */
 #ifndef GT_ANALYSE_PERMUTATION_H
 #define GT_ANALYSE_PERMUTATION_H
 

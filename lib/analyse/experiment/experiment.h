@@ -1,4 +1,4 @@
-/* A recording of power as curves: what AIPowerMeter's folders and our tracking files hold, under AIPowerMeter's names. */
+/* A recording of power as curves under AIPowerMeter's names, read from its folders and from our tracking files. */
 #ifndef GT_ANALYSE_EXPERIMENT_H
 #define GT_ANALYSE_EXPERIMENT_H
 
@@ -120,15 +120,5 @@ int gt_experiment_listing(const struct gt_experiment *experiment, char **ret, st
 /* Duration, totals and averages. */
 int gt_experiment_summary(const struct gt_experiment *experiment, double start, double end, struct gt_report **ret,
                           struct gt_error *error);
-
-/* Points read elsewhere, by time; straight between them. The integral from the first point between `start` and `end` to each of
- * them: how many there are, and their sums, NaN for one next to a value that is NaN, which adds nothing. */
-size_t gt_points_integrate(const struct gt_experiment_point *points, size_t count, double start, double end,
-                           double *sums);
-/* Values at times in ascending order; before the first point and after the last, theirs. */
-void gt_points_interpolate(const struct gt_experiment_point *points, size_t count, const double *times,
-                           size_t time_count, double *values);
-/* "4.6GiB" of 4.6 * 2^30 and "B". -ENAMETOOLONG: cut off. */
-int gt_bytes_text(double bytes, const char *suffix, char *text, size_t size);
 
 #endif

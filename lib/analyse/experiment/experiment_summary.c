@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 #include "base/json_tree.h"
 #include "report/report.h"
-#include "store/experiment_record.h"
+#include "store/aipowermeter.h"
 
 enum figure { TOTAL, AVERAGE, MAXIMUM };
 

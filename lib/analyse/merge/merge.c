@@ -329,7 +329,7 @@ static int report_merge(struct gt_report **ret, const struct merge *merge, struc
     gt_report_number(root, "duration", "Duration", any ? (double)(merge->merged.last - merge->merged.first) / 1e9 : NAN,
                      "seconds");
     gt_node_flags(gt_report_count(root, "end_us", "End of the window", end_of_window(merge), ""), GT_ONLY_DATA);
-    struct gt_node *table = gt_report_table(root, "sources", "Sources");
+    struct gt_table *table = gt_report_table(root, "sources", "Sources");
     gt_table_column(table, "file", "File", GT_CELL_TEXT, "");
     gt_table_column(table, "clock", "Clock", GT_CELL_TEXT, "");
     gt_table_column(table, "shift", "Shift", GT_CELL_NUMBER, "seconds");

@@ -46,7 +46,7 @@ static void add_totals(struct gt_node *root, const struct gt_trace *trace)
     gt_report_integer(root, "lost", "Lost events and samples", (int64_t)bad, "");
 }
 
-static void add_columns(struct gt_node *table, const char *const columns[][2], const char *kinds)
+static void add_columns(struct gt_table *table, const char *const columns[][2], const char *kinds)
 {
     for (size_t i = 0; kinds[i]; i++)
         gt_table_column(table, columns[i][0], columns[i][1],
@@ -64,7 +64,7 @@ static void add_files(struct gt_node *root, const struct gt_trace *trace)
         {"duration", "Duration"}, {"cut_off", "Cut off"},   {"lost", "Lost"},         {"lost_bytes", "Lost bytes"},
         {"mended", "Mended"},     {"unclosed", "Unclosed"}, {"unopened", "Unopened"}, {"damage", "First damage"}};
     static const char *const clocks[] = {"unknown", "in the file", "in its name"};
-    struct gt_node *table = gt_report_table(root, "sources", "Sources");
+    struct gt_table *table = gt_report_table(root, "sources", "Sources");
     add_columns(table, columns, "tttttiiistiiiiit");
     for (size_t i = 0; i < trace->file_count; i++) {
         const struct gt_trace_file *file = &trace->file[i];
@@ -123,7 +123,7 @@ static int add_phases(struct gt_node *root, const struct gt_trace *trace)
     gt_keys_release(&keys);
     if (at >= 0) {
         static const char *const columns[][2] = {{"phase", "Process or phase"}, {"events", "Events"}};
-        struct gt_node *table = gt_report_table(root, "phases", "Processes and phases");
+        struct gt_table *table = gt_report_table(root, "phases", "Processes and phases");
         add_columns(table, columns, "ti");
         qsort(phase, count, sizeof *phase, by_events);
         for (size_t i = 0; i < count && i < MOST_PHASES; i++) {
@@ -140,7 +140,7 @@ static void add_steps(struct gt_node *root, const struct gt_trace *trace)
 {
     static const char *const columns[][2] = {
         {"node", "Node"}, {"mode", "Mode"}, {"steps", "Steps"}, {"first", "First"}, {"last", "Last"}};
-    struct gt_node *table = gt_report_table(root, "steps", "Steps");
+    struct gt_table *table = gt_report_table(root, "steps", "Steps");
     bool *done = calloc(trace->step_count + 1, sizeof *done);
     add_columns(table, columns, "ttiii");
     for (size_t i = 0; done && i < trace->step_count; i++) {
@@ -169,9 +169,9 @@ static void add_series(struct gt_node *root, const struct gt_trace *trace)
 {
     static const char *const columns[][2] = {
         {"node", "Node"}, {"type", "Type"}, {"name", "Name"}, {"dimension", "Dimension"}};
-    struct gt_node *table = gt_report_table(root, "series", "Sampled metrics");
+    struct gt_table *table = gt_report_table(root, "series", "Sampled metrics");
     add_columns(table, columns, "tttt");
-    gt_node_flags(table, GT_ONLY_DATA);
+    gt_table_flags(table, GT_ONLY_DATA);
     for (size_t i = 0; i < trace->series_count; i++) {
         const uint32_t cells[] = {trace->series[i].node, trace->series[i].type, trace->series[i].name,
                                   trace->series[i].dimension};

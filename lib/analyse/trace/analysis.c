@@ -268,7 +268,7 @@ static const char *take_unit(char *title)
     return NULL;
 }
 
-static void add_column(struct gt_node *table, const char *key, enum gt_cell_kind kind)
+static void add_column(struct gt_table *table, const char *key, enum gt_cell_kind kind)
 {
     char title[64];
     snprintf(title, sizeof title, "%s", key);
@@ -279,9 +279,9 @@ static void add_column(struct gt_node *table, const char *key, enum gt_cell_kind
     gt_table_column(table, key, title, kind, unit);
 }
 
-struct gt_node *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns)
+struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns)
 {
-    struct gt_node *table = gt_report_table(parent, key, title);
+    struct gt_table *table = gt_report_table(parent, key, title);
     char kind[8], name[48];
     int length;
     for (; sscanf(columns, " %7[a-z]:%47[a-z0-9_]%n", kind, name, &length) == 2; columns += length)
@@ -289,12 +289,12 @@ struct gt_node *gt_analysis_table(struct gt_node *parent, const char *key, const
     return table;
 }
 
-void gt_analysis_empty(struct gt_node *parent, struct gt_node *table, const char *reason)
+void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const char *reason)
 {
     if (!table || gt_table_rows(table))
         return;
-    gt_node_flags(table, GT_ONLY_DATA);
-    gt_report_text(parent, "reason", gt_node_title(table), reason);
+    gt_table_flags(table, GT_ONLY_DATA);
+    gt_report_text(parent, "reason", gt_table_title(parent, table), reason);
 }
 
 int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error)

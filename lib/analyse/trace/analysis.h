@@ -99,8 +99,8 @@ int gt_analysis_by(const struct gt_analysis_input *input, const char *const *cho
 
 /* A table with columns named in `columns`, "text:node number:mean_us integer:count". Titles are the keys in words; keys ending in
  * _us and _bytes carry that unit. */
-struct gt_node *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns);
+struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns);
 /* People see a sentence in place of an empty table. */
-void gt_analysis_empty(struct gt_node *parent, struct gt_node *table, const char *reason);
+void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const char *reason);
 
 #endif

@@ -15,7 +15,7 @@ static double percent(int64_t part, int64_t whole)
     return whole > 0 ? 100.0 * (double)part / (double)whole : NAN;
 }
 
-static void add_row(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_keyed_span *span,
+static void add_row(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_keyed_span *span,
                     const struct gt_gpu_time *time)
 {
     int64_t whole = time->last - time->first, communication = gt_gpu_busy(time, GT_USE_COMMUNICATION);
@@ -41,7 +41,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     (void)error;
     struct gt_spans spans = {0};
     int status = gt_gpu_spans(input, &spans);
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "breakdown", "Breakdown",
         "text:node text:device number:span_us number:idle_us number:compute_us number:communication_us number:memory_us "
         "number:idle_percent number:compute_percent number:communication_percent number:memory_percent "

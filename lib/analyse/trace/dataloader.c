@@ -173,7 +173,7 @@ static bool is_outlier(const struct gt_keyed_span *span, double least)
     return least > 0 && (double)(span->end - span->start) >= least;
 }
 
-static void add_outliers(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_spans *spans,
+static void add_outliers(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
                          size_t from, size_t to, double least)
 {
     for (size_t i = from; i < to; i++) {
@@ -192,10 +192,10 @@ static void add_outliers(const struct gt_analysis_input *input, struct gt_node *
 
 static int add_parts(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_spans *spans)
 {
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "dataloader", "Data loader",
         "text:node text:part integer:count number:total_us integer:outliers " GT_NUMBERS_COLUMNS_US);
-    struct gt_node *outliers = gt_analysis_table(
+    struct gt_table *outliers = gt_analysis_table(
         root, "outliers", "Outliers",
         "text:node text:part number:start_us number:end_us number:duration_us text:worker_id");
     struct gt_numbers lengths = {0};
@@ -223,7 +223,7 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
 
 static void add_iterators(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_spans *spans)
 {
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "iterators", "Iterators",
         "text:node text:iterator number:start_us number:duration_us text:num_workers text:pin_memory");
     for (size_t i = 0; i < spans->count; i++) {
@@ -239,7 +239,7 @@ static void add_iterators(const struct gt_analysis_input *input, struct gt_node 
         gt_table_text(table, argument_text(input, span->event, GT_TABLE_PIN_MEMORY, text));
     }
     if (!gt_table_rows(table))
-        gt_node_flags(table, GT_ONLY_DATA);
+        gt_table_flags(table, GT_ONLY_DATA);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
@@ -267,10 +267,10 @@ const struct gt_analysis gt_analysis_dataloader = {
 /* ---- outliers as a table ---- */
 
 static const struct gt_column_kind outlier_columns[] = {
-    {"previous_start", GT_DATASET_TIME, false}, {"start_time", GT_DATASET_TIME, false},
-    {"end_time", GT_DATASET_TIME, false},       {"duration_us", GT_DATASET_NUMBER, true},
-    {"worker_id", GT_DATASET_INTEGER, false},   {"framework_metric", GT_DATASET_CHOICE, false},
-    {"nodeID", GT_DATASET_CHOICE, false},
+    {"previous_start", GT_CELL_TIME, false}, {"start_time", GT_CELL_TIME, false},
+    {"end_time", GT_CELL_TIME, false},       {"duration_us", GT_CELL_NUMBER, true},
+    {"worker_id", GT_CELL_INTEGER, false},   {"framework_metric", GT_CELL_TEXT, false},
+    {"nodeID", GT_CELL_TEXT, false},
 };
 
 static int by_length(const void *a, const void *b)
@@ -302,18 +302,18 @@ static int keep_outliers(struct gt_spans *spans, uint32_t part)
 }
 
 /* A batch is told by the fetch that ends it. */
-static void put_row(struct gt_dataset *data, const struct gt_trace *trace, const struct gt_keyed_span *span)
+static void put_row(struct gt_table *data, const struct gt_trace *trace, const struct gt_keyed_span *span)
 {
     const struct gt_trace_events *events = &trace->events;
     size_t event = span->key[1] == GT_LOADER_BATCH ? span->key[3] : span->event;
     uint32_t node = gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file);
-    gt_dataset_time(data, span->start);
-    gt_dataset_time(data, events->start[event]);
-    gt_dataset_time(data, events->start[event] + events->duration[event]);
-    gt_dataset_number(data, (double)(span->end - span->start) / 1e3);
-    gt_dataset_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
-    gt_dataset_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
-    gt_dataset_choice(data, node, gt_trace_text(trace, node));
+    gt_table_time(data, span->start);
+    gt_table_time(data, events->start[event]);
+    gt_table_time(data, events->start[event] + events->duration[event]);
+    gt_table_number(data, (double)(span->end - span->start) / 1e3);
+    gt_table_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
+    gt_table_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
+    gt_table_choice(data, node, gt_trace_text(trace, node));
 }
 
 static int part_number(const char *part, struct gt_error *error)
@@ -324,7 +324,7 @@ static int part_number(const char *part, struct gt_error *error)
     return gt_error_set(error, EINVAL, "a data loader has no part '%s': initialization, worker, get_next, batch", part);
 }
 
-int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt_dataset **ret, struct gt_error *error)
+int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt_table **ret, struct gt_error *error)
 {
     static const struct gt_profile_options defaults = {.size = sizeof defaults};
     enum { COLUMNS = sizeof outlier_columns / sizeof *outlier_columns };
@@ -339,15 +339,15 @@ int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt
     gt_analysis_close(&input);
     if (status >= 0)
         status = keep_outliers(&spans, (uint32_t)number);
-    struct gt_dataset *data = gt_dataset_new();
-    gt_dataset_add_columns(data, outlier_columns, COLUMNS);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, outlier_columns, COLUMNS);
     if (spans.count)
         qsort(spans.span, spans.count, sizeof *spans.span, by_length);
     for (size_t i = 0; i < spans.count && status >= 0; i++)
         put_row(data, trace, &spans.span[i]);
     gt_spans_release(&spans);
     if (status >= 0)
-        return gt_dataset_finish_columns(ret, data, outlier_columns, COLUMNS, "profile", error);
-    gt_dataset_free(data);
+        return gt_table_finish_columns(ret, data, outlier_columns, COLUMNS, "profile", error);
+    gt_table_free(data);
     return gt_error_system(error, -status, "profile");
 }

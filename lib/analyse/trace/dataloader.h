@@ -4,7 +4,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"
-#include "base/dataset.h"
+#include "base/table.h"
 
 /* A batch is no event: it lasts from the start of one fetch to the start of the next of the same process. The pause in which
  * a new iterator is made (between epochs) is none. */
@@ -17,6 +17,6 @@ int gt_loader_waits(const struct gt_analysis_input *input, struct gt_spans *span
 /* Spans of one part, by its name, that take at least twice the median, the longest first: previous_start (batches: when the one
  * before was fetched), start_time, end_time, duration_us, worker_id, framework_metric, nodeID. The trace keeps
  * GT_TABLE_ARGUMENTS. -EINVAL: there is no such part. */
-int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt_dataset **ret, struct gt_error *error);
+int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt_table **ret, struct gt_error *error);
 
 #endif

@@ -79,7 +79,7 @@ static int compare_moments(const void *a, const void *b)
     return GT_ORDER(x->value, y->value);
 }
 
-static void add_usage(const struct gt_analysis_input *input, struct gt_node *table, const struct ranges *ranges,
+static void add_usage(const struct gt_analysis_input *input, struct gt_table *table, const struct ranges *ranges,
                       const struct gt_resource *resource, const struct usage *usage)
 {
     if (!usage->samples)
@@ -96,7 +96,7 @@ static void add_usage(const struct gt_analysis_input *input, struct gt_node *tab
     }
 }
 
-static void add_idle(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_resource *resource,
+static void add_idle(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
                      int64_t start, int64_t end, int64_t samples)
 {
     gt_table_text(table, gt_analysis_text(input, resource->node));
@@ -114,7 +114,7 @@ static bool is_gpu_use(const struct gt_analysis_input *input, const struct gt_re
     return dimension && (strcmp(dimension, "GPUUtilization") == 0 || strcmp(dimension, "gpu_utilization") == 0);
 }
 
-static void find_idle(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_resource *resource,
+static void find_idle(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
                       const struct ranges *ranges, const struct moment *moment, size_t count)
 {
     size_t first = SIZE_MAX;
@@ -151,11 +151,11 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct ranges ranges = {0};
     struct gt_resources resources = {0};
     struct moment *moment = malloc((input->trace->samples.count + 1) * sizeof *moment);
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "devices", "Devices", "text:node text:device text:dimension text:range integer:samples number:percent");
-    struct gt_node *idle = gt_analysis_table(root, "idle", "Idle GPUs",
-                                             "text:node text:device number:start_us number:end_us number:duration_us "
-                                             "integer:samples");
+    struct gt_table *idle = gt_analysis_table(root, "idle", "Idle GPUs",
+                                              "text:node text:device number:start_us number:end_us number:duration_us "
+                                              "integer:samples");
     int status = moment ? gt_resources_find(input, &resources) : -ENOMEM;
     if (status >= 0)
         status = parse(&ranges, input->options->ranges ? input->options->ranges : "90-100,10-90,0-10", error);
@@ -175,7 +175,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     }
     gt_analysis_empty(root, table, "no samples of system metrics");
     if (!gt_table_rows(idle))
-        gt_node_flags(idle, GT_ONLY_DATA);
+        gt_table_flags(idle, GT_ONLY_DATA);
     gt_resources_release(&resources);
     free(moment);
     return status;

@@ -141,7 +141,7 @@ static int test(const struct side side[2], struct pair *pair, size_t count)
     return status;
 }
 
-static void add_rows(const struct gt_analysis_input *input, struct gt_node *table, const struct pair *pair,
+static void add_rows(const struct gt_analysis_input *input, struct gt_table *table, const struct pair *pair,
                      size_t count)
 {
     for (size_t i = 0; i < count && i < gt_list_top(input, 20); i++) {
@@ -167,7 +167,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     const struct gt_trace *const traces[] = {input->trace, input->other};
     struct side side[2] = {0};
     struct pair *pair = NULL;
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "differences", "Differences",
         "text:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
         "number:difference_us number:difference_percent number:p number:p_holm");

@@ -289,7 +289,7 @@ static int by_figure(const void *a, const void *b, void *context)
 }
 
 struct tables {
-    struct gt_node *functions, *callers;
+    struct gt_table *functions, *callers;
     bool grouped;
 };
 
@@ -347,10 +347,10 @@ static int add_callers(const struct gt_analysis_input *input, const struct table
 static void add_dumps(const struct gt_analysis_input *input, struct gt_node *root)
 {
     const struct gt_trace *trace = input->trace;
-    struct gt_node *table = gt_analysis_table(root, "dumps", "Dumps",
-                                              "text:file text:profiler text:node text:start_mode text:end_mode "
-                                              "text:start_phase text:end_phase number:start_step number:end_step "
-                                              "integer:functions");
+    struct gt_table *table = gt_analysis_table(root, "dumps", "Dumps",
+                                               "text:file text:profiler text:node text:start_mode text:end_mode "
+                                               "text:start_phase text:end_phase number:start_step number:end_step "
+                                               "integer:functions");
     for (size_t i = 0; i < trace->profile_count; i++) {
         const struct gt_trace_profile *profile = &trace->profile[i];
         const uint32_t texts[] = {profile->node, profile->start_mode, profile->end_mode, profile->start_phase,
@@ -364,7 +364,7 @@ static void add_dumps(const struct gt_analysis_input *input, struct gt_node *roo
         gt_table_number(table, isinf(profile->end_step) ? NAN : profile->end_step);
         gt_table_integer(table, (int64_t)profile->function_count);
     }
-    gt_node_flags(table, GT_ONLY_DATA);
+    gt_table_flags(table, GT_ONLY_DATA);
 }
 
 static int add_tables(const struct gt_analysis_input *input, struct gt_node *root, enum gt_dump_group by, int key,
@@ -385,7 +385,7 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
     gt_analysis_empty(root, tables.functions,
                       input->trace->profile_count ? "no function in the Python profiles of that phase, step or name"
                                                   : "no Python profiles");
-    gt_node_flags(tables.callers, GT_ONLY_DATA);
+    gt_table_flags(tables.callers, GT_ONLY_DATA);
     add_dumps(input, root);
     return status;
 }
@@ -421,13 +421,13 @@ const struct gt_analysis gt_analysis_functions = {
 /* ---- dumps as a table ---- */
 
 static const struct gt_column_kind dump_columns[] = {
-    {"profiler_name", GT_DATASET_TEXT, false}, {"framework", GT_DATASET_CHOICE, false},
-    {"node_id", GT_DATASET_CHOICE, false},     {"start_mode", GT_DATASET_CHOICE, false},
-    {"start_phase", GT_DATASET_CHOICE, false}, {"start_step", GT_DATASET_NUMBER, false},
-    {"start_us", GT_DATASET_NUMBER, false},    {"end_mode", GT_DATASET_CHOICE, false},
-    {"end_phase", GT_DATASET_CHOICE, false},   {"end_step", GT_DATASET_NUMBER, false},
-    {"end_us", GT_DATASET_NUMBER, false},      {"stats_path", GT_DATASET_TEXT, false},
-    {"html_path", GT_DATASET_CHOICE, false},
+    {"profiler_name", GT_CELL_PLAIN_TEXT, false}, {"framework", GT_CELL_TEXT, false},
+    {"node_id", GT_CELL_TEXT, false},     {"start_mode", GT_CELL_TEXT, false},
+    {"start_phase", GT_CELL_TEXT, false}, {"start_step", GT_CELL_NUMBER, false},
+    {"start_us", GT_CELL_NUMBER, false},    {"end_mode", GT_CELL_TEXT, false},
+    {"end_phase", GT_CELL_TEXT, false},   {"end_step", GT_CELL_NUMBER, false},
+    {"end_us", GT_CELL_NUMBER, false},      {"stats_path", GT_CELL_PLAIN_TEXT, false},
+    {"html_path", GT_CELL_TEXT, false},
 };
 
 static int by_start(const void *a, const void *b, void *context)
@@ -440,33 +440,33 @@ static int by_start(const void *a, const void *b, void *context)
     return order ? order : GT_ORDER(x, y);
 }
 
-static void put_text(struct gt_dataset *data, const struct gt_trace *trace, uint32_t string)
+static void put_text(struct gt_table *data, const struct gt_trace *trace, uint32_t string)
 {
-    gt_dataset_choice(data, string, gt_trace_text(trace, string));
+    gt_table_choice(data, string, gt_trace_text(trace, string));
 }
 
-static void put_moment(struct gt_dataset *data, const struct gt_trace *trace, uint32_t mode, uint32_t phase,
+static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint32_t mode, uint32_t phase,
                        double step, int64_t time)
 {
     bool known = time != GT_TRACE_EVER && time != -GT_TRACE_EVER;
     put_text(data, trace, mode);
     put_text(data, trace, phase);
-    gt_dataset_number(data, step);
-    gt_dataset_number(data, known ? (double)time / 1e3 : NAN);
+    gt_table_number(data, step);
+    gt_table_number(data, known ? (double)time / 1e3 : NAN);
 }
 
-static void put_dump(struct gt_dataset *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)
+static void put_dump(struct gt_table *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)
 {
-    gt_dataset_text(data, profilers[profile->profiler]);
+    gt_table_text(data, profilers[profile->profiler]);
     put_text(data, trace, profile->framework);
     put_text(data, trace, profile->node);
     put_moment(data, trace, profile->start_mode, profile->start_phase, profile->start_step, profile->start);
     put_moment(data, trace, profile->end_mode, profile->end_phase, profile->end_step, profile->end);
-    gt_dataset_text(data, trace->file[profile->file].path);
+    gt_table_text(data, trace->file[profile->file].path);
     put_text(data, trace, profile->report);
 }
 
-int gt_dumps_table(const struct gt_trace *trace, struct gt_dataset **ret, struct gt_error *error)
+int gt_dumps_table(const struct gt_trace *trace, struct gt_table **ret, struct gt_error *error)
 {
     enum { COLUMNS = sizeof dump_columns / sizeof *dump_columns };
     size_t *order = calloc(trace->profile_count + 1, sizeof *order);
@@ -475,26 +475,26 @@ int gt_dumps_table(const struct gt_trace *trace, struct gt_dataset **ret, struct
     for (size_t i = 0; i < trace->profile_count; i++)
         order[i] = i;
     qsort_r(order, trace->profile_count, sizeof *order, by_start, (void *)(uintptr_t)trace);
-    struct gt_dataset *data = gt_dataset_new();
-    gt_dataset_add_columns(data, dump_columns, COLUMNS);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, dump_columns, COLUMNS);
     for (size_t i = 0; i < trace->profile_count; i++)
         put_dump(data, trace, &trace->profile[order[i]]);
     free(order);
-    return gt_dataset_finish_columns(ret, data, dump_columns, COLUMNS, "profile", error);
+    return gt_table_finish_columns(ret, data, dump_columns, COLUMNS, "profile", error);
 }
 
 /* ---- sums of chosen dumps as tables, in the order in which their texts were first read ---- */
 
 static const struct gt_column_kind function_columns[] = {
-    {"file", GT_DATASET_CHOICE, false},        {"line", GT_DATASET_INTEGER, false},
-    {"function", GT_DATASET_CHOICE, false},    {"function_name", GT_DATASET_TEXT, false},
-    {"prim_calls", GT_DATASET_INTEGER, false}, {"total_calls", GT_DATASET_INTEGER, false},
-    {"total_time", GT_DATASET_NUMBER, false},  {"cumulative_time", GT_DATASET_NUMBER, false},
+    {"file", GT_CELL_TEXT, false},        {"line", GT_CELL_INTEGER, false},
+    {"function", GT_CELL_TEXT, false},    {"function_name", GT_CELL_PLAIN_TEXT, false},
+    {"prim_calls", GT_CELL_INTEGER, false}, {"total_calls", GT_CELL_INTEGER, false},
+    {"total_time", GT_CELL_NUMBER, false},  {"cumulative_time", GT_CELL_NUMBER, false},
 };
 static const struct gt_column_kind caller_columns[] = {
-    {"function", GT_DATASET_INTEGER, false},   {"caller", GT_DATASET_INTEGER, false},
-    {"prim_calls", GT_DATASET_INTEGER, false}, {"total_calls", GT_DATASET_INTEGER, false},
-    {"total_time", GT_DATASET_NUMBER, false},  {"cumulative_time", GT_DATASET_NUMBER, false},
+    {"function", GT_CELL_INTEGER, false},   {"caller", GT_CELL_INTEGER, false},
+    {"prim_calls", GT_CELL_INTEGER, false}, {"total_calls", GT_CELL_INTEGER, false},
+    {"total_time", GT_CELL_NUMBER, false},  {"cumulative_time", GT_CELL_NUMBER, false},
 };
 
 enum { ROW_KEYS = 6 };
@@ -598,24 +598,24 @@ static int collect_rows(const struct gt_trace *trace, const char *const *paths, 
     return status;
 }
 
-static void put_figures(struct gt_dataset *data, const struct row *row)
+static void put_figures(struct gt_table *data, const struct row *row)
 {
     const double *figure = row->figure;
-    gt_dataset_integer(data, isnan(figure[GT_PRIMITIVE_CALLS]) ? -1 : (int64_t)figure[GT_PRIMITIVE_CALLS]);
-    gt_dataset_integer(data, isnan(figure[GT_TOTAL_CALLS]) ? -1 : (int64_t)figure[GT_TOTAL_CALLS]);
-    gt_dataset_number(data, figure[GT_TOTAL_TIME]);
-    gt_dataset_number(data, figure[GT_CUMULATIVE_TIME]);
+    gt_table_integer(data, isnan(figure[GT_PRIMITIVE_CALLS]) ? -1 : (int64_t)figure[GT_PRIMITIVE_CALLS]);
+    gt_table_integer(data, isnan(figure[GT_TOTAL_CALLS]) ? -1 : (int64_t)figure[GT_TOTAL_CALLS]);
+    gt_table_number(data, figure[GT_TOTAL_TIME]);
+    gt_table_number(data, figure[GT_CUMULATIVE_TIME]);
 }
 
-static void put_function(struct gt_dataset *data, const struct gt_trace *trace, const struct row *row)
+static void put_function(struct gt_table *data, const struct gt_trace *trace, const struct row *row)
 {
     struct gt_buffer text = {0};
     const char *file = gt_trace_text(trace, row->key[0]), *function = gt_trace_text(trace, row->key[1]);
     const char *name = function_name(file, row->key[2], function, &text);
     put_text(data, trace, row->key[0]);
-    gt_dataset_integer(data, (int32_t)row->key[2]);
+    gt_table_integer(data, (int32_t)row->key[2]);
     put_text(data, trace, row->key[1]);
-    gt_dataset_text(data, name ? name : "");
+    gt_table_text(data, name ? name : "");
     put_figures(data, row);
     gt_buffer_release(&text);
 }
@@ -627,38 +627,38 @@ static int64_t row_number(const struct rows *functions, const uint32_t key[3])
     return found ? found - functions->row : -1;
 }
 
-static int make_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_dataset **ret,
+static int make_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_table **ret,
                       struct gt_error *error)
 {
     const struct gt_column_kind *columns = of_callers ? caller_columns : function_columns;
     size_t count = of_callers ? sizeof caller_columns / sizeof *caller_columns
                               : sizeof function_columns / sizeof *function_columns;
     struct rows functions = {0}, callers = {0};
-    struct gt_dataset *data = gt_dataset_new();
+    struct gt_table *data = gt_table_new();
     int status = collect_rows(trace, paths, &functions, &callers);
-    gt_dataset_add_columns(data, columns, count);
+    gt_table_add_columns(data, columns, count);
     for (size_t i = 0; !of_callers && i < functions.count; i++)
         put_function(data, trace, &functions.row[i]);
     for (size_t i = 0; of_callers && i < callers.count; i++) {
-        gt_dataset_integer(data, row_number(&functions, callers.row[i].key));
-        gt_dataset_integer(data, row_number(&functions, callers.row[i].key + 3));
+        gt_table_integer(data, row_number(&functions, callers.row[i].key));
+        gt_table_integer(data, row_number(&functions, callers.row[i].key + 3));
         put_figures(data, &callers.row[i]);
     }
     free(functions.row);
     free(callers.row);
     if (status >= 0)
-        return gt_dataset_finish_columns(ret, data, columns, count, "profile", error);
-    gt_dataset_free(data);
+        return gt_table_finish_columns(ret, data, columns, count, "profile", error);
+    gt_table_free(data);
     return gt_error_system(error, -status, "profile");
 }
 
-int gt_functions_table(const struct gt_trace *trace, const char *const *paths, struct gt_dataset **ret,
+int gt_functions_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
                        struct gt_error *error)
 {
     return make_table(trace, paths, false, ret, error);
 }
 
-int gt_callers_table(const struct gt_trace *trace, const char *const *paths, struct gt_dataset **ret,
+int gt_callers_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
                      struct gt_error *error)
 {
     return make_table(trace, paths, true, ret, error);

@@ -3,7 +3,7 @@
 #define GT_ANALYSE_FUNCTIONS_H
 
 #include "analyse/trace/analysis.h"
-#include "base/dataset.h"
+#include "base/table.h"
 
 /* The keys by which pstats sorts, too. */
 enum { GT_TOTAL_TIME, GT_CUMULATIVE_TIME, GT_PRIMITIVE_CALLS, GT_TOTAL_CALLS, GT_FUNCTION_FIGURES };
@@ -52,14 +52,14 @@ void gt_functions_release(struct gt_function_sums *sums);
 /* Dumps of Python profilers: profiler_name, framework, node_id, start_mode, start_phase, start_step, start_us, end_mode,
  * end_phase, end_step, end_us, stats_path, html_path; by start and node. Texts and numbers that are not known are
  * missing; before step 0 is step -1, after the last infinity. */
-int gt_dumps_table(const struct gt_trace *trace, struct gt_dataset **ret, struct gt_error *error);
+int gt_dumps_table(const struct gt_trace *trace, struct gt_table **ret, struct gt_error *error);
 /* Functions of the dumps of some files, added up: file, line, function, function_name (as pstats shows it), prim_calls,
  * total_calls (-1: not counted), total_time, cumulative_time (seconds). */
-int gt_functions_table(const struct gt_trace *trace, const char *const *paths, struct gt_dataset **ret,
+int gt_functions_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
                        struct gt_error *error);
 /* And who called them: function and caller (rows of gt_functions_table, from 0), prim_calls, total_calls, total_time,
  * cumulative_time. */
-int gt_callers_table(const struct gt_trace *trace, const char *const *paths, struct gt_dataset **ret,
+int gt_callers_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
                      struct gt_error *error);
 
 #endif

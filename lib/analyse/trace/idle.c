@@ -86,7 +86,7 @@ int gt_idle_walk(const struct gt_analysis_input *input, struct gt_spans *spans, 
 
 struct rows {
     const struct gt_analysis_input *input;
-    struct gt_node *table;
+    struct gt_table *table;
     bool streams;
 };
 
@@ -128,7 +128,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         status = gt_idle_walk(input, &spans, 3, add_row, &streams);
     gt_analysis_empty(root, devices.table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
     if (!gt_table_rows(streams.table))
-        gt_node_flags(streams.table, GT_ONLY_DATA);
+        gt_table_flags(streams.table, GT_ONLY_DATA);
     gt_spans_release(&spans);
     return status;
 }

@@ -18,7 +18,7 @@ static double percent(int64_t part, const struct job *job)
     return job->last > job->first ? 100.0 * (double)part / (double)(job->last - job->first) : NAN;
 }
 
-static void add_row(const struct gt_analysis_input *input, struct gt_node *table, const char *node,
+static void add_row(const struct gt_analysis_input *input, struct gt_table *table, const char *node,
                     const struct job *job)
 {
     int64_t part[] = {job->loop_start - job->first, job->loop_end - job->loop_start, job->last - job->loop_end};
@@ -72,7 +72,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     (void)error;
     struct gt_spans steps = {0};
     struct job all = {.first = INT64_MAX, .last = INT64_MIN};
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "job", "Job",
         "text:node number:start_us number:end_us number:duration_us number:initialization_us "
         "number:initialization_percent number:training_loop_us number:training_loop_percent number:finalization_us "

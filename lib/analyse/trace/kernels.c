@@ -27,7 +27,7 @@ static double total_of_node(const struct gt_spans *spans, uint32_t node)
     return total;
 }
 
-static int add_rows(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_spans *spans,
+static int add_rows(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
                     struct gt_error *error)
 {
     size_t count;
@@ -56,7 +56,7 @@ static int add_rows(const struct gt_analysis_input *input, struct gt_node *table
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     struct gt_spans spans = {0};
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "kernels", "Kernels",
         "text:node text:name text:type integer:count number:total_us number:percent " GT_NUMBERS_COLUMNS_US);
     int status = gt_gpu_spans(input, &spans);

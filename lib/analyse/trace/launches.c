@@ -22,7 +22,7 @@ struct launches {
 static int add_delays(const struct gt_analysis_input *input, struct gt_node *root, const struct launches *launches)
 {
     const struct gt_trace_events *events = &input->trace->events;
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "launches", "Launches",
         "text:node text:device integer:count integer:short number:call_total_us number:gpu_total_us " GT_NUMBERS_COLUMNS_US);
     struct gt_numbers delays = {0};
@@ -113,7 +113,7 @@ static void add_point(void *context, int64_t time, int64_t length)
     gt_series_point(line->series, line->number, gt_analysis_us(line->input, time), (double)length);
 }
 
-static int add_queue(const struct gt_analysis_input *input, struct gt_node *table, struct gt_node *series,
+static int add_queue(const struct gt_analysis_input *input, struct gt_table *table, struct gt_node *series,
                      const struct launches *launches, size_t from, size_t to)
 {
     const struct gt_keyed_span *first = &launches->spans.span[from];
@@ -141,9 +141,9 @@ static int add_queue(const struct gt_analysis_input *input, struct gt_node *tabl
 
 static int add_queues(const struct gt_analysis_input *input, struct gt_node *root, const struct launches *launches)
 {
-    struct gt_node *table = gt_analysis_table(root, "queues", "Queues",
-                                              "text:node text:device text:stream integer:launches integer:longest "
-                                              "number:mean_length number:blocked_us");
+    struct gt_table *table = gt_analysis_table(root, "queues", "Queues",
+                                               "text:node text:device text:stream integer:launches integer:longest "
+                                               "number:mean_length number:blocked_us");
     struct gt_node *series = gt_report_series(root, "queue_length", "Queue length", "us", "launches");
     int status = 0;
     gt_node_flags(series, GT_ONLY_DATA);
@@ -152,7 +152,7 @@ static int add_queues(const struct gt_analysis_input *input, struct gt_node *roo
         status = add_queue(input, table, series, launches, from, to);
     }
     if (!gt_table_rows(table))
-        gt_node_flags(table, GT_ONLY_DATA);
+        gt_table_flags(table, GT_ONLY_DATA);
     return status;
 }
 

@@ -208,10 +208,11 @@ int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t
 static const char *const arguments[] = {GT_MEMORY_ARGUMENTS, NULL};
 
 struct tables {
-    struct gt_node *memory, *holders, *series;
+    struct gt_table *memory, *holders;
+    struct gt_node *series;
 };
 
-static int add_holders(const struct gt_analysis_input *input, struct gt_node *table,
+static int add_holders(const struct gt_analysis_input *input, struct gt_table *table,
                        const struct gt_memory_change *change, size_t from, size_t to, const char *device)
 {
     struct gt_memory_holder *holder = NULL;
@@ -275,7 +276,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     }
     gt_analysis_empty(root, tables.memory, "no [memory] events (torch.profiler with profile_memory=True)");
     if (!gt_table_rows(tables.holders))
-        gt_node_flags(tables.holders, GT_ONLY_DATA);
+        gt_table_flags(tables.holders, GT_ONLY_DATA);
     if (!count)
         gt_node_flags(tables.series, GT_ONLY_DATA);
     free(change);

@@ -43,7 +43,7 @@ double gt_numbers_percentile(struct gt_numbers *values, double percent)
     return low + (high - low) * (rank - floor(rank));
 }
 
-void gt_numbers_cells(struct gt_node *table, struct gt_numbers *values)
+void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values)
 {
     static const double percents[] = {0, 100, 50, 95, 99};
     gt_numbers_percentile(values, 0); /* sorted, so that the sum does not depend on the order of arrival */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct gt_node;
+struct gt_table;
 
 struct gt_numbers {
     double *value;
@@ -24,6 +24,6 @@ void gt_numbers_release(struct gt_numbers *values);
 /* Cells mean min max p50 p95 p99; their columns with and without microseconds as unit. */
 #define GT_NUMBERS_COLUMNS "number:mean number:min number:max number:p50 number:p95 number:p99"
 #define GT_NUMBERS_COLUMNS_US "number:mean_us number:min_us number:max_us number:p50_us number:p95_us number:p99_us"
-void gt_numbers_cells(struct gt_node *table, struct gt_numbers *values);
+void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values);
 
 #endif

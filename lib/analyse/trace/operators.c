@@ -110,7 +110,7 @@ static int find_gpu_times(const struct gt_analysis_input *input, struct operator
     return 0;
 }
 
-static int add_rows(const struct gt_analysis_input *input, struct gt_node *table, const struct operators *operators,
+static int add_rows(const struct gt_analysis_input *input, struct gt_table *table, const struct operators *operators,
                     struct gt_error *error)
 {
     const struct gt_spans *spans = &operators->spans;
@@ -142,9 +142,9 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     size_t events = input->trace->events.count;
     struct operators operators = {{0}, calloc(events + 1, sizeof(int64_t)), calloc(events + 1, sizeof(int64_t))};
-    struct gt_node *table = gt_analysis_table(root, "operators", "Operators",
-                                              "text:node text:name integer:count number:total_us number:self_us "
-                                              "number:gpu_us " GT_NUMBERS_COLUMNS_US);
+    struct gt_table *table = gt_analysis_table(root, "operators", "Operators",
+                                               "text:node text:name integer:count number:total_us number:self_us "
+                                               "number:gpu_us " GT_NUMBERS_COLUMNS_US);
     int status = operators.self && operators.gpu ? gt_operator_spans(input, &operators.spans) : -ENOMEM;
     if (status >= 0)
         status = find_self_times(&operators);

@@ -5,15 +5,16 @@
 #include <stdlib.h>
 
 #include "analyse/trace/spans.h"
+#include "base/table.h"
 #include "base/order.h"
 #include "trace/rows.h"
 
 __extension__ typedef __int128 wide; /* sums of times over many spans */
 
 static const struct gt_column_kind columns[] = {
-    {"framework_metric", GT_DATASET_CHOICE, false},
-    {"process", GT_DATASET_CHOICE, false},
-    {"overlap_us", GT_DATASET_NUMBER, true},
+    {"framework_metric", GT_CELL_TEXT, false},
+    {"process", GT_CELL_TEXT, false},
+    {"overlap_us", GT_CELL_NUMBER, true},
 };
 
 /* Sorted times, each with the sum of all up to it. */
@@ -131,28 +132,28 @@ static int collect(const struct gt_trace *trace, const struct spans *spans, cons
 }
 
 int gt_trace_overlaps(const struct gt_trace *trace, const int64_t (*span)[2], size_t count, const char *const *names,
-                      struct gt_dataset **ret, struct gt_error *error)
+                      struct gt_table **ret, struct gt_error *error)
 {
     enum { COLUMNS = sizeof columns / sizeof *columns };
     struct spans spans = {0};
     struct gt_spans found = {0};
     int status = open_spans(&spans, span, count);
     status = status < 0 ? gt_error_system(error, -status, "profile") : collect(trace, &spans, names, &found, error);
-    struct gt_dataset *data = gt_dataset_new();
-    gt_dataset_add_columns(data, columns, COLUMNS);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, columns, COLUMNS);
     for (size_t from = 0, to; from < found.count && status >= 0; from = to) {
         double sum = 0;
         to = gt_spans_run(&found, from, 2);
         for (size_t i = from; i < to; i++)
             sum += overlap(&spans, found.span[i].start, found.span[i].end);
         for (int key = 1; key >= 0; key--)
-            gt_dataset_choice(data, found.span[from].key[key], gt_trace_text(trace, found.span[from].key[key]));
-        gt_dataset_number(data, sum / 1e3);
+            gt_table_choice(data, found.span[from].key[key], gt_trace_text(trace, found.span[from].key[key]));
+        gt_table_number(data, sum / 1e3);
     }
     gt_spans_release(&found);
     close_spans(&spans);
     if (status >= 0)
-        return gt_dataset_finish_columns(ret, data, columns, COLUMNS, "profile", error);
-    gt_dataset_free(data);
+        return gt_table_finish_columns(ret, data, columns, COLUMNS, "profile", error);
+    gt_table_free(data);
     return status;
 }

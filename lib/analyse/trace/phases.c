@@ -203,8 +203,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     static const char *const choices[] = {"phase", "step", NULL};
     struct gt_phases phases = {0};
-    struct gt_node *table = gt_analysis_table(root, "phases", "Phases",
-                                              "text:node text:phase number:start_us number:end_us number:duration_us");
+    struct gt_table *table = gt_analysis_table(root, "phases", "Phases",
+                                               "text:node text:phase number:start_us number:end_us number:duration_us");
     struct gt_trace_energy energy;
     int by = gt_analysis_by(input, choices, error);
     int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);

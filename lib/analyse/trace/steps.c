@@ -132,7 +132,7 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
     char columns[200];
     snprintf(columns, sizeof columns, "text:node text:%s %s integer:steps " GT_NUMBERS_COLUMNS_US,
              by ? "mode" : choices[0], by ? by == BY_PROCESS ? "text:process" : "text:framework_metric" : "");
-    struct gt_node *table = gt_analysis_table(root, "steps", "Steps", columns);
+    struct gt_table *table = gt_analysis_table(root, "steps", "Steps", columns);
     gt_trace_energy_columns(energy, table);
     int keys = by ? 3 : 2, status = 0;
     struct gt_numbers lengths = {0};
@@ -157,7 +157,7 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
     struct gt_numbers hull = {0}, starts = {0}, lengths = {0};
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "skew", "Skew between nodes",
         "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
         "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us");
@@ -187,7 +187,7 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         gt_table_number(table, gt_numbers_percentile(&lengths, 100));
     }
     if (!gt_table_rows(table))
-        gt_node_flags(table, GT_ONLY_DATA);
+        gt_table_flags(table, GT_ONLY_DATA);
     gt_numbers_release(&hull);
     gt_numbers_release(&starts);
     gt_numbers_release(&lengths);

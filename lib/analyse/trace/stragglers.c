@@ -104,7 +104,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     (void)error;
     uint32_t places = input->trace->strings.count;
     struct rank *rank = calloc(places + (size_t)1, sizeof *rank);
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "stragglers", "Stragglers",
         "text:node integer:steps number:mean_length_us integer:slowest number:slowest_percent "
         "number:mean_late_us number:total_late_us number:communication_us");

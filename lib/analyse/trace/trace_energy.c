@@ -185,7 +185,7 @@ static unsigned marks_of(const struct gt_trace_energy *energy)
     return marks;
 }
 
-void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_node *table)
+void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_table *table)
 {
     if (energy->count)
         gt_energy_columns(table, &energy->machine, marks_of(energy));
@@ -206,7 +206,7 @@ static int spend(const struct gt_trace_energy *energy, const struct gt_node_ener
     return 0;
 }
 
-int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_node *table, uint32_t place,
+int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_table *table, uint32_t place,
                           const struct gt_keyed_span *span, size_t count)
 {
     struct gt_spent spent[GT_ENERGY_DEVICES] = {

@@ -20,8 +20,8 @@ struct gt_trace_energy {
 int gt_trace_energy_open(struct gt_trace_energy *energy, const struct gt_analysis_input *input, struct gt_error *error);
 /* Further columns of a table and a row's cells, where energy was recorded. A node without a recording has that of the only
  * node that has one, when events are of one node alone: programs name a machine differently. Spans may overlap. */
-void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_node *table);
-int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_node *table, uint32_t node,
+void gt_trace_energy_columns(const struct gt_trace_energy *energy, struct gt_table *table);
+int gt_trace_energy_cells(const struct gt_trace_energy *energy, struct gt_table *table, uint32_t node,
                           const struct gt_keyed_span *span, size_t count);
 /* The section of the whole run, where one node alone recorded energy. */
 void gt_trace_energy_section(const struct gt_trace_energy *energy, struct gt_node *root);

@@ -162,7 +162,7 @@ static uint32_t node_with_phases(const struct gt_analysis_input *input, const st
     return first;
 }
 
-static void add_row(const struct gt_analysis_input *input, struct gt_node *table, const struct gt_resource *resource,
+static void add_row(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
                     const char *phase, bool by_phase, struct gt_numbers *values)
 {
     if (!values->count)
@@ -206,7 +206,7 @@ static int add_table(const struct gt_analysis_input *input, struct gt_node *root
                      const struct titles *titles, bool by_phase)
 {
     struct gt_resources resources = {0};
-    struct gt_node *table = gt_analysis_table(
+    struct gt_table *table = gt_analysis_table(
         root, "utilization", "Utilization",
         by_phase ? "text:node text:phase text:resource text:device text:dimension integer:samples " GT_NUMBERS_COLUMNS
                  : "text:node text:resource text:device text:dimension integer:samples " GT_NUMBERS_COLUMNS);

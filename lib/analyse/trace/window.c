@@ -50,8 +50,8 @@ static int take_events(struct window *window, const char *const *names, struct g
 
 static void add_event_table(struct window *window)
 {
-    struct gt_node *table = gt_analysis_table(window->root, "events", "Events",
-                                              "text:framework_metric integer:count number:total_us number:longest_us");
+    struct gt_table *table = gt_analysis_table(window->root, "events", "Events",
+                                               "text:framework_metric integer:count number:total_us number:longest_us");
     for (size_t from = 0, to; from < window->events.count; from = to) {
         double total = 0, longest = 0;
         to = gt_spans_run(&window->events, from, 1);

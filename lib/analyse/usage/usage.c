@@ -1,9 +1,15 @@
-#include <errno.h>
+#include "analyse/usage/usage.h"
 
-#include "aggregate/rate.h"
-#include "analyse/usage/course.h"
-#include "analyse/usage/usage_parts.h"
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "analyse/energy.h"
+#include "analyse/usage/over_time.h"
+#include "analyse/usage/provenance.h"
 #include "schema/unit.h"
+
+/* ---- the sections of the original's report ---- */
 
 static const struct {
     enum gt_scope scope;
@@ -23,7 +29,7 @@ static double largest(const struct gt_usage *usage, enum gt_scope scope, enum gt
 }
 
 /* Foreign recordings have samples alone. */
-double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope)
+static double peak_of(const struct gt_usage *usage, enum gt_scope scope)
 {
     double peak = usage->outcome->value[scope][GT_RAM_PEAK];
     return isnan(peak) ? largest(usage, scope, GT_RAM) : peak;
@@ -31,7 +37,7 @@ double gt_usage_peak(const struct gt_usage *usage, enum gt_scope scope)
 
 static void add_rss(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope)
 {
-    double total = gt_usage_peak(usage, scope);
+    double total = peak_of(usage, scope);
     /* A job of one process has what that has, at the same moment. */
     bool is_lone = scope == GT_SCOPE_COMBINED && usage->outcome->value[scope][GT_PROCESSES_PEAK] == 1;
     enum gt_scope from = is_lone ? GT_SCOPE_MAIN : scope;
@@ -59,8 +65,8 @@ static void add_gpu_number(const struct gt_usage *usage, struct gt_node *section
                            double value)
 {
     bool is_absent = usage->machine->gpu_count == 0 && !(value > 0);
-    struct gt_node *number = gt_report_number(section, key, title, is_absent ? NAN : value, NULL);
-    gt_node_flags(number, is_absent ? GT_ORIGINAL_ZERO : 0);
+    struct gt_node *number = gt_report_number(section, key, title, is_absent ? 0 : value, NULL);
+    gt_node_flags(number, is_absent ? GT_NO_DEVICE : 0);
 }
 
 static void add_max_gpu_ram(const struct gt_usage *usage, struct gt_node *root)
@@ -87,12 +93,6 @@ static void add_percentages(struct gt_node *section, double max, double mean, in
     gt_report_number(section, "max_hardware_percent", "Max hardware percent", hardware_percent(max, units), NULL);
     gt_report_number(section, "mean_sum_percent", "Mean sum percent", mean * 100, NULL);
     gt_report_number(section, "mean_hardware_percent", "Mean hardware percent", hardware_percent(mean, units), NULL);
-}
-
-bool gt_usage_is_told(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
-{
-    bool in_ticks = scope == GT_SCOPE_SYSTEM && metric == GT_CPU_TIME;
-    return !in_ticks || usage->outcome->elapsed * 1e9 >= GT_RATE_TICKS_NS;
 }
 
 /* No more than all cores: time may be charged a moment late. */
@@ -154,7 +154,7 @@ static void add_compute_time(const struct gt_usage *usage, struct gt_node *root)
     gt_report_number(section, "time", "Time", usage->outcome->elapsed / usage->time_unit, NULL);
 }
 
-void gt_usage_original(const struct gt_usage *usage, struct gt_node *root)
+static void add_original(const struct gt_usage *usage, struct gt_node *root)
 {
     add_max_ram(usage, root);
     add_max_gpu_ram(usage, root);
@@ -162,6 +162,364 @@ void gt_usage_original(const struct gt_usage *usage, struct gt_node *root)
     add_gpu(usage, root);
     add_compute_time(usage, root);
 }
+
+/* ---- further sections, which are for programs only where nothing was measured ---- */
+
+/* One figure of a section: a counter or peak of the outcome, or the largest sample of a gauge. */
+struct figure {
+    const char *key, *title;
+    enum gt_scope scope;
+    enum gt_metric_id metric;
+};
+
+static double figure_value(const struct gt_usage *usage, const struct figure *figure)
+{
+    double final = usage->outcome->value[figure->scope][figure->metric];
+    double max = usage->summary->of[figure->scope][figure->metric].max;
+    return gt_metrics[figure->metric].kind == GT_COUNTER && !isnan(final) ? final : fmax(final, max);
+}
+
+/* Counts and bytes are whole numbers; they carry no unit but "bytes". */
+static void add_figure(struct gt_node *section, const char *key, const char *title, double value, enum gt_unit unit)
+{
+    if (unit == GT_COUNT)
+        gt_report_count(section, key, title, value, NULL);
+    else if (unit == GT_BYTES)
+        gt_report_count(section, key, title, value, gt_unit_name(unit));
+    else
+        gt_report_number(section, key, title, value, gt_unit_name(unit));
+}
+
+static void add_section(const struct gt_usage *usage, struct gt_node *root, const char *key, const char *title,
+                        const struct figure *figures, size_t count)
+{
+    struct gt_node *section = gt_report_section(root, key, title);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        double value = figure_value(usage, &figures[i]);
+        any = any || !isnan(value);
+        add_figure(section, figures[i].key, figures[i].title, value, gt_metrics[figures[i].metric].unit);
+    }
+    if (!any)
+        gt_node_flags(section, GT_ONLY_DATA);
+}
+
+#define SECTION(key, title, figures) add_section(usage, root, key, title, figures, sizeof figures / sizeof *figures)
+
+/* The peak lies between the two; where they are apart, the report says so. */
+static bool is_apart(double lower, double upper)
+{
+    static const double NEGLIGIBLE = 0.02;
+    return upper - lower > NEGLIGIBLE * upper;
+}
+
+static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope, const char *key,
+                        const char *title)
+{
+    struct gt_node *bracket = gt_report_section(section, key, title);
+    const struct gt_peak_fields *facts = &usage->outcome->peak[scope];
+    double peak = peak_of(usage, scope);
+    double lower = isnan(facts->least) ? peak : fmin(facts->least, peak);
+    double upper = fmax(peak, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);
+    if (isnan(usage->outcome->value[scope][GT_RAM_PEAK_BOUND]))
+        upper = NAN;
+    gt_report_number(bracket, "lower", "At least", lower / usage->ram_unit, NULL);
+    gt_report_number(bracket, "best", "Best estimate", peak / usage->ram_unit, NULL);
+    gt_report_number(bracket, "upper", "At most", upper / usage->ram_unit, NULL);
+    if (scope != GT_SCOPE_MAIN) {
+        double counted = fmin(facts->counted, peak);
+        struct gt_node *node = gt_report_number(bracket, "counted", "Of it counted page by page",
+                                                isnan(facts->counted) ? NAN : counted / usage->ram_unit, NULL);
+        gt_node_flags(node, isnan(facts->counted) ? GT_ONLY_DATA : 0);
+    }
+    return is_apart(lower, upper);
+}
+
+/* In words, for people: what the figures above rest on. */
+static void explain_bracket(const struct gt_usage *usage, struct gt_node *section, bool is_bracket)
+{
+    double untold = usage->outcome->peak_untold;
+    struct gt_node *node = gt_report_count(section, "untold_processes", "Processes missing in the upper bounds", untold,
+                                           NULL);
+    gt_node_flags(node, untold > 0 ? 0 : GT_ONLY_DATA);
+    if (!is_bracket)
+        return;
+    char text[300];
+    snprintf(
+        text, sizeof text,
+        "the peak of several processes lies between the bounds: \"at least\" was there in one look or one process, "
+        "\"at most\" adds up high-water marks of processes that lived together%s",
+        untold > 0 ? ", of those whose marks the kernel told" : "");
+    gt_report_text(section, "note", "Note", text);
+}
+
+static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
+{
+    const struct gt_statistic *combined = usage->summary->of[GT_SCOPE_COMBINED];
+    double group = fmax(combined[GT_CGROUP_RAM_PEAK].max, usage->outcome->value[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK]);
+    const char *method = usage->machine->ram_method;
+    struct gt_node *section = gt_report_section(root, "memory_peak", "Memory peak");
+    gt_report_text(section, "unit", "Unit", usage->machine->ram_unit);
+    bool is_bracket = add_bracket(usage, section, GT_SCOPE_MAIN, "main", "Main");
+    is_bracket |= add_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
+    is_bracket |= add_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
+    gt_report_number(section, "largest_sample", "Largest sample", combined[GT_RAM].max / usage->ram_unit, NULL);
+    gt_report_number(section, "rss_sum", "Sum of RSS", combined[GT_RSS].max / usage->ram_unit, NULL);
+    struct gt_node *control = gt_report_number(section, "control_group", "Control group, with page cache",
+                                               group / usage->ram_unit, NULL);
+    gt_node_flags(control, isnan(group) ? GT_ONLY_DATA : 0);
+    gt_report_text(section, "method", "Shared memory counted by", *method ? method : NULL);
+    explain_bracket(usage, section, is_bracket);
+}
+
+static void add_processes(const struct gt_usage *usage, struct gt_node *root)
+{
+    const double *last = usage->outcome->value[GT_SCOPE_COMBINED];
+    const struct gt_statistic *samples = usage->summary->of[GT_SCOPE_COMBINED];
+    struct gt_node *section = gt_report_section(root, "processes", "Processes");
+    double peak = last[GT_PROCESSES_PEAK];
+    gt_report_count(section, "max", "Most at one time", isnan(peak) ? samples[GT_PROCESSES].max : peak, NULL);
+    gt_report_count(section, "started", "In all", last[GT_PROCESSES_STARTED], NULL);
+}
+
+static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
+{
+    static const struct figure cpu_time[] = {
+        {"main", "Main", GT_SCOPE_MAIN, GT_CPU_TIME},
+        {"descendants", "Descendants", GT_SCOPE_DESCENDANTS, GT_CPU_TIME},
+        {"combined", "Combined", GT_SCOPE_COMBINED, GT_CPU_TIME},
+    };
+    static const struct figure swap[] = {
+        {"system", "System", GT_SCOPE_SYSTEM, GT_SWAP},
+        {"combined", "Combined", GT_SCOPE_COMBINED, GT_SWAP},
+    };
+    static const struct figure faults[] = {
+        {"minor", "Minor", GT_SCOPE_COMBINED, GT_MINOR_FAULTS},
+        {"major", "Major", GT_SCOPE_COMBINED, GT_MAJOR_FAULTS},
+    };
+    static const struct figure switches[] = {
+        {"voluntary", "Voluntary", GT_SCOPE_COMBINED, GT_VOLUNTARY_SWITCHES},
+        {"involuntary", "Involuntary", GT_SCOPE_COMBINED, GT_INVOLUNTARY_SWITCHES},
+    };
+    static const struct figure storage[] = {
+        {"read", "Read from storage", GT_SCOPE_COMBINED, GT_READ_BYTES},
+        {"written", "Written to storage", GT_SCOPE_COMBINED, GT_WRITTEN_BYTES},
+        {"read_characters", "Read by system calls", GT_SCOPE_COMBINED, GT_READ_CHARACTERS},
+        {"written_characters", "Written by system calls", GT_SCOPE_COMBINED, GT_WRITTEN_CHARACTERS},
+    };
+    static const struct figure network[] = {
+        {"received", "Received", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED},
+        {"sent", "Sent", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT},
+    };
+    static const struct figure pressure[] = {
+        {"cpu", "Waiting for a CPU", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU},
+        {"memory", "Waiting for memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY},
+        {"memory_full", "All waiting for memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY_FULL},
+        {"io", "Waiting for storage", GT_SCOPE_SYSTEM, GT_PRESSURE_IO},
+        {"io_full", "All waiting for storage", GT_SCOPE_SYSTEM, GT_PRESSURE_IO_FULL},
+    };
+    SECTION("cpu_time", "CPU time", cpu_time);
+    SECTION("swap", "Max swap", swap);
+    SECTION("page_faults", "Page faults", faults);
+    SECTION("context_switches", "Context switches", switches);
+    SECTION("input_output", "Input and output", storage);
+    SECTION("network_namespace", "Network (whole namespace)", network);
+    SECTION("pressure", "Pressure on the system", pressure);
+}
+
+static void add_gpu_totals(const struct gt_usage *usage, struct gt_node *root)
+{
+    static const struct figure figures[] = {
+        {"energy", "Energy", GT_SCOPE_SYSTEM, GT_GPU_ENERGY},
+        {"max_power", "Max power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK},
+        {"max_temperature", "Max temperature", GT_SCOPE_SYSTEM, GT_GPU_TEMPERATURE},
+    };
+    SECTION("gpu_totals", "All GPUs", figures);
+}
+
+/* The columns of the table of GPUs that are figures. */
+static const struct gpu_column {
+    const char *key, *title, *unit;
+    enum gt_metric_id metric;
+    enum { LARGEST, MEAN, LAST } which;
+    double factor; /* 0: one over the GPU RAM unit */
+} gpu_columns[] = {
+    {"max_ram", "Max RAM", NULL, GT_GPU_RAM, LARGEST, 0},
+    {"max_utilization_percent", "Max", "%", GT_GPU_UTILIZATION, LARGEST, 100},
+    {"mean_utilization_percent", "Mean", "%", GT_GPU_UTILIZATION, MEAN, 100},
+    {"peak_utilization_percent", "Peak", "%", GT_GPU_UTILIZATION_PEAK, LARGEST, 100},
+    {"mean_memory_utilization_percent", "Mean memory", "%", GT_GPU_MEMORY_UTILIZATION, MEAN, 100},
+    {"max_encoder_percent", "Encoder", "%", GT_GPU_ENCODER, LARGEST, 100},
+    {"max_decoder_percent", "Decoder", "%", GT_GPU_DECODER, LARGEST, 100},
+    {"max_temperature", "Max temperature", "celsius", GT_GPU_TEMPERATURE, LARGEST, 1},
+    {"max_power", "Max power", "watts", GT_GPU_POWER, LARGEST, 1},
+    {"energy", "Energy", "joules", GT_GPU_ENERGY, LAST, 1},
+    {"mean_clock", "Mean clock", "MHz", GT_GPU_CLOCK, MEAN, 1e-6},
+};
+
+enum { GPU_COLUMNS = sizeof gpu_columns / sizeof *gpu_columns };
+
+static double gpu_value(const struct gt_usage *usage, size_t gpu, const struct gpu_column *column)
+{
+    if (gpu >= usage->summary->gpu_count)
+        return NAN;
+    const struct gt_statistic *s = &usage->summary->gpu[gpu][column->metric];
+    double value = column->which == LARGEST ? s->max : column->which == LAST ? s->last : s->sum / (double)s->count;
+    return column->factor > 0 ? value * column->factor : value / usage->gpu_ram_unit;
+}
+
+static void add_gpus(const struct gt_usage *usage, struct gt_node *root)
+{
+    const struct gt_machine *machine = usage->machine;
+    if (machine->gpu_length == 0)
+        return;
+    struct gt_table *table = gt_report_table(root, "gpus", "GPUs");
+    gt_table_column(table, "uuid", "UUID", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "brand", "Brand", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "selected", "Tracked", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "ram_capacity", "RAM", GT_CELL_NUMBER, machine->gpu_ram_unit);
+    for (int i = 0; i < GPU_COLUMNS; i++)
+        gt_table_column(table, gpu_columns[i].key, gpu_columns[i].title, GT_CELL_NUMBER,
+                        gpu_columns[i].factor > 0 ? gpu_columns[i].unit : machine->gpu_ram_unit);
+    for (size_t i = 0; i < machine->gpu_length; i++) {
+        const struct gt_gpu *gpu = &machine->gpu[i];
+        gt_table_text(table, gpu->uuid);
+        gt_table_text(table, gpu->name);
+        gt_table_text(table, gpu->brand);
+        gt_table_text(table, gpu->selected ? "yes" : "no");
+        gt_table_number(table, gpu->memory / usage->gpu_ram_unit);
+        for (int column = 0; column < GPU_COLUMNS; column++)
+            gt_table_number(table, gpu_value(usage, i, &gpu_columns[column]));
+    }
+}
+
+static void take_last(double values[GT_METRIC_COUNT], const struct gt_usage *usage, enum gt_scope scope)
+{
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++) {
+        double final = usage->outcome->value[scope][metric];
+        values[metric] = isnan(final) ? usage->summary->of[scope][metric].last : final;
+    }
+}
+
+static void add_energy(const struct gt_usage *usage, struct gt_node *root)
+{
+    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
+    struct gt_energy_reading end;
+    take_last(system, usage, GT_SCOPE_SYSTEM);
+    take_last(job, usage, GT_SCOPE_COMBINED);
+    gt_energy_reading_take(&end, system, job);
+    gt_energy_section(root, &(struct gt_energy_figures){
+                                .machine = usage->machine,
+                                .outcome = usage->outcome,
+                                .end = &end,
+                                .seconds = usage->outcome->elapsed,
+                                .reason = gt_usage_reason_missing(usage, GT_SCOPE_SYSTEM, GT_CPU_ENERGY),
+                            });
+}
+
+static void add_start(const struct gt_usage *usage, struct gt_node *section)
+{
+    char text[32];
+    time_t seconds = (time_t)(usage->machine->start_real_ns / 1000000000);
+    struct tm utc;
+    bool known = seconds > 0 && gmtime_r(&seconds, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    gt_report_text(section, "start", "Start", known ? text : NULL);
+}
+
+static void add_run(const struct gt_usage *usage, struct gt_node *root)
+{
+    const struct gt_machine *machine = usage->machine;
+    const struct gt_outcome *outcome = usage->outcome;
+    struct gt_node *section = gt_report_section(root, "run", "Run");
+    gt_report_text(section, "command", "Command", *machine->command ? machine->command : NULL);
+    gt_report_count(section, "exit_status", "Exit status", outcome->exit_status < 0 ? NAN : outcome->exit_status, NULL);
+    gt_report_text(section, "host", "Host", *machine->host ? machine->host : NULL);
+    gt_report_count(section, "process_id", "Process ID", machine->pid > 0 ? machine->pid : NAN, NULL);
+    add_start(usage, section);
+    gt_report_bool(section, "complete", "Tracked to its end", outcome->complete);
+}
+
+static void add_tracker(const struct gt_usage *usage, struct gt_node *root)
+{
+    const struct gt_outcome *outcome = usage->outcome;
+    struct gt_node *section = gt_report_section(root, "tracker", "Tracker");
+    double period = usage->machine->period > 0 ? usage->machine->period : NAN;
+    double share = outcome->own_cpu_time / outcome->elapsed * 100;
+    gt_node_flags(section, GT_ONLY_DATA);
+    gt_report_text(section, "version", "Version", gt_version());
+    gt_report_number(section, "sleep_time", "Seconds between samples", period, "seconds");
+    gt_report_integer(section, "samples", "Samples", (int64_t)outcome->samples, NULL);
+    gt_report_integer(section, "missed", "Missed ticks", (int64_t)outcome->missed, NULL);
+    gt_report_integer(section, "dropped", "Samples lost in recording", (int64_t)outcome->dropped, NULL);
+    gt_report_number(section, "cpu_time", "CPU time", outcome->own_cpu_time, "seconds");
+    gt_report_number(section, "core_percent", "Share of one core", isfinite(share) ? share : NAN, "%");
+    gt_report_number(section, "slowest_sample", "Slowest sample", outcome->slowest_sample, "seconds");
+}
+
+static void add_further(const struct gt_usage *usage, struct gt_node *root)
+{
+    add_processes(usage, root);
+    add_memory_peak(usage, root);
+    add_kernel(usage, root);
+    add_gpu_totals(usage, root);
+    add_gpus(usage, root);
+    add_energy(usage, root);
+    add_run(usage, root);
+    add_tracker(usage, root);
+}
+
+/* ---- with detail: each process, in the order in which they began ---- */
+
+static void add_process_columns(const struct gt_usage *usage, struct gt_table *table)
+{
+    gt_table_column(table, "pid", "PID", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "parent", "Parent", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "begin", "Begin", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "end", "End", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "ram_peak", "Peak RAM", GT_CELL_NUMBER, usage->machine->ram_unit);
+    gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "command", "Command", GT_CELL_TEXT, NULL);
+}
+
+static void add_process(const struct gt_usage *usage, struct gt_table *table, const struct gt_life *life)
+{
+    gt_table_integer(table, life->pid);
+    if (life->parent)
+        gt_table_integer(table, life->parent);
+    else
+        gt_table_number(table, NAN);
+    gt_table_text(table, *life->name ? life->name : NULL);
+    gt_table_number(table, life->begin);
+    gt_table_number(table, life->end);
+    gt_table_number(table, life->ram_peak / usage->ram_unit);
+    gt_table_number(table, life->cpu_time);
+    gt_table_text(table, *life->command ? life->command : NULL);
+}
+
+static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
+{
+    struct gt_lives sorted = {0};
+    const struct gt_lives *lives = &usage->outcome->lives;
+    int status = 0;
+    if (!lives->count)
+        return 0;
+    for (size_t i = 0; !status && i < lives->count; i++)
+        status = gt_lives_add(&sorted, &lives->life[i]);
+    gt_lives_sort(&sorted);
+    struct gt_table *table = gt_report_table(root, "process_list", "Each process");
+    add_process_columns(usage, table);
+    for (size_t i = 0; !status && i < sorted.count; i++)
+        add_process(usage, table, &sorted.life[i]);
+    if (usage->outcome->processes_not_listed)
+        gt_report_integer(root, "processes_not_listed", "Further processes",
+                          (int64_t)usage->outcome->processes_not_listed, NULL);
+    gt_lives_release(&sorted);
+    return status;
+}
+
+/* ---- the report ---- */
 
 int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, const struct gt_summary *summary,
                     const struct gt_outcome *outcome, struct gt_error *error)
@@ -178,10 +536,10 @@ int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, co
     status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
         return status;
-    gt_course_add(&(struct gt_course){.history = &summary->history, .machine = machine}, gt_report_root(report));
-    gt_usage_original(&usage, gt_report_root(report));
-    gt_usage_further(&usage, gt_report_root(report));
-    status = gt_usage_processes(&usage, gt_report_root(report));
+    gt_over_time_add(&(struct gt_over_time){.history = &summary->history, .machine = machine}, gt_report_root(report));
+    add_original(&usage, gt_report_root(report));
+    add_further(&usage, gt_report_root(report));
+    status = add_process_list(&usage, gt_report_root(report));
     gt_usage_provenance(&usage, gt_report_root(report));
     if (status < 0 || gt_report_failed(report)) {
         gt_report_free(report);

@@ -1,4 +1,4 @@
-/* The tracking report: what a run used, in the layout of gpu_tracker's report and with further sections after it.
+/* The tracking report says how much a run used, in the layout of gpu_tracker's report and with further sections after it.
  *
  *   Max RAM          the kernel's high-water mark of one process, the best estimate for several; private and shared are its
  *                    parts, so that the three belong to one moment
@@ -14,7 +14,7 @@
 #include "aggregate/summary.h"
 #include "report/report.h"
 
-/* Units are those of `machine`; -EINVAL names a wrong one. */
+/* Builds the report in the units of `machine`; the error of -EINVAL names a wrong one. */
 int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, const struct gt_summary *summary,
                     const struct gt_outcome *outcome, struct gt_error *error);
 

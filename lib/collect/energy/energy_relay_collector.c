@@ -37,11 +37,14 @@ struct state {
     bool is_anew; /* its counters, by the latest answer */
 };
 
+/* Where no relay is, nothing is asked for. -ENOTSOCK: this process may make no socket, and errno says why. */
 static int connect_to(const struct sockaddr_un *address)
 {
+    if (access(address->sun_path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return -ENOENT;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return -errno;
+        return -ENOTSOCK;
     if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
         return fd;
     int status = -errno;
@@ -98,15 +101,20 @@ static void relay_close(void *opaque)
     free(state);
 }
 
-static int explain(struct gt_availability *availability, const char *path, int status)
+static int explain(struct gt_availability *availability, const char *path, int status, int code)
 {
     char remedy[200];
     snprintf(remedy, sizeof remedy, "sudo usermod -aG \"$(stat -c %%G %.80s)\" \"$USER\"", path);
     switch (-status) {
     case ENOENT:
     case ENOTDIR: return gt_unavailable(availability, GT_ABSENT, NULL, "no energy relay runs on this machine");
-    case EACCES:
-    case EPERM: return gt_unavailable(availability, GT_DENIED, remedy, "this user may not connect to %.100s", path);
+    case ENOTSOCK:
+        return gt_unavailable(availability, GT_BROKEN, NULL, "this process may make no socket to ask it: %s",
+                              strerror(code));
+    case EPERM:
+        return gt_unavailable(availability, GT_BROKEN, NULL, "the system forbids this process to connect to %.80s",
+                              path);
+    case EACCES: return gt_unavailable(availability, GT_DENIED, remedy, "this user may not connect to %.100s", path);
     case ECONNREFUSED: return gt_unavailable(availability, GT_BROKEN, NULL, "nobody answers at %.100s", path);
     case ENODATA:
         return gt_unavailable(availability, GT_BROKEN, NULL,
@@ -149,8 +157,9 @@ static int relay_open(void **ret, const struct gt_collect_options *options, stru
     if (status >= 0)
         status = ask_first(state->fd, &state->last);
     if (status < 0) {
+        int code = errno;
         relay_close(state);
-        return explain(availability, path, status);
+        return explain(availability, path, status, code);
     }
     availability->refresh = state->last.period;
     for (int k = 0; k < GT_RELAY_FIGURES; k++) {

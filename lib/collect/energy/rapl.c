@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "collect/availability.h"
-#include "collect/host/package.h"
+#include "collect/topology.h"
 
 const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS] = {
     [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
@@ -111,14 +111,15 @@ static int explain_none(const struct gt_rapl_zones *zones, struct gt_availabilit
 }
 
 /* With one package there is nothing to tell apart. */
-static int find_packages(struct state *state, struct gt_frame *frame)
+static int find_packages(struct state *state, struct gt_frame *frame, struct gt_topology *topology)
 {
     state->package_count = gt_rapl_packages(&state->zones, state->package);
     if (state->package_count > 1)
-        return gt_packages_declare(frame, state->package, state->package_count);
+        return gt_packages_declare(frame, topology, state->package, state->package_count);
     if (state->package_count < 0)
-        gt_packages_forget(frame, state->package_count == -E2BIG ? "there are more packages than can be told apart"
-                                                                 : "an energy counter does not tell its package");
+        gt_packages_forget(frame, topology,
+                           state->package_count == -E2BIG ? "there are more packages than can be told apart"
+                                                          : "an energy counter does not tell its package");
     return 0;
 }
 
@@ -149,7 +150,7 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
         rapl_close(state);
         return 0;
     }
-    if (frame->owner[GT_CPU_ENERGY] == &gt_collector_rapl && find_packages(state, frame) < 0) {
+    if (frame->owner[GT_CPU_ENERGY] == &gt_collector_rapl && find_packages(state, frame, options->topology) < 0) {
         rapl_close(state);
         return gt_error_system(error, ENOMEM, "rapl collector");
     }

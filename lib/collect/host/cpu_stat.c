@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "collect/host/package.h"
+#include "collect/topology.h"
 
 enum { FIRST_LINE = 256, MOST_TEXT = 1 << 24 };
 
@@ -65,9 +65,9 @@ static int make_room(struct gt_cpu_stat *stat, size_t cpu)
 }
 
 /* The package of the CPU, or what gt_package_learn has instead. */
-static int count_cpu(struct gt_cpu_stat *stat, struct gt_frame *frame, int cpu, double busy)
+static int count_cpu(struct gt_cpu_stat *stat, int cpu, double busy)
 {
-    int package = gt_package_learn(frame, stat->root, cpu);
+    int package = gt_package_learn(stat->topology, stat->root, cpu);
     if (package < 0 || isnan(busy))
         return package;
     if (make_room(stat, (size_t)cpu) < 0)
@@ -80,7 +80,7 @@ static int count_cpu(struct gt_cpu_stat *stat, struct gt_frame *frame, int cpu, 
 }
 
 /* False: it is not known on which package a CPU is. */
-static bool count_cpus(struct gt_cpu_stat *stat, struct gt_frame *frame)
+static bool count_cpus(struct gt_cpu_stat *stat)
 {
     bool is_whole = true;
     memset(stat->cpus, 0, sizeof stat->cpus);
@@ -88,7 +88,7 @@ static bool count_cpus(struct gt_cpu_stat *stat, struct gt_frame *frame)
          line = strchr(line + 1, '\n')) {
         char *end;
         int cpu = (int)strtol(line + 4, &end, 10);
-        is_whole &= count_cpu(stat, frame, cpu, busy_time(end)) >= 0;
+        is_whole &= count_cpu(stat, cpu, busy_time(end)) >= 0;
     }
     return is_whole;
 }
@@ -109,18 +109,19 @@ void gt_cpu_stat_show(const struct gt_cpu_stat *stat, struct gt_frame *frame)
     }
 }
 
-int gt_cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_root *root, struct gt_frame *frame)
+int gt_cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_collect_options *options, struct gt_frame *frame)
 {
-    *stat = (struct gt_cpu_stat){.root = root, .size = frame->package_count ? 16384 : FIRST_LINE};
-    stat->fd = gt_root_open_file(root, "proc/stat");
+    *stat = (struct gt_cpu_stat){
+        .root = options->root, .topology = options->topology, .size = frame->package_count ? 16384 : FIRST_LINE};
+    stat->fd = gt_root_open_file(options->root, "proc/stat");
     stat->text = malloc(stat->size);
     if (!stat->text)
         return -ENOMEM;
     if (!frame->package_count)
         return 0;
-    if (stat->fd >= 0 && read_text(stat) && count_cpus(stat, frame) && has_every_package(stat, frame))
+    if (stat->fd >= 0 && read_text(stat) && count_cpus(stat) && has_every_package(stat, frame))
         return 0;
-    gt_packages_forget(frame, "the system does not tell on which package each CPU is");
+    gt_packages_forget(frame, stat->topology, "the system does not tell on which package each CPU is");
     stat->size = FIRST_LINE;
     return 0;
 }
@@ -133,7 +134,7 @@ double gt_cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame)
         return gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
     if (!read_text(stat))
         return NAN;
-    count_cpus(stat, frame);
+    count_cpus(stat);
     gt_cpu_stat_show(stat, frame);
     return whole_machine(stat->text);
 }

@@ -8,6 +8,7 @@
 #include "collect/collector.h"
 
 struct gt_cpu_stat {
+    struct gt_topology *topology;
     const struct gt_root *root;
     int fd; /* negative errno: it cannot be read */
     char *text;
@@ -19,7 +20,7 @@ struct gt_cpu_stat {
 };
 
 /* Forgets the frame's packages where it is not known on which every CPU is. -ENOMEM. */
-int gt_cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_root *root, struct gt_frame *frame);
+int gt_cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_collect_options *options, struct gt_frame *frame);
 /* Seconds since the machine started, NaN without. Fills the packages' CPU_TIME. */
 double gt_cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame);
 /* Show the packages' last reading again. */

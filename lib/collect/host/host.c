@@ -69,7 +69,7 @@ static int host_open(void **ret, const struct gt_collect_options *options, struc
     state->read_ns = 0;
     gt_values_clear(state->last);
     state->meminfo = gt_root_open_file(options->root, "proc/meminfo");
-    if (gt_cpu_stat_open(&state->stat, options->root, frame) < 0) {
+    if (gt_cpu_stat_open(&state->stat, options, frame) < 0) {
         host_close(state);
         return gt_error_system(error, ENOMEM, "host collector");
     }

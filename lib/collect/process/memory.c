@@ -12,6 +12,9 @@
 #include "collect/process/process_file.h"
 #include "collect/process/smaps.h"
 
+/* The time of a walk that is in the way of a process counts so often. */
+enum { IN_THE_WAY = 2 };
+
 struct gt_memory {
     enum gt_memory_method method;
     const struct gt_root *root;
@@ -154,13 +157,16 @@ static double faults_of(const struct gt_memory *memory, pid_t pid)
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
     struct gt_page_count count = {.faults = NAN};
-    int64_t begin = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int64_t begin = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID), begin_ns = gt_clock_monotonic(&gt_clock_system);
+    long switches = gt_page_walk_switches();
     int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
                                                     : walk_sums(memory, process, &count);
     double before = isnan(count.faults) ? process->faults : count.faults;
     bool has_rested = gt_process_file_has_rested(process->pid, process->cpu_time);
     process->faults = has_rested ? before : (before + faults_of(memory, process->pid)) / 2;
     process->duration_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+    if (gt_page_walk_switches() - switches > count.rests) /* it had to wait for locks, and so had the process */
+        process->duration_ns = IN_THE_WAY * (gt_clock_monotonic(&gt_clock_system) - begin_ns - count.rested_ns);
     process->ok = result >= 0;
     process->is_denied = result == -EACCES || result == -EPERM;
     add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);

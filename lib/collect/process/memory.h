@@ -5,7 +5,8 @@
  *           the sum of PSS, and all private memory with the largest shared part of one process.
  *   rss     no walk: shared pages count in each process.
  *
- * A walk holds locks of the processes it reads, for about 5 ms for each GB: the caller limits how often (sample/walker.h). */
+ * A walk holds locks of the processes it reads, for about 5 ms for each GB in pieces below a millisecond; it rests now and then when it
+ * has to wait for them, for then the process maps memory itself. The caller limits how often (sample/walker.h). */
 #ifndef GT_COLLECT_MEMORY_H
 #define GT_COLLECT_MEMORY_H
 
@@ -27,7 +28,8 @@ struct gt_memory_process {
     double cpu_time; /* its CPU clock when its faults were last read, seconds; 0 or NaN: not known */
     double
         faults; /* as they were then, afterwards: minor and major page faults of the process, half way through its walk */
-    int64_t duration_ns; /* CPU time of walking this one */
+    int64_t
+        duration_ns; /* CPU time of walking this one; when both were in each other's way, twice the time that passed */
 };
 
 /* Sums over the processes walked, private + shared = unique. */

@@ -6,8 +6,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "collect/process/process_file.h"
 
 #define PRESENT (UINT64_C(1) << 63)
@@ -30,6 +33,9 @@ struct scan {
 /* A scan holds the lock of the address space, for as long as 8192 pages take: some 50 us. Reading pagemap holds it for 512 at a time. */
 enum { SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, REGIONS = 128, PAGES_A_SCAN = 8192 };
 
+/* When the process maps memory itself, whoever reads its page tables is in its way: then each piece is followed by a rest. */
+static const int64_t PIECE_NS = 2000000, REST_NS = 10000000;
+
 /* Small mappings lie side by side: so many entries are read at once. */
 enum { READ_AHEAD = 512 };
 
@@ -44,6 +50,8 @@ struct pass {
     int pagemap;
     enum gt_page_mark mark;
     uint64_t read_at, read_count; /* the entries in `walk` begin with that of this address */
+    long rests;
+    int64_t rested_ns;
     uint64_t private_pages, shared_pages, side_pages, job_pages, swapped_pages;
 };
 
@@ -103,6 +111,37 @@ static int count_entries(struct pass *pass, const struct mapping *mapping, const
     return 0;
 }
 
+static int64_t now_ns(void)
+{
+    return gt_clock_monotonic(&gt_clock_system);
+}
+
+long gt_page_walk_switches(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_nvcsw;
+}
+
+static void begin_piece(struct gt_page_walk *walk)
+{
+    walk->piece_ns = now_ns();
+    walk->switches = gt_page_walk_switches();
+}
+
+/* Before the lock of the address space is asked for again. */
+static void rest_if_due(struct pass *pass)
+{
+    int64_t now = now_ns();
+    if (now - pass->walk->piece_ns < PIECE_NS)
+        return;
+    if (gt_page_walk_switches() > pass->walk->switches) {
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        pass->rests++;
+        pass->rested_ns += now_ns() - now;
+    }
+    begin_piece(pass->walk);
+}
+
 /* The entries from `address` on, at most `wanted`; how many, or negative errno. -ESRCH: it has exited or executed another program. */
 static ssize_t read_entries(struct pass *pass, uint64_t address, uint64_t wanted, const uint64_t **ret)
 {
@@ -111,6 +150,7 @@ static ssize_t read_entries(struct pass *pass, uint64_t address, uint64_t wanted
     if (address < pass->read_at || at >= pass->read_count) {
         uint64_t count = wanted > GT_PAGE_ENTRIES ? GT_PAGE_ENTRIES : wanted > READ_AHEAD ? wanted : READ_AHEAD;
         ssize_t got;
+        rest_if_due(pass);
         do
             got = pread(pass->pagemap, walk->entry, count * sizeof *walk->entry,
                         (off_t)(address / walk->page_size * sizeof *walk->entry));
@@ -155,6 +195,7 @@ static int find_regions(struct pass *pass, uint64_t *address, uint64_t end, stru
         .any_of = SCAN_PRESENT | SCAN_SWAPPED,
         .returned = SCAN_PRESENT | SCAN_SWAPPED,
     };
+    rest_if_due(pass);
     int found = ioctl(pass->pagemap, SCAN, &scan);
     if (found < 0)
         return -errno;
@@ -244,6 +285,7 @@ int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, dou
                        struct gt_page_count *ret)
 {
     struct pass pass = {.walk = walk, .mark = mark};
+    begin_piece(walk);
     pass.pagemap = gt_process_file_open(walk->root, pid, "pagemap");
     if (pass.pagemap < 0)
         return pass.pagemap;
@@ -262,6 +304,8 @@ int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, dou
         .new_to_job = (double)pass.job_pages * size,
         .swap = (double)pass.swapped_pages * size,
         .faults = faults,
+        .rests = pass.rests,
+        .rested_ns = pass.rested_ns,
     };
     return result;
 }

@@ -24,6 +24,8 @@ struct gt_page_walk {
     uint64_t huge_zero_count;             /* frames in the huge zero page */
     bool cannot_scan;                     /* no PAGEMAP_SCAN here */
     bool has_huge_pages;                  /* some hugetlb pages are in use on this machine */
+    int64_t piece_ns;                     /* when the piece of the walk began */
+    long switches;                        /* of this thread, voluntary, by then */
     uint64_t empty_limit;                 /* without it, a mapping is given up after so many empty entries */
     uint64_t entry[GT_PAGE_ENTRIES];
     char line[16384];
@@ -36,12 +38,16 @@ struct gt_page_count {
     double new_to_job;    /* those neither side had seen */
     double swap;
     double
-        faults; /* minor and major page faults of the process when the count began; NaN: as its CPU clock stood at `cpu_time` */
+        faults; /* minor and major page faults of the process when the count began; NaN: it has not run since `cpu_time` */
+    long rests;        /* how often it rested between two pieces, */
+    int64_t rested_ns; /* and for how long */
 };
 
 /* True when page frame numbers are readable here (CAP_SYS_ADMIN in the initial user namespace). Also learns the numbers of the
  * zero pages, so it is called once, before any count. Always true for a stored machine. */
 bool gt_page_walk_probe(struct gt_page_walk *walk);
+/* Times that this thread had to wait so far, for locks or of its own will. */
+long gt_page_walk_switches(void);
 /* Before a row of counts. */
 void gt_page_walk_begin(struct gt_page_walk *walk);
 /* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, or `start` (0: any) is not its start time. `cpu_time` as in

@@ -68,11 +68,12 @@ const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root
     char self[32] = "", status[4096];
     if (!root->is_machine)
         return NULL;
-    bool is_named = gt_root_readlink(root, "proc/self", self, sizeof self) > 0;
+    ssize_t length = gt_root_readlink(root, "proc/self", self, sizeof self);
+    bool is_forbidden = length == -EPERM || length == -ENOSYS, is_named = length > 0 || is_forbidden;
     bool is_told = gt_root_read(root, "proc/self/status", status, sizeof status) > 0;
     if (!is_named && !is_mounted(root))
         return &not_mounted;
-    if (!is_named || strtol(self, NULL, 10) != getpid() || (is_told && has_second_number(status)))
+    if (!is_named || (!is_forbidden && strtol(self, NULL, 10) != getpid()) || (is_told && has_second_number(status)))
         return &is_foreign;
     if (gt_root_access(root, "proc/stat", F_OK) == -ENOENT && gt_root_access(root, "proc/meminfo", F_OK) == -ENOENT)
         return &is_partial;

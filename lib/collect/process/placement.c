@@ -11,7 +11,7 @@
 
 #include "base/grow.h"
 #include "collect/availability.h"
-#include "collect/host/package.h"
+#include "collect/topology.h"
 #include "collect/energy/rapl.h"
 
 /* A look takes up to 7 us for each thread: this keeps them below a hundredth of a core. */
@@ -29,6 +29,7 @@ struct gt_placement_thread {
 };
 
 struct state {
+    const struct gt_topology *topology;
     const struct gt_root *root;
 };
 
@@ -41,7 +42,7 @@ void gt_placement_free(struct gt_placement *placement)
 
 /* ---- one thread -------------------------------------------------------------------------------------------------- */
 
-static int bound_by_kernel(const struct gt_frame *frame, pid_t thread)
+static int bound_by_kernel(const struct gt_topology *topology, pid_t thread)
 {
     unsigned long mask[MOST_CPUS / (8 * sizeof(unsigned long))];
     enum { BITS = 8 * sizeof *mask };
@@ -49,8 +50,8 @@ static int bound_by_kernel(const struct gt_frame *frame, pid_t thread)
     memset(mask, 0, sizeof mask);
     if (sched_getaffinity(thread, sizeof mask, (cpu_set_t *)mask) < 0)
         return UNKNOWN;
-    for (int cpu = 0; cpu < (int)frame->cpu_capacity && cpu < MOST_CPUS; cpu++) {
-        int package = mask[cpu / BITS] >> cpu % BITS & 1 ? gt_package_of_cpu(frame, cpu) : UNKNOWN;
+    for (int cpu = 0; cpu < (int)topology->cpu_capacity && cpu < MOST_CPUS; cpu++) {
+        int package = mask[cpu / BITS] >> cpu % BITS & 1 ? gt_package_of_cpu(topology, cpu) : UNKNOWN;
         if (package != UNKNOWN && found != UNKNOWN && package != found)
             return UNKNOWN;
         found = package == UNKNOWN ? found : package;
@@ -67,14 +68,14 @@ static ssize_t read_file_of(const struct gt_root *root, pid_t pid, pid_t thread,
 }
 
 /* A stored machine's kernel cannot be asked. */
-static int bound_by_status(const struct gt_frame *frame, const struct gt_root *root, pid_t pid, pid_t thread)
+static int bound_by_status(const struct gt_topology *topology, const struct gt_root *root, pid_t pid, pid_t thread)
 {
     static const char key[] = "Cpus_allowed_list:\t";
     char text[4096];
     if (read_file_of(root, pid, thread, "status", text, sizeof text) <= 0)
         return UNKNOWN;
     const char *line = strstr(text, key);
-    return line ? gt_package_of_list(frame, line + strlen(key)) : UNKNOWN;
+    return line ? gt_package_of_list(topology, line + strlen(key)) : UNKNOWN;
 }
 
 /* Field `number` of stat, from 3 on. */
@@ -89,8 +90,8 @@ static const char *field_of(const char *text, int number)
     return at;
 }
 
-static void read_stat(struct gt_placement_thread *thread, const struct gt_frame *frame, const struct gt_root *root,
-                      pid_t pid)
+static void read_stat(struct gt_placement_thread *thread, const struct gt_topology *topology,
+                      const struct gt_root *root, pid_t pid)
 {
     enum { USER_TIME = 14, PROCESSOR = 39 };
     char text[1024], *end;
@@ -105,7 +106,7 @@ static void read_stat(struct gt_placement_thread *thread, const struct gt_frame 
     thread->ticks = ticks;
     thread->has_rested = thread->growth == 0;
     if (!thread->is_bound)
-        thread->package = (signed char)gt_package_of_cpu(frame, atoi(processor));
+        thread->package = (signed char)gt_package_of_cpu(topology, atoi(processor));
 }
 
 /* ---- the threads of a process ------------------------------------------------------------------------------------ */
@@ -124,13 +125,13 @@ static struct gt_placement_thread *find_thread(struct gt_placement *placement, p
     return added;
 }
 
-static int see(struct gt_placement *placement, const struct gt_frame *frame, const struct gt_root *root, pid_t pid,
-               pid_t id, size_t number)
+static int see(struct gt_placement *placement, const struct gt_topology *topology, const struct gt_root *root,
+               pid_t pid, pid_t id, size_t number)
 {
     struct gt_placement_thread *thread = find_thread(placement, id, number);
     if (!thread)
         return -ENOMEM;
-    int bound = root->is_machine ? bound_by_kernel(frame, id) : bound_by_status(frame, root, pid, id);
+    int bound = root->is_machine ? bound_by_kernel(topology, id) : bound_by_status(topology, root, pid, id);
     thread->before = thread->has_rested || placement->has_rested ? UNKNOWN : thread->package;
     thread->has_rested = false;
     thread->growth = 0;
@@ -141,11 +142,11 @@ static int see(struct gt_placement *placement, const struct gt_frame *frame, con
     return 0;
 }
 
-static int list_threads(struct gt_placement *placement, const struct gt_frame *frame, const struct gt_root *root,
+static int list_threads(struct gt_placement *placement, const struct gt_topology *topology, const struct gt_root *root,
                         const struct gt_process *process)
 {
     if (!(process->value[GT_THREADS] > 1))
-        return see(placement, frame, root, process->pid, process->pid, 0);
+        return see(placement, topology, root, process->pid, process->pid, 0);
     char path[64];
     snprintf(path, sizeof path, "proc/%d/task", (int)process->pid);
     int status = 0, fd = gt_root_open_directory(root, path);
@@ -158,7 +159,7 @@ static int list_threads(struct gt_placement *placement, const struct gt_frame *f
     size_t number = 0;
     for (struct dirent *entry; !status && number < MOST_THREADS && (entry = readdir(tasks));)
         if (entry->d_name[0] != '.')
-            status = see(placement, frame, root, process->pid, (pid_t)atoi(entry->d_name), number++);
+            status = see(placement, topology, root, process->pid, (pid_t)atoi(entry->d_name), number++);
     closedir(tasks);
     return status;
 }
@@ -237,10 +238,10 @@ static void split_to_one(struct gt_placement *placement, int package)
     placement->is_known = true;
 }
 
-static int look(struct gt_placement *placement, const struct gt_frame *frame, const struct gt_root *root,
+static int look(struct gt_placement *placement, const struct gt_topology *topology, const struct gt_root *root,
                 const struct gt_process *process)
 {
-    int status = list_threads(placement, frame, root, process);
+    int status = list_threads(placement, topology, root, process);
     placement->has_rested = false;
     forget_ended(placement);
     int package = common_package(placement);
@@ -249,7 +250,7 @@ static int look(struct gt_placement *placement, const struct gt_frame *frame, co
         return status;
     }
     for (size_t i = 0; i < placement->thread_count; i++)
-        read_stat(&placement->thread[i], frame, root, process->pid);
+        read_stat(&placement->thread[i], topology, root, process->pid);
     split_by_threads(placement);
     return status;
 }
@@ -268,7 +269,7 @@ static struct gt_placement *placement_of(struct gt_process *process)
 }
 
 /* One that has not run since was nowhere: nothing is read for it. */
-static int place(const struct gt_frame *frame, const struct gt_root *root, struct gt_process *process)
+static int place(const struct state *state, const struct gt_frame *frame, struct gt_process *process)
 {
     struct gt_placement *placement = placement_of(process);
     if (!placement)
@@ -283,7 +284,7 @@ static int place(const struct gt_frame *frame, const struct gt_root *root, struc
     placement->has_rested |= is_due && growth == 0;
     if (is_due && !process->is_gone && !process->is_zombie && (growth > 0 || !placement->is_known)) {
         placement->looked_ns = frame->monotonic_ns;
-        status = look(placement, frame, root, process);
+        status = look(placement, state->topology, state->root, process);
     }
     if (!placement->is_known || !(growth > 0))
         return status;
@@ -301,17 +302,17 @@ static int placement_collect(void *opaque, struct gt_frame *frame, struct gt_err
     const struct state *state = opaque;
     int status = 0;
     for (size_t i = 0; i < frame->process_count && frame->package_count; i++)
-        if (place(frame, state->root, frame->process[i]) < 0)
+        if (place(state, frame, frame->process[i]) < 0)
             status = gt_error_system(error, ENOMEM, "threads of process %d", (int)frame->process[i]->pid);
     return status;
 }
 
 /* RAPL says so itself. */
-static void look_for_packages(struct gt_frame *frame, const struct gt_root *root)
+static void look_for_packages(struct gt_frame *frame, const struct gt_collect_options *options)
 {
     const struct gt_collector_type *owner = frame->owner[GT_CPU_ENERGY];
-    if (!frame->package_count && owner && owner != &gt_collector_rapl && gt_packages_are_several(root))
-        gt_packages_forget(frame, "the source of their energy adds them up");
+    if (!frame->package_count && owner && owner != &gt_collector_rapl && gt_packages_are_several(options->root))
+        gt_packages_forget(frame, options->topology, "the source of their energy adds them up");
 }
 
 static int placement_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
@@ -319,15 +320,16 @@ static int placement_open(void **ret, const struct gt_collect_options *options, 
 {
     *ret = NULL;
     *availability = (struct gt_availability){.source = "CPU affinity, /proc/PID/task/TID/stat"};
-    look_for_packages(frame, options->root);
+    const char *why = options->topology->why_no_packages;
+    look_for_packages(frame, options);
     if (!frame->package_count)
         return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
-                              *frame->why_no_packages ? frame->why_no_packages
-                                                      : "no two processor packages have energy counters of their own");
+                              *why ? why : "no two processor packages have energy counters of their own");
     struct state *state = calloc(1, sizeof *state);
     if (!state)
         return gt_error_system(error, ENOMEM, "placement collector");
     state->root = options->root;
+    state->topology = options->topology;
     *ret = state;
     return 0;
 }

@@ -43,7 +43,7 @@ static int open_file(const struct gt_process *process, const char *name, int fla
     int directory = process->files->directory;
     snprintf(path, sizeof path, "proc/%d/%s", (int)process->pid, name);
     int fd = openat(directory >= 0 ? directory : process->files->root, directory >= 0 ? name : path,
-                    O_RDONLY | O_CLOEXEC | flags);
+                    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags); /* a stored machine may hold anything */
     return fd < 0 ? -errno : fd;
 }
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
+from . import _points
 
 GROUPS = ("CPU", "GPU", "Experiment", "wattmeter")
 
@@ -33,6 +34,12 @@ def keyed(text: str) -> Any:
 def text_of(value: Any) -> str:
     """JSON of whatever a program has for figures: arrays of one number as numbers, no number as null."""
     return json.dumps(_plain(value))
+
+
+def record_of(metrics: dict[str, Any]) -> str:
+    """A line of a folder: metrics as of now."""
+    date = datetime.datetime.now().astimezone().isoformat(" ", "microseconds")
+    return json.dumps({"date": date, "metrics": _plain(metrics)}) + "\n"
 
 
 def _plain(value: Any) -> Any:
@@ -83,7 +90,7 @@ def of_driver(driver: Any) -> _core.Experiment:
 
     def take(group: str, name: str, device: str | None, metric: dict[str, Sequence[Any]]) -> None:
         dates = [seconds_of(date) for date in metric["dates"]]
-        curves.append((group, name, device, _core.split(dates, list(metric["values"]), ends)))
+        curves.append((group, name, device, _points.split(dates, list(metric["values"]), ends)))
 
     for group, metrics in zip(GROUPS, driver.load_metrics()):
         for name, metric in (metrics or {}).items():

@@ -51,7 +51,7 @@ class Recording:
         """Hand records over to the driver until the last message has come."""
         try:
             while (message := self._receive(1e9)) is None or message[0] != "text":
-                if message and self._driver is not None and message[0] == "json":
+                if message and self._driver is not None and message[0] == "record":
                     self._driver.save_power_metrics(_curves.keyed(message[1]))
             if hasattr(self._driver, "close_driver"):
                 self._driver.close_driver()

@@ -1,6 +1,5 @@
 """Recording an experiment, and reading what was recorded."""
 import datetime
-import json
 import logging
 import math
 import os
@@ -9,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _core
-from . import _curves, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
+from . import _curves, _points, gpu_power, model_complexity, parsers, prometheus_client, rapl_power
 from ._recording import STOP_MESSAGE, Recording, Server
 
 __all__ = ["STOP_MESSAGE", "EXP_DONE", "Experiment", "ExpResults", "integrate", "total", "interpolate", "cumsum",
@@ -34,7 +33,7 @@ def integrate(metric: Points, start: float | None = None, end: float | None = No
     Raises:
         ValueError: No point lies between the bounds.
     """
-    sums = _core.integrate(metric, start, end)
+    sums = _points.integrate(metric, start, end)
     if not sums and metric:
         raise ValueError(f"no point lies between {start} and {end}: "
                          f"they go from {metric[0]['date']} to {metric[-1]['date']}")
@@ -55,27 +54,27 @@ def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
 
     `ExpResults.interpolate` has the values of a recorded curve, or its totals, at any moments.
     """
-    return _core.align(metric1, metric2)
+    return _points.align(metric1, metric2)
 
 
 def cumsum(metric: Points) -> list[float]:
     """Sums of the values up to each point."""
-    return _core.running_sums(metric)
+    return _points.running_sums(metric)
 
 
 def humanize_bytes(num: float, suffix: str = "B") -> str:
     """Bytes for people, "4.6GiB"."""
-    return _core.bytes_text(num, suffix)
+    return _points.bytes_text(num, suffix)
 
 
 def joules_to_wh(n: Any) -> Any:
     """Watt-hours of joules, or of each of several."""
-    return _core.scaled(n, 1, 3600)
+    return _points.scaled(n, 1, 3600)
 
 
 def joules_to_kwh(n: Any) -> Any:
     """Kilowatt-hours of joules, or of each of several."""
-    return _core.scaled(n, 1, 3.6e6)
+    return _points.scaled(n, 1, 3.6e6)
 
 
 def time_to_sec(t: datetime.datetime) -> float:
@@ -141,17 +140,20 @@ class Experiment:
 
     def _recorder(self, pids: list[int], period: float, measurement_period: float) -> Recording:
         driver = self.db_driver
-        words = [str(pid) for pid in pids]
+        options: dict[str, Any] = {"sleep_time": float(period)}
+        seconds, takes_records = float(measurement_period) or 2.0, False
         if isinstance(driver, parsers.TrackingFile):
-            options = {"sleep_time": float(period), "tracking_file": driver.folder}
-            root = [] if self._root is None else [f"--root={self._root}"]
-            return Recording([*_core.command_line(options), *root, *words], _logger.warning)
-        is_folder = isinstance(driver, parsers.JsonParser) and not _is_overridden(driver, "save_power_metrics")
-        meta_data = getattr(driver, "meta_data", None) or ""
-        description = meta_data if isinstance(meta_data, str) else json.dumps(meta_data)
-        return Recording(["experiment", driver.folder if is_folder else "", description, repr(float(period)),
-                          repr(float(measurement_period)), self._root or "", *words], _logger.warning,
-                         None if is_folder else driver)
+            options["tracking_file"], seconds = driver.folder, 0.0
+        elif isinstance(driver, parsers.JsonParser) and not _is_overridden(driver, "save_power_metrics"):
+            driver._save_metadata()
+            options["tracking_file"] = driver.folder
+        else:
+            takes_records = True
+        if seconds:
+            options["memory"] = "rss"  # shared pages are asked for only when a record is made
+        root = [] if self._root is None else [f"--root={self._root}"]
+        words = ["experiment", repr(seconds), *_core.command_line(options), *root, *map(str, pids)]
+        return Recording(words, _logger.warning, driver if takes_records else None)
 
     def _record(self, pids: Iterable[int], period: float, measurement_period: float) -> tuple[Any, Any]:
         numbers = [int(pid) for pid in pids]

@@ -1,14 +1,14 @@
 """Summaries of models, by torchinfo."""
 from typing import Any
 
-from .. import _core
+from . import _points
 
 __all__ = ["get_summary", "to_bytes"]
 
 
 def to_bytes(num: int) -> float:
     """Megabytes of so many parameters of 4 bytes."""
-    megabytes: float = _core.scaled(num, 4, 1e6)
+    megabytes: float = _points.scaled(num, 4, 1e6)
     return megabytes
 
 

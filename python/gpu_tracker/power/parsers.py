@@ -12,7 +12,8 @@ __all__ = ["SEGMENT_END", "JsonParser", "TrackingFile"]
 
 SEGMENT_END = "END OF RECORDING SEGMENT"
 
-_FILES = ("power_metrics.json", "results_exp.json", "model_summary.json", "metadata.json", "omegawatt.csv")
+_METADATA = "metadata.json"
+_FILES = ("power_metrics.json", "results_exp.json", "model_summary.json", _METADATA, "omegawatt.csv")
 
 Metrics = dict[str, Any] | None
 
@@ -88,21 +89,41 @@ class JsonParser(_Recorded):
             if os.path.exists(path := os.path.join(self.folder, name)):
                 os.unlink(path)
 
+    def _write(self, path: str, text: str, flag: int = os.O_APPEND) -> None:
+        os.makedirs(self.folder, exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flag, 0o666)
+        with open(file, "w", encoding="utf-8") as opened:
+            opened.write(text)
+
+    def _save_metadata(self) -> None:
+        """Write ``meta_data`` and the date into metadata.json, unless it is there."""
+        description = self.meta_data or ""
+        if not isinstance(description, str):
+            description = json.dumps(description)
+        date = datetime.datetime.now().isoformat(" ", "microseconds")
+        try:
+            self._write(os.path.join(self.folder, _METADATA), json.dumps({"description": description, "date": date}) + "\n",
+                        os.O_EXCL)
+        except FileExistsError:
+            pass
+
     def save_power_metrics(self, metrics: dict[str, Any]) -> None:
         """Append a record of now: ``{"cpu": {...}, "gpu": {...}}``. `experiment.Experiment` does without being told."""
-        _core.save_experiment(self.folder, "power", _curves.text_of(metrics))
+        self._write(self.power_metric_filename, _curves.record_of(metrics))
 
     def close_driver(self) -> None:
         """End the segment of recording."""
-        _core.save_experiment(self.folder, "end", None)
+        self._write(self.power_metric_filename, json.dumps(SEGMENT_END) + "\n")
 
     def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
         """Append figures of the program's own, such as ``{"accuracy": 0.9}``, as of now; they become curves."""
-        _core.save_experiment(self.folder, "results", _curves.text_of(metrics))
+        self._write(self.exp_metric_filename, _curves.record_of(metrics))
 
     def save_model_card(self, model_card: dict[str, Any]) -> None:
         """Keep a model's summary."""
-        _core.save_experiment(self.folder, "model", _curves.text_of(model_card))
+        beside = f"{self.model_card_file}.{os.getpid()}"
+        self._write(beside, _curves.text_of(model_card) + "\n", os.O_EXCL)
+        os.replace(beside, self.model_card_file)
 
     def get_model_card(self) -> dict[str, Any] | None:
         """A model's summary as it was kept; None without."""

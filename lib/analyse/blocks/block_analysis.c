@@ -1,0 +1,579 @@
+#include "analyse/blocks/block_analysis.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/energy.h"
+#include "sample/cost.h"
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
+{
+    char sentence[1024];
+    va_list arguments;
+    if (!analysis->options->warn)
+        return;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    analysis->options->warn(analysis->options->context, sentence);
+}
+
+static int out_of_memory(const struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
+}
+
+/* ---- blocks ---- */
+
+static int read_collected(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
+{
+    char path[PATH_MAX];
+    const char *tracking_file = analysis->options->tracking_file;
+    if (gt_block_event_collected(path, sizeof path, tracking_file) == 0)
+        return gt_block_event_list_add(&analysis->borders, path, error);
+    if (optional)
+        return 0;
+    return gt_error_set(error, ENOENT,
+                        "%s holds no code blocks: name sub-tracking files, or record with 'gpu-tracker run --blocks'",
+                        tracking_file);
+}
+
+static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
+{
+    const char *const *file = analysis->options->sub_tracking_files;
+    analysis->borders.skip_bad = analysis->options->skip_bad_rows;
+    int status = file && *file ? 0 : read_collected(analysis, optional, error);
+    for (; status == 0 && file && *file; file++)
+        status = gt_block_event_list_add(&analysis->borders, *file, error);
+    if (status == 0 && gt_intervals_pair(&analysis->intervals, analysis->borders.event, analysis->borders.count) < 0)
+        status = out_of_memory(analysis, error);
+    return status;
+}
+
+/* ---- columns ---- */
+
+/* gpu_tracker's own columns always, whatever they hold; of ours those that the file has, states as gauges. Running peaks
+ * say nothing about a part of the run. */
+static int choose_columns(struct gt_block_analysis *analysis)
+{
+    struct gt_columns *columns = &analysis->columns;
+    gt_store_columns(columns, gt_recording_machine(analysis->recording));
+    analysis->gauge = calloc(columns->count, sizeof *analysis->gauge);
+    analysis->counter = calloc(columns->count, sizeof *analysis->counter);
+    if (!analysis->gauge || !analysis->counter)
+        return -ENOMEM;
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
+        if (column->scope < 0 || (!column->is_original && !gt_recording_has(analysis->recording, column->name)))
+            continue;
+        if (column->is_original || gt_metrics[column->metric].kind == GT_GAUGE)
+            analysis->gauge[analysis->gauges++] = column;
+        else if (gt_metrics[column->metric].kind == GT_COUNTER)
+            analysis->counter[analysis->counters++] = column;
+    }
+    return 0;
+}
+
+static int want_columns(struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    size_t count = analysis->gauges + analysis->counters;
+    const char **name = calloc(count + 1, sizeof *name);
+    if (!name)
+        return out_of_memory(analysis, error);
+    for (size_t i = 0; i < count; i++)
+        name[i] = i < analysis->gauges ? analysis->gauge[i]->name : analysis->counter[i - analysis->gauges]->name;
+    int status = gt_recording_columns(analysis->recording, name, count, error);
+    free(name);
+    return status;
+}
+
+/* ---- clocks ---- */
+
+/* As near to the seconds in the file as a double can be: nanoseconds since 1970 do not fit into one. */
+static double seconds(int64_t ns)
+{
+    return (double)(ns / INT64_C(1000000000)) + (double)(ns % INT64_C(1000000000)) / 1e9;
+}
+
+/* The monotonic clock serves when both sides have it and are of one machine since its last start: then wall and monotonic
+ * clock are about equally far apart on both, by less than a day however often the wall clock was set. */
+static bool is_one_clock(const struct gt_block_analysis *analysis, const struct gt_sample *first)
+{
+    const struct gt_intervals *intervals = &analysis->intervals;
+    if (!intervals->has_monotonic || !gt_recording_has(analysis->recording, "monotonic"))
+        return false;
+    double apart = seconds(first->real_ns - first->monotonic_ns);
+    for (size_t i = 0; i < intervals->count; i++)
+        if (fabs(intervals->interval[i].start - intervals->interval[i].clock_start - apart) > 86400)
+            return false;
+    return true;
+}
+
+/* ---- samples ---- */
+
+/* Recordings of ours count from their start on. */
+static void begin_counters(struct gt_block_analysis *analysis, const struct gt_sample *first)
+{
+    int64_t start = gt_recording_machine(analysis->recording)->start_real_ns;
+    if (start > 0 && start < first->real_ns)
+        gt_block_join_begin(analysis->join, analysis->first - (double)(first->real_ns - start) / 1e9);
+}
+
+static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample *first)
+{
+    const struct gt_block_join_shape shape = {analysis->borders.names.count, analysis->gauges, analysis->counters};
+    analysis->use_monotonic = first && is_one_clock(analysis, first);
+    if (first)
+        analysis->first = seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
+    gt_history_init(&analysis->history);
+    gt_energy_curve_init(&analysis->curve, gt_recording_machine(analysis->recording));
+    int status = gt_block_join_open(&analysis->join, &shape, &analysis->intervals, analysis->use_monotonic);
+    if (status == 0 && first)
+        begin_counters(analysis, first);
+    return status;
+}
+
+static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample *sample, double *values)
+{
+    double *counters = values + analysis->gauges;
+    for (size_t i = 0; i < analysis->gauges; i++)
+        values[i] = gt_store_column_value(analysis->gauge[i], sample);
+    for (size_t i = 0; i < analysis->counters; i++)
+        counters[i] = gt_store_column_value(analysis->counter[i], sample);
+    gt_history_add(&analysis->history, sample);
+    double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
+    if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
+        return -ENOMEM;
+    gt_energy_reading_update(&analysis->last, &sample->energy);
+    return gt_block_join_add(analysis->join, time, values, counters);
+}
+
+/* 1 a sample, 0 the end. */
+static int next_sample(struct gt_block_analysis *analysis, const struct gt_sample **ret, struct gt_error *error)
+{
+    for (;;) {
+        struct gt_error bad = {0};
+        int status = gt_recording_next(analysis->recording, ret, &bad);
+        if (status >= 0)
+            return status;
+        if (status != -EBADMSG || !analysis->options->skip_bad_rows)
+            return gt_error_copy(error, &bad);
+        if (analysis->bad_timepoints++ < 5)
+            warn(analysis, "%s: left out", bad.text);
+    }
+}
+
+enum { PROGRESS_EVERY = 65536 };
+
+static int read_samples(struct gt_block_analysis *analysis, double *values, double *ret_last, struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    *ret_last = NAN;
+    for (uint64_t count = 0;; count++) {
+        int status = next_sample(analysis, &sample, error);
+        if (status < 0)
+            return status;
+        if (count == 0 && open_sweep(analysis, status ? sample : NULL) < 0)
+            return out_of_memory(analysis, error);
+        if (status == 0)
+            return 0;
+        if (add_sample(analysis, sample, values) < 0)
+            return out_of_memory(analysis, error);
+        double now = seconds(sample->real_ns);
+        *ret_last = now <= *ret_last ? *ret_last : now;
+        if (analysis->options->progress && count % PROGRESS_EVERY == PROGRESS_EVERY - 1)
+            analysis->options->progress(analysis->options->context, count + 1);
+    }
+}
+
+/* ---- totals over the calls of each block, and of each block in each process ---- */
+
+static double begin_of(const struct gt_interval *interval)
+{
+    return isnan(interval->clock_start) ? interval->start : interval->clock_start;
+}
+
+static double end_of(const struct gt_interval *interval)
+{
+    return isnan(interval->clock_start) ? interval->stop : interval->clock_stop;
+}
+
+static int by_block_and_process(const void *a, const void *b)
+{
+    const struct gt_interval *x = *(const struct gt_interval *const *)a, *y = *(const struct gt_interval *const *)b;
+    int order = ORDER(x->name, y->name);
+    order = order ? order : ORDER(x->source, y->source);
+    order = order ? order : ORDER(x->process, y->process);
+    order = order ? order : ORDER(begin_of(x), begin_of(y));
+    return order ? order : ORDER(x->call, y->call);
+}
+
+/* A stretch in which at least one call of a block is open in one process: its CPU time is counted once. */
+struct stretch {
+    double end, cpu_start, cpu_stop;
+    uint64_t calls;
+};
+
+static void end_stretch(struct stretch *stretch, struct gt_call_total *block, struct gt_process_total *process)
+{
+    double used = stretch->cpu_stop - stretch->cpu_start;
+    if (stretch->calls && !isnan(used)) {
+        block->cpu_covered += used;
+        block->cpu_calls += stretch->calls;
+        process->cpu_covered = (isnan(process->cpu_covered) ? 0 : process->cpu_covered) + used;
+    }
+    *stretch = (struct stretch){0};
+}
+
+static void extend(struct stretch *stretch, const struct gt_interval *call)
+{
+    if (!stretch->calls)
+        *stretch = (struct stretch){-INFINITY, call->cpu_start, call->cpu_stop, 0};
+    stretch->calls++;
+    if (end_of(call) >= stretch->end) {
+        stretch->end = end_of(call);
+        stretch->cpu_stop = call->cpu_stop;
+    }
+}
+
+static void count_unfinished(struct gt_call_total *block, struct gt_process_total *process,
+                             const struct gt_interval *call)
+{
+    block->unfinished++;
+    block->unfinished_time += call->elapsed;
+    process->unfinished++;
+    process->unfinished_time += call->elapsed;
+}
+
+static int count_call(struct gt_call_total *block, struct gt_process_total *process, const struct gt_interval *call)
+{
+    block->calls++;
+    block->non_empty += call->timepoints > 0;
+    block->stepped += call->stepped;
+    process->calls++;
+    process->timepoints += call->timepoints;
+    process->elapsed += call->stepped ? 0 : call->elapsed;
+    process->self += call->stepped ? 0 : call->self;
+    int status = gt_distribution_add(&block->elapsed, call->elapsed);
+    status |= gt_distribution_add(&block->self, call->self);
+    status |= gt_distribution_add(&block->cpu, call->cpu_stop - call->cpu_start);
+    return status ? -ENOMEM : 0;
+}
+
+static bool is_same_process(const struct gt_process_total *process, const struct gt_interval *call)
+{
+    return process->name == call->name && process->source == call->source && process->process == call->process;
+}
+
+static int count_each(struct gt_block_analysis *analysis, const struct gt_interval *const *call)
+{
+    struct gt_process_total *process = NULL;
+    struct stretch stretch = {0};
+    int status = 0;
+    for (size_t i = 0; i < analysis->intervals.count && status == 0; i++) {
+        bool is_next = !process || !is_same_process(process, call[i]);
+        if (process && (is_next || begin_of(call[i]) > stretch.end))
+            end_stretch(&stretch, &analysis->block[process->name], process);
+        if (is_next) {
+            process = &analysis->process[analysis->processes++];
+            *process = (struct gt_process_total){
+                .name = call[i]->name, .source = call[i]->source, .process = call[i]->process, .cpu_covered = NAN};
+        }
+        struct gt_call_total *block = &analysis->block[call[i]->name];
+        if (call[i]->unfinished) {
+            count_unfinished(block, process, call[i]);
+            continue;
+        }
+        extend(&stretch, call[i]);
+        status = count_call(block, process, call[i]);
+    }
+    if (process)
+        end_stretch(&stretch, &analysis->block[process->name], process);
+    return status;
+}
+
+static int count_all_calls(struct gt_block_analysis *analysis)
+{
+    size_t calls = analysis->intervals.count;
+    const struct gt_interval **call = calloc(calls + 1, sizeof *call);
+    analysis->block = calloc(analysis->borders.names.count + 1, sizeof *analysis->block);
+    analysis->process = calloc(calls + 1, sizeof *analysis->process);
+    if (!call || !analysis->block || !analysis->process) {
+        free(call);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < calls; i++)
+        call[i] = &analysis->intervals.interval[i];
+    qsort(call, calls, sizeof *call, by_block_and_process);
+    int status = count_each(analysis, call);
+    free(call);
+    return status;
+}
+
+/* ---- energy of each block: of the CPU by the CPU time of its processes where the file has it, of the rest by time ---- */
+
+struct call {
+    uint32_t name;
+    uint16_t source;
+    int64_t process;
+    struct gt_time_stretch stretch;
+    double cpu_start, cpu_stop;
+};
+
+static struct gt_time_stretch stretch_of(const struct gt_block_analysis *analysis, const struct gt_interval *interval)
+{
+    if (analysis->use_monotonic)
+        return (struct gt_time_stretch){interval->clock_start, interval->clock_stop};
+    return (struct gt_time_stretch){interval->start, fmax(interval->start, interval->stop)};
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct call *x = a, *y = b;
+    int order = ORDER(x->name, y->name);
+    order = order ? order : ORDER(x->source, y->source);
+    order = order ? order : ORDER(x->process, y->process);
+    return order ? order : ORDER(x->stretch.start, y->stretch.start);
+}
+
+/* The calls from `first` on that overlap, of one process, as one; returns the number behind the last. */
+static size_t join_overlapping(const struct call *call, size_t first, size_t end, struct call *ret)
+{
+    size_t next = first + 1;
+    *ret = call[first];
+    for (; next < end && call[next].source == ret->source && call[next].process == ret->process &&
+           call[next].stretch.start <= ret->stretch.stop;
+         next++)
+        if (call[next].stretch.stop >= ret->stretch.stop) {
+            ret->stretch.stop = call[next].stretch.stop;
+            ret->cpu_stop = call[next].cpu_stop;
+        }
+    return next;
+}
+
+/* Joined calls go into `stretch`, whose beginning becomes the block's time. */
+static void count_block(const struct gt_energy_curve *curve, const struct call *call, size_t first, size_t end,
+                        struct gt_time_stretch *stretch, struct gt_block_energy *ret)
+{
+    size_t count = 0;
+    struct gt_spent cpu = {.joules = NAN, .error = NAN};
+    bool by_cpu_time = true;
+    for (size_t i = first; i < end; count++) {
+        struct call joined;
+        i = join_overlapping(call, i, end, &joined);
+        double used = joined.cpu_stop - joined.cpu_start;
+        by_cpu_time &= !isnan(used);
+        gt_spent_add(&cpu, gt_energy_curve_of_cpu(curve, joined.stretch, used));
+        stretch[count] = joined.stretch;
+    }
+    count = gt_time_stretches_merge(stretch, count);
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+        ret->device[device] = gt_energy_curve_over(curve, device, GT_ENERGY_JOB, stretch, count);
+    ret->by_cpu_time = by_cpu_time;
+    cpu.missing = ret->device[GT_ENERGY_CPU].missing; /* of all calls, not of the one that is known least */
+    if (by_cpu_time)
+        ret->device[GT_ENERGY_CPU] = cpu;
+}
+
+/* Those that ended. */
+static struct call *sorted_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
+{
+    struct call *call = calloc(analysis->intervals.count + 1, sizeof *call);
+    size_t count = 0;
+    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
+        const struct gt_interval *interval = &analysis->intervals.interval[i];
+        if (!interval->unfinished)
+            call[count++] = (struct call){interval->name,      interval->source,
+                                          interval->process,   stretch_of(analysis, interval),
+                                          interval->cpu_start, interval->cpu_stop};
+    }
+    if (call)
+        qsort(call, count, sizeof *call, by_start);
+    *ret_count = count;
+    return call;
+}
+
+static int count_energy(struct gt_block_analysis *analysis)
+{
+    static const struct gt_spent unknown = {.joules = NAN, .error = NAN};
+    size_t blocks = analysis->borders.names.count, calls;
+    analysis->energy = calloc(blocks + 1, sizeof *analysis->energy);
+    if (!analysis->energy || gt_energy_curve_finish(&analysis->curve) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < blocks; i++)
+        for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+            analysis->energy[i].device[device] = unknown;
+    if (!gt_energy_curve_is_measured(&analysis->curve))
+        return 0;
+    struct call *call = sorted_calls(analysis, &calls);
+    struct gt_time_stretch *stretch = calloc(calls + 1, sizeof *stretch);
+    for (size_t first = 0, end; call && stretch && first < calls; first = end) {
+        for (end = first + 1; end < calls && call[end].name == call[first].name;)
+            end++;
+        count_block(&analysis->curve, call, first, end, stretch, &analysis->energy[call[first].name]);
+    }
+    int status = call && stretch ? 0 : -ENOMEM;
+    free(call);
+    free(stretch);
+    return status;
+}
+
+struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval)
+{
+    struct gt_time_stretch stretch = stretch_of(analysis, interval);
+    struct gt_spent spent[GT_ENERGY_DEVICES];
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+        spent[device] = gt_energy_curve_over(&analysis->curve, device, GT_ENERGY_JOB, &stretch, 1);
+    spent[GT_ENERGY_CPU] = gt_energy_curve_of_cpu(&analysis->curve, stretch, interval->cpu_stop - interval->cpu_start);
+    return gt_energy_sum(spent);
+}
+
+/* ---- the end of the recording ---- */
+
+static void end_counters(struct gt_block_analysis *analysis, const struct gt_outcome *outcome, double end,
+                         double *counters)
+{
+    for (size_t i = 0; i < analysis->counters; i++)
+        counters[i] = outcome->value[analysis->counter[i]->scope][analysis->counter[i]->metric];
+    gt_block_join_end(analysis->join, end, counters);
+}
+
+/* Counters went on between the last sample, which is `last` on the wall clock, and the end. */
+static int add_outcome(struct gt_block_analysis *analysis, double last, double *counters)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    if (!outcome || machine->start_real_ns <= 0)
+        return 0;
+    struct gt_energy_reading final;
+    gt_energy_reading_take(&final, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
+    gt_energy_reading_update(&analysis->last, &final);
+    double after = seconds(machine->start_real_ns) + outcome->elapsed - last;
+    if (!(after > 0))
+        return 0;
+    double end = gt_block_join_last(analysis->join) + after;
+    end_counters(analysis, outcome, end, counters);
+    return gt_energy_curve_add(&analysis->curve, end, &analysis->last);
+}
+
+static double later(double a, double b)
+{
+    return isnan(a) || b > a ? b : a;
+}
+
+/* Calls that never ended last to the last thing that is known, where its time is told. */
+static int close_intervals(struct gt_block_analysis *analysis, double last)
+{
+    double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->join) : NAN;
+    for (size_t i = 0; i < analysis->borders.count; i++) {
+        last = later(last, analysis->borders.event[i].timestamp);
+        if (analysis->intervals.has_monotonic)
+            clock_last = later(clock_last, analysis->borders.event[i].monotonic);
+    }
+    return gt_intervals_close(&analysis->intervals, last, clock_last);
+}
+
+static int join_samples(struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    double *values = calloc(analysis->gauges + analysis->counters + 1, sizeof *values), last;
+    if (!values)
+        return out_of_memory(analysis, error);
+    int status = read_samples(analysis, values, &last, error);
+    if (status == 0 && add_outcome(analysis, last, values) < 0)
+        status = out_of_memory(analysis, error);
+    free(values);
+    if (status < 0)
+        return status;
+    gt_block_join_finish(analysis->join);
+    if (close_intervals(analysis, last) < 0 || count_all_calls(analysis) < 0 || count_energy(analysis) < 0)
+        return out_of_memory(analysis, error);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int read_machine(struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    const struct gt_blocks_options *options = analysis->options;
+    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
+    analysis->machine = *gt_recording_machine(analysis->recording);
+    return gt_cost_read(&analysis->machine, &cost, error);
+}
+
+static void warn_of_gaps(const struct gt_block_analysis *analysis)
+{
+    const struct gt_block_event_list *borders = &analysis->borders;
+    uint64_t unfinished = 0, inside = 0;
+    for (size_t i = 0; i < borders->names.count; i++) {
+        unfinished += analysis->block[i].unfinished;
+        inside += gt_block_join_block(analysis->join, i).timepoints +
+                  gt_block_join_unfinished(analysis->join, i).timepoints;
+    }
+    for (char *line = borders->complaints.data, *end; line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        warn(analysis, "%.*s: left out", (int)(end - line), line);
+    }
+    if (borders->bad > 5 || analysis->bad_timepoints > 5)
+        warn(analysis, "%llu bad rows were left out in all",
+             (unsigned long long)(borders->bad + analysis->bad_timepoints));
+    if (borders->torn)
+        warn(analysis, "%llu rows of code blocks were never finished: their process was killed",
+             (unsigned long long)borders->torn);
+    if (analysis->intervals.orphans)
+        warn(analysis, "%llu rows end a code block that never began and were left out",
+             (unsigned long long)analysis->intervals.orphans);
+    if (unfinished)
+        warn(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
+             (unsigned long long)unfinished);
+    if (borders->count && !inside)
+        warn(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
+}
+
+void gt_block_analysis_close(struct gt_block_analysis *analysis)
+{
+    for (size_t i = 0; analysis->block && i < analysis->borders.names.count; i++) {
+        gt_distribution_release(&analysis->block[i].elapsed);
+        gt_distribution_release(&analysis->block[i].self);
+        gt_distribution_release(&analysis->block[i].cpu);
+    }
+    free(analysis->block);
+    free(analysis->process);
+    free(analysis->energy);
+    gt_energy_curve_release(&analysis->curve);
+    gt_block_join_close(analysis->join);
+    gt_recording_close(analysis->recording);
+    free(analysis->gauge);
+    free(analysis->counter);
+    gt_intervals_release(&analysis->intervals);
+    gt_block_event_list_release(&analysis->borders);
+}
+
+int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
+                           struct gt_error *error)
+{
+    *analysis = (struct gt_block_analysis){.options = options};
+    gt_energy_reading_clear(&analysis->last);
+    int status = gt_recording_open(&analysis->recording, options->tracking_file, error);
+    if (status >= 0)
+        status = read_machine(analysis, error);
+    if (status >= 0)
+        status = read_blocks(analysis, optional, error);
+    if (status >= 0 && choose_columns(analysis) < 0)
+        status = out_of_memory(analysis, error);
+    if (status >= 0)
+        status = want_columns(analysis, error);
+    if (status >= 0)
+        status = join_samples(analysis, error);
+    if (status >= 0)
+        warn_of_gaps(analysis);
+    return status;
+}

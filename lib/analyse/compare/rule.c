@@ -1,0 +1,355 @@
+#include "analyse/compare/rule.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/blocks/results.h"
+#include "base/number.h"
+#include "schema/unit.h"
+#include "store/store.h"
+
+enum kind { ABSOLUTE, CHANGE, PERCENT };
+
+struct rule {
+    const char *text;
+    char path[512]; /* what the figure's keys point into */
+    struct gt_figure figure;
+    bool above; /* broken by what lies above the limit, else below */
+    enum kind kind;
+    double limit;
+    const char *unit; /* of figure and limit; NULL: a count */
+};
+
+static const struct {
+    const char *name;
+    enum gt_unit unit;
+    double factor;
+} units[] = {
+    {"B", GT_BYTES, 1},
+    {"kB", GT_BYTES, 1e3},
+    {"KB", GT_BYTES, 1e3},
+    {"MB", GT_BYTES, 1e6},
+    {"GB", GT_BYTES, 1e9},
+    {"TB", GT_BYTES, 1e12},
+    {"KiB", GT_BYTES, 1024},
+    {"MiB", GT_BYTES, 1048576},
+    {"GiB", GT_BYTES, 1073741824},
+    {"TiB", GT_BYTES, 1099511627776},
+    {"us", GT_SECONDS, 1e-6},
+    {"ms", GT_SECONDS, 1e-3},
+    {"s", GT_SECONDS, 1},
+    {"min", GT_SECONDS, 60},
+    {"h", GT_SECONDS, 3600},
+    {"J", GT_JOULES, 1},
+    {"kJ", GT_JOULES, 1e3},
+    {"Wh", GT_JOULES, 3600},
+    {"kWh", GT_JOULES, 3.6e6},
+    {"W", GT_WATTS, 1},
+};
+
+static bool is_time(const char *key)
+{
+    static const char *const times[] = {"compute_time", "self_time", "cpu_time", "covered_time"};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (strcmp(key, times[i]) == 0)
+            return true;
+    return false;
+}
+
+/* ---- figures ---- */
+
+static const struct gt_slot *find_block(const struct gt_comparison *comparison, const char *text, const char **ret_rest)
+{
+    const struct gt_slot *found = NULL;
+    size_t longest = 0;
+    for (size_t i = 0; i < comparison->slots; i++)
+        for (size_t run = 0; run <= comparison->runs; run++) {
+            const struct gt_slot *slot = &comparison->slot[i];
+            const struct gt_node *block = run < comparison->runs ? slot->block[run] : NULL;
+            const char *name = block                    ? gt_node_text(gt_node_find(block, "name"))
+                               : run < comparison->runs ? NULL
+                                                        : slot->label;
+            size_t length = name ? strlen(name) : 0;
+            if (name && (!found || length > longest) && strncmp(text, name, length) == 0 && text[length] == '.') {
+                found = slot;
+                longest = length;
+                *ret_rest = text + length + 1;
+            }
+        }
+    return found;
+}
+
+/* The figure is the energy of the job, or of a block of it, on a device or on all. */
+static bool choose_energy(struct rule *rule, const char *device)
+{
+    bool is_total = device && strcmp(device, "total") == 0;
+    rule->figure = rule->figure.slot ? gt_compare_block_energy(rule->figure.slot, device)
+                                     : gt_compare_job_energy(is_total ? NULL : device);
+    return device;
+}
+
+/* Keys of the results from the words of the rule; false when they make no sense. */
+static bool choose_keys(struct rule *rule, const char *first, const char *second)
+{
+    const char **keys = rule->figure.keys;
+    bool of_block = rule->figure.slot;
+    size_t count = 0;
+    if (strcmp(first, "energy") == 0)
+        return choose_energy(rule, second);
+    if (strcmp(first, "counters") == 0) {
+        keys[count++] = of_block ? "counters" : "overall_counters";
+        keys[count++] = second ? gt_store_name_now(second) : NULL;
+        keys[count++] = "total";
+        return second;
+    }
+    if (!second && !of_block && strcmp(first, "duration") != 0)
+        keys[count++] = "peaks";
+    if (!second) {
+        keys[count++] = first; /* num_calls, covered_time */
+        return true;
+    }
+    if (!of_block || !is_time(first))
+        keys[count++] = of_block ? "resource_usage" : "overall";
+    keys[count++] = first;
+    keys[count++] = second;
+    return true;
+}
+
+static bool is_known(const struct gt_comparison *comparison, const struct rule *rule)
+{
+    for (size_t i = 0; i < comparison->sessions; i++)
+        if (!isnan(gt_compare_value(comparison, &rule->figure, i, NULL)) ||
+            gt_compare_session_covered(comparison, &rule->figure, i) < 100)
+            return true;
+    return false;
+}
+
+static int parse_figure(struct rule *rule, const struct gt_comparison *comparison, const char *text, size_t length,
+                        struct gt_error *error)
+{
+    static const char prefix[] = "block:";
+    if (length >= sizeof rule->path)
+        return gt_error_set(error, EINVAL, "rule '%s' is too long", rule->text);
+    memcpy(rule->path, text, length);
+    rule->path[length] = '\0';
+    const char *rest = rule->path;
+    if (strncmp(rest, prefix, sizeof prefix - 1) == 0) {
+        rule->figure.slot = find_block(comparison, rest + sizeof prefix - 1, &rest);
+        if (!rule->figure.slot)
+            return gt_error_set(error, EINVAL, "rule '%s': no session has such a code block", rule->text);
+    }
+    char *first = rule->path + (rest - rule->path), *dot = strchr(first, '.');
+    if (dot)
+        *dot = '\0';
+    if (!choose_keys(rule, first, dot ? dot + 1 : NULL) || !is_known(comparison, rule))
+        return gt_error_set(error, EINVAL, "rule '%s' names no figure that any session has", rule->text);
+    return 0;
+}
+
+/* ---- limits ---- */
+
+/* The unit of memory that the sessions chose, and its bytes. */
+static const char *memory_unit(const struct gt_comparison *comparison, enum gt_metric_id metric, double *ret_bytes)
+{
+    const char *key = metric == GT_GPU_RAM ? "gpu_ram_unit" : "ram_unit";
+    const char *name = gt_results_static(gt_compare_results(comparison, 0), key);
+    return name && gt_unit_memory(name, ret_bytes, NULL) >= 0 ? name : NULL;
+}
+
+/* Columns of the original are in the units that the sessions chose, and so are limits of peaks, which results have in
+ * bytes. */
+static bool unit_of_column(struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret,
+                           double *ret_factor)
+{
+    struct gt_columns columns;
+    gt_store_columns(&columns, NULL);
+    int index = rule->figure.keys[1] ? gt_store_column_find(&columns, rule->figure.keys[1]) : -1;
+    if (index < 0)
+        return false;
+    const struct gt_column *column = &columns.column[index];
+    bool is_peak = strcmp(rule->figure.keys[0], "peaks") == 0;
+    *ret = gt_metrics[column->metric].unit;
+    rule->unit = *ret == GT_RATIO && column->is_original ? "percent" : *ret == GT_COUNT ? NULL : gt_unit_name(*ret);
+    if (*ret != GT_BYTES || !(column->is_original || is_peak))
+        return true;
+    rule->unit = memory_unit(comparison, column->metric, ret_factor);
+    if (rule->unit && is_peak)
+        rule->figure.factor = 1 / *ret_factor;
+    return rule->unit;
+}
+
+/* Tells the unit of the figure, and how many base units one of its own units is. */
+static bool unit_of(struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret, double *ret_factor)
+{
+    const char *const *keys = rule->figure.keys;
+    bool is_duration = !rule->figure.slot && strcmp(keys[0], "duration") == 0;
+    *ret_factor = 1;
+    if (is_duration || (is_time(keys[0]) && rule->figure.slot))
+        *ret = GT_SECONDS;
+    else if (strcmp(keys[0], "energy") == 0)
+        *ret = GT_JOULES;
+    else
+        return unit_of_column(rule, comparison, ret, ret_factor);
+    rule->unit = gt_unit_name(*ret);
+    return true;
+}
+
+static int scale_limit(struct rule *rule, const struct gt_comparison *comparison, const char *name,
+                       struct gt_error *error)
+{
+    enum gt_unit unit;
+    double factor;
+    bool has_unit = unit_of(rule, comparison, &unit, &factor);
+    if (!*name || rule->kind == PERCENT)
+        return 0;
+    if (strcmp(name, "%") == 0 && has_unit && unit == GT_RATIO)
+        return 0; /* these columns are percentages */
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(units[i].name, name) == 0 && has_unit && units[i].unit == unit) {
+            rule->limit *= units[i].factor / factor;
+            return 0;
+        }
+    return gt_error_set(error, EINVAL, "rule '%s': the figure is not measured in '%s'", rule->text, name);
+}
+
+static int parse_limit(struct rule *rule, const struct gt_comparison *comparison, const char *text,
+                       struct gt_error *error)
+{
+    char number[64];
+    bool is_change = *text == '+' || *text == '-';
+    size_t length = strspn(text, "+-0123456789.");
+    if (length >= sizeof number)
+        length = sizeof number - 1;
+    memcpy(number, text, length);
+    number[length] = '\0';
+    const char *unit = text + length + strspn(text + length, " ");
+    if (gt_number_double(*number == '+' ? number + 1 : number, &rule->limit) < 0)
+        return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit", rule->text, text);
+    rule->kind = !is_change ? ABSOLUTE : strcmp(unit, "%") == 0 ? PERCENT : CHANGE;
+    if (rule->kind != ABSOLUTE && comparison->sessions < 2)
+        return gt_error_set(error, EINVAL, "rule '%s' compares, but there is only one session", rule->text);
+    return scale_limit(rule, comparison, unit, error);
+}
+
+/* Names may hold < and > themselves: the last one counts. */
+static int parse_rule(struct rule *rule, const struct gt_comparison *comparison, struct gt_error *error)
+{
+    const char *sign = NULL;
+    for (const char *c = rule->text; *c; c++)
+        sign = *c == '<' || *c == '>' ? c : sign;
+    if (!sign)
+        return gt_error_set(error, EINVAL, "rule '%s' has neither > nor <", rule->text);
+    size_t length = (size_t)(sign - rule->text);
+    while (length && rule->text[length - 1] == ' ')
+        length--;
+    rule->above = *sign == '>';
+    int status = parse_figure(rule, comparison, rule->text, length, error);
+    return status < 0 ? status : parse_limit(rule, comparison, sign + 1 + strspn(sign + 1, " "), error);
+}
+
+/* ---- judgement ---- */
+
+static double limit_for(const struct rule *rule, double baseline)
+{
+    switch (rule->kind) {
+    case PERCENT: return baseline + fabs(baseline) * rule->limit / 100;
+    case CHANGE: return baseline + rule->limit;
+    default: return rule->limit;
+    }
+}
+
+static bool is_broken(const struct rule *rule, double value, double limit)
+{
+    if (isnan(value) || isnan(limit))
+        return true;
+    return rule->above ? value > limit : value < limit;
+}
+
+/* Calls of the rule's block that never ended: no figure of it has them, so a limit on them would be kept for nothing. */
+static double unended_calls(const struct gt_comparison *comparison, const struct rule *rule, size_t session)
+{
+    static const char key[] = "num_unfinished_calls";
+    const struct gt_figure calls = {.slot = rule->figure.slot, .keys = {key}};
+    bool is_asked_for = strstr(rule->figure.keys[0], "unfinished") != NULL;
+    double sum = 0;
+    for (size_t i = 0; rule->figure.slot && !is_asked_for && i < comparison->runs; i++)
+        if (comparison->session_of_run[i] == session)
+            sum += fmax(0, gt_compare_run(comparison, &calls, i));
+    return sum;
+}
+
+static void say_broken(const struct gt_comparison *comparison, const struct rule *rule, size_t session, double value,
+                       double limit)
+{
+    double unended = unended_calls(comparison, rule, session);
+    if (unended > 0) {
+        gt_compare_warn(
+            comparison,
+            "rule '%s' is broken by session \"%s\": calls of the block never ended (%.0f), and are in no figure of it",
+            rule->text, comparison->session[session].name, unended);
+        return;
+    }
+    char got[GT_NUMBER_SIZE], allowed[GT_NUMBER_SIZE];
+    gt_number_rounded(got, value, 8);
+    gt_number_rounded(allowed, limit, 8);
+    const char *name = comparison->session[session].name, *unit = rule->unit ? rule->unit : "";
+    double covered = fmin(gt_compare_session_covered(comparison, &rule->figure, session),
+                          gt_compare_session_covered(comparison, &rule->figure, 0));
+    if ((isnan(value) || isnan(limit)) && covered < 100)
+        gt_compare_warn(comparison,
+                        "rule '%s' is broken by session \"%s\": energy was measured for %.3g %% of the time only",
+                        rule->text, name, covered);
+    else if (isnan(value) || isnan(limit))
+        gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": it was not measured", rule->text, name);
+    else
+        gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": %s is %s %s%s%s", rule->text, name, got,
+                        rule->above ? "above" : "below", allowed, *unit ? " " : "", unit);
+}
+
+static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_table *table)
+{
+    double baseline = gt_compare_value(comparison, &rule->figure, 0, NULL);
+    int broken = 0;
+    for (size_t i = comparison->sessions > 1; i < comparison->sessions; i++) {
+        bool is_unended = unended_calls(comparison, rule, i) > 0;
+        double value = is_unended ? NAN : gt_compare_value(comparison, &rule->figure, i, NULL);
+        double limit = limit_for(rule, baseline);
+        bool breaks = is_broken(rule, value, limit);
+        broken |= breaks;
+        if (breaks)
+            say_broken(comparison, rule, i, value, limit);
+        gt_table_text(table, rule->text);
+        gt_table_text(table, comparison->session[i].name);
+        gt_table_number(table, value);
+        gt_table_number(table, limit);
+        gt_table_text(table, rule->unit ? rule->unit : gt_unit_name(GT_COUNT));
+        gt_table_text(table, breaks ? "broken" : "kept");
+    }
+    return broken;
+}
+
+int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error)
+{
+    const char *const *text = comparison->options->rules;
+    int broken = 0;
+    if (!text || !*text)
+        return 0;
+    struct gt_table *table = gt_report_table(root, "rules", "Rules");
+    gt_table_column(table, "rule", "rule", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "value", "value", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "limit", "limit", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "unit", "unit", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "outcome", "outcome", GT_CELL_TEXT, NULL);
+    for (; *text; text++) {
+        struct rule rule = {.text = *text};
+        int status = parse_rule(&rule, comparison, error);
+        if (status < 0)
+            return status;
+        broken += judge(comparison, &rule, table);
+    }
+    return broken;
+}

@@ -1,0 +1,517 @@
+#include "analyse/compare/session.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/blocks/results.h"
+#include "analyse/compare/welch.h"
+#include "blocks/distribution.h"
+
+void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)
+{
+    char sentence[4096];
+    va_list arguments;
+    if (!comparison->options->warn)
+        return;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    comparison->options->warn(comparison->options->context, sentence);
+}
+
+/* ---- figures ---- */
+
+const struct gt_node *gt_compare_results(const struct gt_comparison *comparison, size_t run)
+{
+    return gt_report_top(comparison->run[run]);
+}
+
+const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
+{
+    const struct gt_node *section = gt_node_find(gt_compare_results(comparison, 0), key);
+    return section ? gt_node_child(section) : NULL;
+}
+
+/* The results of the run, or of the figure's block in it; NULL when the run has no such block. */
+static const struct gt_node *results_of(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                        size_t run)
+{
+    return figure->slot ? figure->slot->block[run] : gt_compare_results(comparison, run);
+}
+
+/* Returns true for figures about GPUs in a run on a machine without one. */
+static bool has_no_gpu(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+{
+    static const char *const count[] = {"static_data", "system_gpu_count", NULL};
+    bool is_of_gpus = figure->keys[1] && strstr(figure->keys[1], "gpu_");
+    return is_of_gpus && gt_results_number(gt_compare_results(comparison, run), count) == 0;
+}
+
+/* Returns the figure that tells how much of the time a figure of energy covers. */
+static struct gt_figure coverage_of(const struct gt_figure *figure)
+{
+    bool is_of_device = figure->keys[1] && figure->keys[2];
+    if (figure->slot)
+        return (struct gt_figure){.slot = figure->slot, .keys = {"energy", figure->keys[1], "energy_covered"}};
+    if (!strcmp(figure->keys[0], "energy") && is_of_device)
+        return (struct gt_figure){.keys = {"energy", figure->keys[1], "covered"}};
+    return (struct gt_figure){.keys = {"energy", "covered"}};
+}
+
+static bool is_of_energy(const struct gt_figure *figure)
+{
+    bool is_of_job = !figure->slot && figure->keys[1] && strstr(figure->keys[1], "energy");
+    return !strcmp(figure->keys[0], "energy") || is_of_job;
+}
+
+double gt_compare_covered(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+{
+    if (!is_of_energy(figure))
+        return 100;
+    struct gt_figure coverage = coverage_of(figure);
+    double percent = gt_results_number(results_of(comparison, figure, run), coverage.keys);
+    return isnan(percent) ? 100 : percent;
+}
+
+double gt_compare_session_covered(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                  size_t session)
+{
+    double least = 100;
+    for (size_t i = 0; i < comparison->runs; i++)
+        if (comparison->session_of_run[i] == session)
+            least = fmin(least, gt_compare_covered(comparison, figure, i));
+    return least;
+}
+
+double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+{
+    double value = gt_results_number(results_of(comparison, figure, run), figure->keys);
+    if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
+        return NAN;
+    if (!comparison->options->allow_partial && gt_compare_covered(comparison, figure, run) < 100)
+        return NAN;
+    return value * (figure->factor > 0 ? figure->factor : 1);
+}
+
+double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
+                        size_t *ret_runs)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < comparison->runs; i++) {
+        double value = comparison->session_of_run[i] == session ? gt_compare_run(comparison, figure, i) : NAN;
+        if (isnan(value))
+            continue;
+        sum += value;
+        count++;
+    }
+    if (ret_runs)
+        *ret_runs = count;
+    return count ? sum / (double)count : NAN;
+}
+
+size_t gt_compare_values(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
+                         double *ret)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < comparison->runs; i++) {
+        double value = comparison->session_of_run[i] == session ? gt_compare_run(comparison, figure, i) : NAN;
+        if (!isnan(value))
+            ret[count++] = value;
+    }
+    return count;
+}
+
+int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
+                        size_t session, double *ret_low, double *ret_high)
+{
+    double *value = calloc(2 * comparison->runs, sizeof *value);
+    *ret_low = *ret_high = NAN;
+    if (!value)
+        return -ENOMEM;
+    double *other = value + comparison->runs;
+    size_t values = gt_compare_values(comparison, figure, baseline, value);
+    size_t others = gt_compare_values(comparison, figure, session, other);
+    gt_welch_interval(value, values, other, others, ret_low, ret_high);
+    free(value);
+    return 0;
+}
+
+/* ---- energy ---- */
+
+struct gt_figure gt_compare_job_energy(const char *device)
+{
+    return device ? (struct gt_figure){.keys = {"energy", device, "job"}}
+                  : (struct gt_figure){.keys = {"energy", "job"}};
+}
+
+struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device)
+{
+    return (struct gt_figure){.slot = slot, .keys = {"energy", device, "energy"}};
+}
+
+static bool is_estimated(const struct gt_node *results)
+{
+    const struct gt_node *found = gt_results_find(results, (const char *const[]){"energy", "estimated", NULL});
+    return found && gt_node_text(found);
+}
+
+bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, size_t session)
+{
+    bool any = false;
+    for (size_t i = 0; i < comparison->runs; i++)
+        if (comparison->session_of_run[i] == session)
+            any |= is_estimated(gt_compare_results(comparison, i));
+    return any;
+}
+
+bool gt_compare_is_estimated(const struct gt_comparison *comparison)
+{
+    bool any = false;
+    for (size_t i = 0; i < comparison->sessions; i++)
+        any |= gt_compare_session_is_estimated(comparison, i);
+    return any;
+}
+
+/* ---- sessions ---- */
+
+static struct gt_session *session_named(struct gt_comparison *comparison, const char *name, size_t length)
+{
+    for (size_t i = 0; i < comparison->sessions; i++)
+        if (strlen(comparison->session[i].name) == length && !strncmp(comparison->session[i].name, name, length))
+            return &comparison->session[i];
+    struct gt_session *session = &comparison->session[comparison->sessions];
+    session->name = strndup(name, length);
+    comparison->sessions += session->name != NULL;
+    return session->name ? session : NULL;
+}
+
+static int load_run(struct gt_comparison *comparison, const char *mapping, struct gt_error *error)
+{
+    const struct gt_compare_options *options = comparison->options;
+    size_t length = strcspn(mapping, "=");
+    if (!length || !mapping[length] || !mapping[length + 1])
+        return gt_error_set(error, EINVAL, "'%s' is not NAME=FILE", mapping);
+    struct gt_report *results = NULL;
+    int status = gt_results_load(&results, mapping + length + 1, options->warn, options->context, error);
+    if (status < 0)
+        return status;
+    struct gt_session *session = session_named(comparison, mapping, length);
+    if (!session) {
+        gt_report_free(results);
+        return gt_error_system(error, ENOMEM, "%s", mapping);
+    }
+    session->runs++;
+    comparison->session_of_run[comparison->runs] = (size_t)(session - comparison->session);
+    comparison->run[comparison->runs++] = results;
+    return 0;
+}
+
+static int load(struct gt_comparison *comparison, struct gt_error *error)
+{
+    const char *const *mapping = comparison->options->sessions;
+    size_t count = 0;
+    while (mapping && mapping[count])
+        count++;
+    if (!count)
+        return gt_error_set(
+            error, EINVAL,
+            "A mapping of tracking session name to file path must be provided either through the -m option "
+            "or a config file");
+    comparison->session = calloc(count, sizeof *comparison->session);
+    comparison->run = calloc(count, sizeof *comparison->run);
+    comparison->session_of_run = calloc(count, sizeof *comparison->session_of_run);
+    if (!comparison->session || !comparison->run || !comparison->session_of_run)
+        return gt_error_system(error, ENOMEM, "sessions");
+    int status = 0;
+    for (size_t i = 0; i < count && status == 0; i++)
+        status = load_run(comparison, mapping[i], error);
+    return status;
+}
+
+/* Figures of different units cannot be compared. */
+static int check_units(const struct gt_comparison *comparison, struct gt_error *error)
+{
+    static const char *const keys[] = {"ram_unit", "gpu_ram_unit"};
+    for (size_t i = 0; i < 2 * comparison->runs; i++) {
+        const char *one = gt_results_static(gt_compare_results(comparison, 0), keys[i % 2]);
+        const char *other = gt_results_static(gt_compare_results(comparison, i / 2), keys[i % 2]);
+        if (one && other && strcmp(one, other) != 0)
+            return gt_error_set(error, EINVAL, "%s: session \"%s\" is in %s, session \"%s\" in %s", keys[i % 2],
+                                comparison->session[comparison->session_of_run[0]].name, one,
+                                comparison->session[comparison->session_of_run[i / 2]].name, other);
+    }
+    return 0;
+}
+
+static int choose_statistic(struct gt_comparison *comparison, struct gt_error *error)
+{
+    const char *wanted = comparison->options->statistic ? comparison->options->statistic : "mean";
+    for (int id = 0; id < GT_STATISTICS; id++)
+        if (strcmp(gt_statistic_names[id], wanted) == 0) {
+            comparison->statistic = gt_statistic_names[id];
+            return 0;
+        }
+    return gt_error_set(error, EINVAL, "Invalid summary statistic '%s'. Valid values are min max mean std p50 p95 p99",
+                        wanted);
+}
+
+/* ---- which blocks of the runs are the same ---- */
+
+/* Names match names. Where names have the form path:line, the blocks of one path are matched in the order of their lines
+ * when both runs have the same number of them, since editing a file moves its lines; else only equal names match. Strict
+ * matching is the original's: all blocks in order, one for one. */
+
+/* The digits after the last colon, or NULL. */
+static const char *line_of(const char *name)
+{
+    const char *colon = strrchr(name, ':');
+    return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] ? colon + 1 : NULL;
+}
+
+static size_t group_length(const char *name)
+{
+    const char *line = line_of(name);
+    return line ? (size_t)(line - name) : strlen(name);
+}
+
+static int compare_groups(const char *a, const char *b)
+{
+    size_t x = group_length(a), y = group_length(b);
+    int order = memcmp(a, b, x < y ? x : y);
+    return order ? order : (x > y) - (x < y);
+}
+
+static int compare_names(const char *a, const char *b)
+{
+    int order = compare_groups(a, b);
+    const char *x = line_of(a), *y = line_of(b);
+    if (order || !x || !y)
+        return order ? order : (x != NULL) - (y != NULL);
+    x += strspn(x, "0");
+    y += strspn(y, "0");
+    size_t length = strlen(x), other = strlen(y);
+    return length != other ? (length > other) - (length < other) : strcmp(x, y);
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+    return compare_names(((const struct gt_slot *)a)->name, ((const struct gt_slot *)b)->name);
+}
+
+static const char *name_of(const struct gt_node *block)
+{
+    return gt_node_text(gt_node_find(block, "name"));
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+    return compare_names(name_of(*(const struct gt_node *const *)a), name_of(*(const struct gt_node *const *)b));
+}
+
+struct blocks {
+    const struct gt_node **block; /* sorted */
+    size_t count;
+};
+
+static int sort_blocks(struct blocks *ret, const struct gt_node *results)
+{
+    const struct gt_node *list = gt_node_find(results, "code_block_results");
+    *ret = (struct blocks){0};
+    for (const struct gt_node *block = gt_node_child(list); block; block = gt_node_next(block))
+        ret->count++;
+    ret->block = calloc(ret->count + 1, sizeof *ret->block);
+    if (!ret->block)
+        return -ENOMEM;
+    size_t i = 0;
+    for (const struct gt_node *block = gt_node_child(list); block; block = gt_node_next(block))
+        ret->block[i++] = block;
+    qsort(ret->block, ret->count, sizeof *ret->block, compare_blocks);
+    return 0;
+}
+
+static const char *session_name(const struct gt_comparison *comparison, size_t run)
+{
+    return comparison->session[comparison->session_of_run[run]].name;
+}
+
+static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t reference, size_t run,
+                const struct gt_node *block)
+{
+    slot->block[run] = block;
+    if (strcmp(slot->name, name_of(block)) != 0)
+        gt_compare_warn(
+            comparison,
+            "Code block name \"%s\" of tracking session \"%s\" matched with code block name \"%s\" of tracking "
+            "session \"%s\" but they differ by line number. If these code blocks were not meant to match, their "
+            "comparison will not be valid and their names must be disambiguated.",
+            slot->name, session_name(comparison, reference), name_of(block), session_name(comparison, run));
+}
+
+static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_node *block)
+{
+    struct gt_slot *list = realloc(comparison->slot, (comparison->slots + 1) * sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    comparison->slot = list;
+    struct gt_slot *slot = &list[comparison->slots];
+    *slot = (struct gt_slot){.name = name_of(block), .block = calloc(comparison->runs, sizeof *slot->block)};
+    if (!slot->block)
+        return -ENOMEM;
+    slot->block[run] = block;
+    comparison->slots++;
+    return 0;
+}
+
+static int match_strictly(struct gt_comparison *comparison, size_t reference, size_t run, const struct blocks *blocks,
+                          struct gt_error *error)
+{
+    if (blocks->count != comparison->slots)
+        return gt_error_set(
+            error, EBADMSG,
+            "All sub-tracking results must have the same number of code blocks. The first has %zu code blocks "
+            "but tracking session \"%s\" has %zu code blocks.",
+            comparison->slots, session_name(comparison, run), blocks->count);
+    for (size_t i = 0; i < blocks->count; i++) {
+        const char *one = comparison->slot[i].name, *other = name_of(blocks->block[i]);
+        if (compare_groups(one, other) != 0 || !line_of(one) != !line_of(other))
+            return gt_error_set(
+                error, EBADMSG,
+                "Code block name \"%s\" of tracking session \"%s\" does not match code block name \"%s\" of "
+                "tracking session \"%s\"",
+                one, session_name(comparison, reference), other, session_name(comparison, run));
+        put(comparison, &comparison->slot[i], reference, run, blocks->block[i]);
+    }
+    return 0;
+}
+
+/* Two groups of the same path: slots [slot, slot_end) and blocks [block, block_end). */
+static int match_group(struct gt_comparison *comparison, size_t reference, size_t run, const struct blocks *blocks,
+                       size_t slot, size_t slot_end, size_t block, size_t block_end)
+{
+    bool in_order = slot_end - slot == block_end - block;
+    int status = 0;
+    while (block < block_end && status == 0) {
+        int order = in_order          ? 0
+                    : slot < slot_end ? compare_names(comparison->slot[slot].name, name_of(blocks->block[block]))
+                                      : 1;
+        if (order == 0)
+            put(comparison, &comparison->slot[slot++], reference, run, blocks->block[block++]);
+        else if (order < 0)
+            slot++;
+        else
+            status = add_slot(comparison, run, blocks->block[block++]);
+    }
+    return status;
+}
+
+static int match_run(struct gt_comparison *comparison, size_t reference, size_t run, const struct blocks *blocks)
+{
+    size_t slots = comparison->slots, slot = 0, block = 0;
+    int status = 0;
+    while (block < blocks->count && status == 0) {
+        const char *name = name_of(blocks->block[block]);
+        size_t slot_end, block_end = block;
+        while (slot < slots && compare_groups(comparison->slot[slot].name, name) < 0)
+            slot++;
+        for (slot_end = slot; slot_end < slots && compare_groups(comparison->slot[slot_end].name, name) == 0;)
+            slot_end++;
+        while (block_end < blocks->count && compare_groups(name_of(blocks->block[block_end]), name) == 0)
+            block_end++;
+        status = match_group(comparison, reference, run, blocks, slot, slot_end, block, block_end);
+        slot = slot_end;
+        block = block_end;
+    }
+    qsort(comparison->slot, comparison->slots, sizeof *comparison->slot, compare_slots);
+    return status;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int make_label(struct gt_slot *slot, size_t runs)
+{
+    const char **name = calloc(runs, sizeof *name);
+    struct gt_buffer label = {0};
+    size_t count = 0;
+    for (size_t i = 0; name && i < runs; i++)
+        if (slot->block[i])
+            name[count++] = name_of(slot->block[i]);
+    if (name)
+        qsort(name, count, sizeof *name, compare_texts);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || strcmp(name[i], name[i - 1]) != 0)
+            gt_buffer_printf(&label, "%s%s", i ? " -> " : "", name[i]);
+    free(name);
+    slot->label = label.data;
+    return label.data && !label.failed ? 0 : -ENOMEM;
+}
+
+static int match(struct gt_comparison *comparison, size_t reference, size_t run, struct gt_error *error)
+{
+    struct blocks blocks;
+    int status = sort_blocks(&blocks, gt_compare_results(comparison, run));
+    if (status < 0)
+        return gt_error_system(error, ENOMEM, "code blocks");
+    if (run == reference)
+        for (size_t i = 0; i < blocks.count && status == 0; i++)
+            status = add_slot(comparison, run, blocks.block[i]);
+    else if (comparison->options->strict)
+        status = match_strictly(comparison, reference, run, &blocks, error);
+    else
+        status = match_run(comparison, reference, run, &blocks);
+    free(blocks.block);
+    return status == -ENOMEM ? gt_error_system(error, ENOMEM, "code blocks") : status;
+}
+
+static int match_blocks(struct gt_comparison *comparison, struct gt_error *error)
+{
+    size_t reference = 0; /* as in the original, the session whose name sorts first */
+    for (size_t i = 1; i < comparison->runs; i++)
+        if (strcmp(session_name(comparison, i), session_name(comparison, reference)) < 0)
+            reference = i;
+    int status = match(comparison, reference, reference, error);
+    for (size_t i = 0; i < comparison->runs && status == 0; i++)
+        if (i != reference)
+            status = match(comparison, reference, i, error);
+    for (size_t i = 0; i < comparison->slots && status == 0; i++)
+        if (make_label(&comparison->slot[i], comparison->runs) < 0)
+            status = gt_error_system(error, ENOMEM, "code blocks");
+    return status;
+}
+
+/* ---- the whole ---- */
+
+void gt_comparison_close(struct gt_comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->slots; i++) {
+        free(comparison->slot[i].label);
+        free(comparison->slot[i].block);
+    }
+    for (size_t i = 0; i < comparison->runs; i++)
+        gt_report_free(comparison->run[i]);
+    for (size_t i = 0; i < comparison->sessions; i++)
+        free(comparison->session[i].name);
+    free(comparison->slot);
+    free(comparison->run);
+    free(comparison->session_of_run);
+    free(comparison->session);
+}
+
+int gt_comparison_open(struct gt_comparison *comparison, const struct gt_compare_options *options,
+                       struct gt_error *error)
+{
+    *comparison = (struct gt_comparison){.options = options};
+    int status = choose_statistic(comparison, error);
+    if (status == 0)
+        status = load(comparison, error);
+    if (status == 0)
+        status = check_units(comparison, error);
+    return status == 0 ? match_blocks(comparison, error) : status;
+}

@@ -1,0 +1,109 @@
+#include "collect/topology.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+enum { UNKNOWN = -1, MOST_CPUS = 1 << 16 };
+
+int gt_packages_declare(struct gt_frame *frame, struct gt_topology *topology, const int *numbers, int count)
+{
+    gt_packages_release(frame, topology);
+    frame->package = calloc((size_t)count, sizeof *frame->package);
+    if (!frame->package)
+        return -ENOMEM;
+    frame->package_count = topology->package_count = (size_t)count;
+    for (int i = 0; i < count; i++)
+        frame->package[i].number = topology->number[i] = numbers[i];
+    gt_packages_clear(frame);
+    return 0;
+}
+
+void gt_packages_clear(struct gt_frame *frame)
+{
+    for (size_t i = 0; i < frame->package_count; i++)
+        gt_values_clear(frame->package[i].value);
+}
+
+void gt_packages_release(struct gt_frame *frame, struct gt_topology *topology)
+{
+    free(frame->package);
+    frame->package = NULL;
+    frame->package_count = topology->package_count = 0;
+    free(topology->package_of_cpu);
+    topology->package_of_cpu = NULL;
+    topology->cpu_capacity = 0;
+}
+
+void gt_packages_forget(struct gt_frame *frame, struct gt_topology *topology, const char *why)
+{
+    gt_packages_release(frame, topology);
+    snprintf(topology->why_no_packages, sizeof topology->why_no_packages, "%s", why);
+}
+
+static int make_room(struct gt_topology *topology, size_t cpu)
+{
+    size_t before = topology->cpu_capacity;
+    if (GT_GROW_TO(topology->package_of_cpu, topology->cpu_capacity, cpu + 1) < 0)
+        return -ENOMEM;
+    memset(topology->package_of_cpu + before, UNKNOWN, topology->cpu_capacity - before);
+    return 0;
+}
+
+int gt_package_of_cpu(const struct gt_topology *topology, int cpu)
+{
+    return cpu < 0 || (size_t)cpu >= topology->cpu_capacity ? UNKNOWN : topology->package_of_cpu[cpu];
+}
+
+static int read_number(const struct gt_root *root, int cpu, unsigned long long *ret)
+{
+    char path[128];
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
+    return gt_root_read_u64(root, path, ret);
+}
+
+bool gt_packages_are_several(const struct gt_root *root)
+{
+    unsigned long long first, number;
+    if (read_number(root, 0, &first) < 0)
+        return false;
+    for (int cpu = 1; cpu < MOST_CPUS && read_number(root, cpu, &number) >= 0; cpu++)
+        if (number != first)
+            return true;
+    return false;
+}
+
+int gt_package_learn(struct gt_topology *topology, const struct gt_root *root, int cpu)
+{
+    unsigned long long number;
+    if (cpu < 0 || cpu >= MOST_CPUS || gt_package_of_cpu(topology, cpu) != UNKNOWN)
+        return gt_package_of_cpu(topology, cpu);
+    if (read_number(root, cpu, &number) < 0)
+        return UNKNOWN;
+    if (make_room(topology, (size_t)cpu) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < topology->package_count; i++)
+        if (topology->number[i] == (int)number)
+            topology->package_of_cpu[cpu] = (signed char)i;
+    return topology->package_of_cpu[cpu];
+}
+
+int gt_package_of_list(const struct gt_topology *topology, const char *list)
+{
+    int found = UNKNOWN;
+    for (const char *at = list; *at >= '0' && *at <= '9';) {
+        char *end;
+        long first = strtol(at, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        for (long cpu = first; cpu <= last && cpu < MOST_CPUS; cpu++) {
+            int package = gt_package_of_cpu(topology, (int)cpu);
+            if (package != UNKNOWN && found != UNKNOWN && package != found)
+                return UNKNOWN;
+            found = package == UNKNOWN ? found : package;
+        }
+        at = *end == ',' ? end + 1 : "";
+    }
+    return found;
+}

@@ -1,0 +1,552 @@
+#include "report/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+struct gt_series_line {
+    char *key, *title;
+    struct gt_point *point;
+    size_t points, capacity;
+};
+
+struct gt_series {
+    char *x_unit;
+    struct gt_series_line *line;
+    size_t lines;
+    struct gt_band *band;
+    size_t bands, band_capacity;
+};
+
+struct gt_node {
+    struct gt_report *report;
+    enum gt_node_kind kind;
+    unsigned flags;
+    char *key, *title, *unit, *display_unit;
+    double display_factor; /* 0: none */
+    struct gt_node *first, *last, *next;
+    union {
+        double number;
+        int64_t integer;
+        bool boolean;
+        char *text;
+        struct gt_table *table;
+        struct gt_series series;
+    };
+};
+
+struct gt_report {
+    char *type;
+    enum gt_layout layout;
+    size_t width;
+    bool failed;
+    struct gt_node root;
+};
+
+int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *error)
+{
+    struct gt_report *report = calloc(1, sizeof *report);
+    if (report)
+        report->type = strdup(type);
+    if (!report || !report->type) {
+        free(report);
+        return gt_error_system(error, ENOMEM, "report %s", type);
+    }
+    report->root.kind = GT_NODE_SECTION;
+    report->root.report = report;
+    *ret = report;
+    return 0;
+}
+
+static void release_series(struct gt_series *series)
+{
+    for (size_t i = 0; i < series->lines; i++) {
+        free(series->line[i].key);
+        free(series->line[i].title);
+        free(series->line[i].point);
+    }
+    for (size_t i = 0; i < series->bands; i++)
+        free((char *)series->band[i].title);
+    free(series->line);
+    free(series->band);
+    free(series->x_unit);
+}
+
+static void release_node(struct gt_node *node)
+{
+    for (struct gt_node *child = node->first, *next; child; child = next) {
+        next = child->next;
+        release_node(child);
+        free(child);
+    }
+    if (node->kind == GT_NODE_TEXT)
+        free(node->text);
+    if (node->kind == GT_NODE_TABLE)
+        gt_table_free(node->table);
+    if (node->kind == GT_NODE_SERIES)
+        release_series(&node->series);
+    free(node->key);
+    free(node->title);
+    free(node->unit);
+    free(node->display_unit);
+}
+
+void gt_report_free(struct gt_report *report)
+{
+    if (!report)
+        return;
+    release_node(&report->root);
+    free(report->type);
+    free(report);
+}
+
+const char *gt_report_type(const struct gt_report *report)
+{
+    return report->type;
+}
+
+void gt_report_layout(struct gt_report *report, enum gt_layout layout)
+{
+    report->layout = layout;
+}
+
+void gt_report_width(struct gt_report *report, size_t columns)
+{
+    report->width = columns;
+}
+
+size_t gt_report_width_of(const struct gt_report *report)
+{
+    return report->width;
+}
+
+enum gt_layout gt_report_layout_of(const struct gt_report *report)
+{
+    return report->layout;
+}
+
+struct gt_node *gt_report_root(struct gt_report *report)
+{
+    return &report->root;
+}
+
+const struct gt_node *gt_report_top(const struct gt_report *report)
+{
+    return &report->root;
+}
+
+static bool has_failed_table(const struct gt_node *node)
+{
+    if (node->kind == GT_NODE_TABLE && (!node->table || node->table->failed))
+        return true;
+    for (const struct gt_node *child = node->first; child; child = child->next)
+        if (has_failed_table(child))
+            return true;
+    return false;
+}
+
+bool gt_report_failed(const struct gt_report *report)
+{
+    return report->failed || has_failed_table(&report->root);
+}
+
+static int fail(struct gt_node *node)
+{
+    if (node)
+        node->report->failed = true;
+    return -ENOMEM;
+}
+
+static struct gt_node *add_node(struct gt_node *parent, enum gt_node_kind kind, const char *key, const char *title,
+                                const char *unit)
+{
+    if (!parent)
+        return NULL;
+    struct gt_node *node = calloc(1, sizeof *node);
+    if (node) {
+        node->report = parent->report;
+        node->kind = kind;
+        node->key = strdup(key);
+        node->title = strdup(title);
+        node->unit = strdup(unit ? unit : "");
+    }
+    if (!node || !node->key || !node->title || !node->unit) {
+        fail(parent);
+        if (node)
+            release_node(node);
+        free(node);
+        return NULL;
+    }
+    if (parent->last)
+        parent->last->next = node;
+    else
+        parent->first = node;
+    parent->last = node;
+    return node;
+}
+
+struct gt_node *gt_report_section(struct gt_node *parent, const char *key, const char *title)
+{
+    return add_node(parent, GT_NODE_SECTION, key, title, NULL);
+}
+
+struct gt_node *gt_report_number(struct gt_node *parent, const char *key, const char *title, double value,
+                                 const char *unit)
+{
+    struct gt_node *node = add_node(parent, GT_NODE_NUMBER, key, title, unit);
+    if (node)
+        node->number = value;
+    return node;
+}
+
+struct gt_node *gt_report_integer(struct gt_node *parent, const char *key, const char *title, int64_t value,
+                                  const char *unit)
+{
+    struct gt_node *node = add_node(parent, GT_NODE_INTEGER, key, title, unit);
+    if (node)
+        node->integer = value;
+    return node;
+}
+
+struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const char *title, double value,
+                                const char *unit)
+{
+    if (!(fabs(value) < 0x1p63))
+        return gt_report_number(parent, key, title, value, unit);
+    return gt_report_integer(parent, key, title, llround(value), unit);
+}
+
+struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value)
+{
+    struct gt_node *node = add_node(parent, GT_NODE_TEXT, key, title, NULL);
+    if (node && value && !(node->text = strdup(value)))
+        fail(node);
+    return node;
+}
+
+struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value)
+{
+    struct gt_node *node = add_node(parent, GT_NODE_BOOL, key, title, NULL);
+    if (node)
+        node->boolean = value;
+    return node;
+}
+
+struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title)
+{
+    struct gt_node *node = add_node(parent, GT_NODE_TABLE, key, title, NULL);
+    return node ? node->table = gt_table_new() : NULL;
+}
+
+const char *gt_table_title(const struct gt_node *parent, const struct gt_table *table)
+{
+    for (const struct gt_node *child = parent->first; child; child = child->next)
+        if (gt_node_table(child) == table)
+            return child->title;
+    return "";
+}
+
+void gt_table_flags(struct gt_table *table, unsigned flags)
+{
+    if (table)
+        table->flags = flags;
+}
+
+void gt_table_column_flags(struct gt_table *table, unsigned flags)
+{
+    if (table && table->columns)
+        table->column[table->columns - 1].flags = flags;
+}
+
+void gt_node_flags(struct gt_node *node, unsigned flags)
+{
+    if (node)
+        node->flags = flags;
+}
+
+void gt_node_display(struct gt_node *node, double factor, const char *unit)
+{
+    if (!node)
+        return;
+    node->display_factor = factor;
+    free(node->display_unit);
+    node->display_unit = unit ? strdup(unit) : NULL;
+    if (unit && !node->display_unit)
+        fail(node);
+}
+
+enum gt_node_kind gt_node_kind(const struct gt_node *node)
+{
+    return node->kind;
+}
+
+unsigned gt_node_flag_bits(const struct gt_node *node)
+{
+    return node->kind == GT_NODE_TABLE && node->table ? node->table->flags : node->flags;
+}
+
+const char *gt_node_key(const struct gt_node *node)
+{
+    return node->key;
+}
+
+const char *gt_node_title(const struct gt_node *node)
+{
+    return node->title;
+}
+
+const char *gt_node_unit(const struct gt_node *node)
+{
+    return node->unit;
+}
+
+const struct gt_node *gt_node_child(const struct gt_node *node)
+{
+    return node->first;
+}
+
+const struct gt_node *gt_node_next(const struct gt_node *node)
+{
+    return node->next;
+}
+
+const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidden)
+{
+    while (node && gt_node_flag_bits(node) & hidden)
+        node = node->next;
+    return node;
+}
+
+bool gt_node_is_fact(const struct gt_node *node)
+{
+    return node->kind != GT_NODE_SECTION && node->kind != GT_NODE_TABLE && node->kind != GT_NODE_SERIES;
+}
+
+const struct gt_node *gt_node_find(const struct gt_node *node, const char *key)
+{
+    for (const struct gt_node *child = node ? node->first : NULL; child; child = child->next)
+        if (!strcmp(child->key, key))
+            return child;
+    return NULL;
+}
+
+double gt_node_number(const struct gt_node *node)
+{
+    if (node->kind == GT_NODE_NUMBER)
+        return node->number;
+    return node->kind == GT_NODE_INTEGER ? (double)node->integer : NAN;
+}
+
+double gt_node_display_number(const struct gt_node *node)
+{
+    return gt_node_number(node) * (node->display_factor > 0 ? node->display_factor : 1);
+}
+
+const char *gt_node_display_unit(const struct gt_node *node)
+{
+    return node->display_unit ? node->display_unit : node->unit;
+}
+
+bool gt_node_is_absent(const struct gt_node *node)
+{
+    return node->flags & GT_NO_DEVICE && gt_node_number(node) == 0;
+}
+
+int64_t gt_node_integer(const struct gt_node *node)
+{
+    return node->kind == GT_NODE_INTEGER ? node->integer : 0;
+}
+
+bool gt_node_bool(const struct gt_node *node)
+{
+    return node->kind == GT_NODE_BOOL && node->boolean;
+}
+
+const char *gt_node_text(const struct gt_node *node)
+{
+    return node->kind == GT_NODE_TEXT ? node->text : NULL;
+}
+
+struct gt_table *gt_node_table(const struct gt_node *node)
+{
+    return node->kind == GT_NODE_TABLE ? node->table : NULL;
+}
+
+bool gt_table_has_column_for(const struct gt_table *table, size_t column, unsigned reader)
+{
+    unsigned others = reader == GT_ONLY_DATA ? GT_COLUMN_ONLY_PEOPLE : GT_COLUMN_ONLY_DATA;
+    return !(table->column[column].flags & (others | GT_COLUMN_FACTOR | GT_COLUMN_NO_DEVICE));
+}
+
+/* The number of the row in the column with this flag, or `otherwise`. */
+static double number_in(const struct gt_table *table, size_t row, unsigned flag, double otherwise)
+{
+    for (size_t i = 0; i < table->columns; i++)
+        if (table->column[i].flags & flag)
+            return gt_table_cell_number(table, row, i);
+    return otherwise;
+}
+
+bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column)
+{
+    return gt_table_cell_number(table, row, column) == 0 && number_in(table, row, GT_COLUMN_NO_DEVICE, 0) > 0;
+}
+
+double gt_table_cell_display(const struct gt_table *table, size_t row, size_t column)
+{
+    bool as_is = table->column[column].flags & GT_COLUMN_AS_IS;
+    return gt_table_cell_number(table, row, column) * (as_is ? 1 : number_in(table, row, GT_COLUMN_FACTOR, 1));
+}
+
+int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
+                         struct gt_error *error)
+{
+    const struct gt_node *node = report->root.first;
+    for (; node; node = node->next)
+        if (node->kind == GT_NODE_TABLE && !index--)
+            break;
+    if (!node)
+        return -ENOENT;
+    if (!node->table || node->table->failed)
+        return gt_error_system(error, ENOMEM, "%s", node->key);
+    *key = node->key;
+    *ret = gt_table_keep(node->table);
+    return 0;
+}
+
+/* ---- series ---- */
+
+struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const char *title, const char *x_unit,
+                                 const char *unit)
+{
+    struct gt_node *node = add_node(parent, GT_NODE_SERIES, key, title, unit);
+    if (node && !(node->series.x_unit = strdup(x_unit)))
+        fail(node);
+    return node;
+}
+
+int gt_series_line(struct gt_node *node, const char *key, const char *title)
+{
+    if (!node)
+        return -ENOMEM;
+    struct gt_series *series = &node->series;
+    struct gt_series_line *line = GT_GROW_BY_ONE(series->line, series->lines);
+    if (!line)
+        return fail(node);
+    series->lines++;
+    *line = (struct gt_series_line){.key = strdup(key), .title = strdup(title)};
+    return line->key && line->title ? (int)series->lines - 1 : fail(node);
+}
+
+int gt_series_point(struct gt_node *node, int number, double x, double y)
+{
+    if (!node)
+        return -ENOMEM;
+    if (number < 0 || (size_t)number >= node->series.lines)
+        return -EINVAL;
+    struct gt_series_line *line = &node->series.line[number];
+    if (GT_GROW_TO(line->point, line->capacity, line->points + 1) < 0)
+        return fail(node);
+    line->point[line->points++] = (struct gt_point){x, y};
+    return 0;
+}
+
+int gt_series_band(struct gt_node *node, const char *title, double from, double to)
+{
+    if (!node)
+        return -ENOMEM;
+    struct gt_series *series = &node->series;
+    if (GT_GROW_TO(series->band, series->band_capacity, series->bands + 1) < 0)
+        return fail(node);
+    struct gt_band *band = &series->band[series->bands];
+    *band = (struct gt_band){strdup(title), from, to};
+    if (!band->title)
+        return fail(node);
+    series->bands++;
+    return 0;
+}
+
+const char *gt_series_x_unit(const struct gt_node *node)
+{
+    return node->series.x_unit ? node->series.x_unit : "";
+}
+
+size_t gt_series_lines(const struct gt_node *node)
+{
+    return node->series.lines;
+}
+
+const char *gt_series_line_key(const struct gt_node *node, size_t line)
+{
+    return node->series.line[line].key;
+}
+
+const char *gt_series_line_title(const struct gt_node *node, size_t line)
+{
+    return node->series.line[line].title;
+}
+
+size_t gt_series_points(const struct gt_node *node, size_t line, const struct gt_point **ret)
+{
+    *ret = node->series.line[line].point;
+    return node->series.line[line].points;
+}
+
+size_t gt_series_bands(const struct gt_node *node, const struct gt_band **ret)
+{
+    *ret = node->series.band;
+    return node->series.bands;
+}
+
+/* ---- joining ---- */
+
+/* A node that memory was short for fails the report that it belongs to. */
+static void give(struct gt_node *node, struct gt_report *report)
+{
+    node->report = report;
+    for (struct gt_node *child = node->first; child; child = child->next)
+        give(child, report);
+}
+
+static void move_children(struct gt_node *from, struct gt_node *to)
+{
+    if (!from->first)
+        return;
+    if (to->last)
+        to->last->next = from->first;
+    else
+        to->first = from->first;
+    to->last = from->last;
+    from->first = from->last = NULL;
+    give(to, to->report);
+}
+
+int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], const char *const names[], size_t count,
+                   struct gt_error *error)
+{
+    struct gt_report *joined;
+    if (!count)
+        return gt_error_set(error, EINVAL, "there is no report to join");
+    int status = gt_report_new(&joined, gt_report_type(reports[0]), error);
+    if (status < 0)
+        return status;
+    gt_report_layout(joined, gt_report_layout_of(reports[0]));
+    gt_node_flags(gt_report_root(joined), GT_LIST);
+    for (size_t i = 0; i < count; i++) {
+        struct gt_node *part = gt_report_section(gt_report_root(joined), "report", names[i]);
+        gt_node_flags(gt_report_text(part, "recording", "Recording", names[i]), GT_ONLY_DATA);
+        if (gt_report_failed(reports[i]))
+            fail(part);
+        if (part)
+            move_children(gt_report_root(reports[i]), part);
+    }
+    if (gt_report_failed(joined)) {
+        gt_report_free(joined);
+        return gt_error_system(error, ENOMEM, "reports");
+    }
+    *ret = joined;
+    return 0;
+}

@@ -1,0 +1,109 @@
+/* A window of an experiment: the power of a machine, and of processes on it, from one reading of a tracker to a later one.
+ *
+ * Watts are joules over the time in which a counter counted them: from the reading of its last move before the window to that of its
+ * last move in it, which may come long after it was asked for, and which a slow driver does not renew at each reading.
+ *
+ * Windows touch: one begins with the very readings the last one ended with, so that nothing is lost between them. The processes
+ * are the tracker's. One that ended in a window keeps its figures up to then; CPU time that was seen only when
+ * its parent waited for it is charged to the tracked process, so that the sum over processes is the job's. */
+#ifndef GT_STORE_AIPOWERMETER_WINDOW_H
+#define GT_STORE_AIPOWERMETER_WINDOW_H
+
+#include "aggregate/attribute.h"
+#include "collect/host/temperature.h"
+#include "sample/sampler.h"
+
+struct gt_experiment_process {
+    pid_t pid;
+    uint64_t start;
+    double cpu_time;             /* its own, seconds, at the last reading */
+    double at_begin;             /* the same when the window began */
+    double cpu_used;             /* in the window */
+    double used_on[GT_PACKAGES]; /* the same by package, where there are several */
+    double pss, uss; /* bytes at the end of the window; NaN: it has no memory any more, or may not be read */
+    bool is_here;    /* at the last reading */
+};
+
+/* A process on a GPU; means over the readings of the window. */
+struct gt_experiment_user {
+    int device;
+    pid_t pid;
+    bool is_ours;
+    double memory, use; /* sums; bytes, ratio of SM time */
+    unsigned memory_count, use_count;
+};
+
+/* An energy counter: when it was read with its latest figure. */
+struct gt_experiment_counter {
+    double joules;
+    int64_t moved_ns, begin_ns; /* the latest, and as of when the window began */
+};
+
+struct gt_experiment_gpu {
+    struct gt_experiment_counter counter;
+    double joules, job_joules;            /* of the window, NaN: not measured */
+    double joules_at_begin, job_at_begin; /* NaN: not measured then */
+    double watt_sum, use_sum, memory_sum; /* for means over the readings of the window */
+    unsigned watt_count, use_count, memory_count;
+};
+
+enum { GT_EXPERIMENT_TEMPERATURES = 128 };
+
+/* One processor package of several. */
+struct gt_experiment_package {
+    double at_begin[GT_METRIC_COUNT]; /* counters, as the frame has them */
+    double grown[GT_METRIC_COUNT];    /* in the window; NaN: not measured */
+    double used;                      /* CPU seconds of the processes on it in the window */
+};
+
+struct gt_experiment_window {
+    const struct gt_sampler *sampler;
+    const struct gt_attribution *attribution;
+    bool everyone;
+    pid_t heir; /* is charged with CPU time that was seen late: the tracked process, or the oldest that is left */
+    int64_t begin_ns, begin_real_ns, end_real_ns;
+    int64_t now_ns, now_real_ns; /* of the last reading: where the processors' counter had news, when that was read */
+    double seconds;              /* length of the window */
+    double at_begin[GT_METRIC_COUNT]; /* counters of the machine */
+    double grown[GT_METRIC_COUNT];    /* what they grew by in the window; NaN: not measured */
+    struct gt_experiment_counter counter[GT_METRIC_COUNT];
+    double job_at_begin, job_cpu, late; /* CPU seconds: before the window; in it; the part that was seen late */
+    struct gt_experiment_process *process;
+    size_t process_count, process_capacity;
+    struct gt_experiment_package package[GT_PACKAGES]; /* of the frame's */
+    struct gt_experiment_gpu *gpu;                     /* one for each device of the frame */
+    struct gt_experiment_user *user;
+    size_t user_count, user_capacity;
+    struct gt_temperature temperature[GT_EXPERIMENT_TEMPERATURES]; /* when the window ended */
+    size_t temperature_count;
+};
+
+/* After a reading, which the first window begins with. `sampler` and `attribution` are borrowed; `everyone`: all processes on GPUs count
+ * as the tracker's. -ENOMEM. */
+int gt_experiment_window_begin(struct gt_experiment_window *window, const struct gt_sampler *sampler,
+                               const struct gt_attribution *attribution, bool everyone);
+/* After each further reading. -ENOMEM. */
+int gt_experiment_window_read(struct gt_experiment_window *window);
+/* Work out the window that ends with the last reading. */
+void gt_experiment_window_conclude(struct gt_experiment_window *window);
+/* The next window begins with the last reading. */
+void gt_experiment_window_next(struct gt_experiment_window *window);
+void gt_experiment_window_release(struct gt_experiment_window *window);
+
+/* Watts in the window; NaN: not measured. */
+double gt_experiment_watts(const struct gt_experiment_window *window, enum gt_metric_id energy);
+/* `seconds` as a part of the CPU time used on the machine in the window; NaN: nothing is known of the machine. */
+double gt_experiment_cpu_ratio(const struct gt_experiment_window *window, double seconds);
+/* Watts of the processors in the window (CPU_ENERGY, CORE_ENERGY) that go to a process for `seconds` of CPU time: by the busy time of
+ * the machine, and where it has packages that are told apart, of each package that the process was on. */
+double gt_experiment_process_watts(const struct gt_experiment_window *window,
+                                   const struct gt_experiment_process *process, double seconds,
+                                   enum gt_metric_id energy);
+/* A device is a board, not a slice of one. */
+bool gt_experiment_is_board(const struct gt_experiment_window *window, size_t device);
+/* Joules per second of a board in the window, from its energy counter, else the mean of its power readings. */
+double gt_experiment_gpu_watts(const struct gt_experiment_window *window, size_t device);
+/* The processes' part of that. */
+double gt_experiment_gpu_job_watts(const struct gt_experiment_window *window, size_t device);
+
+#endif
