@@ -200,8 +200,8 @@ def test_a_relay_that_dies_leaves_the_figure_missing(gpu_tracker, relay, place, 
     (place / "out").mkdir()
     (place / "out").chmod(0o777)
     rows = place / "out" / "rows.csv"
-    job = run_as_nobody(gpu_tracker, place, path, "sleep", "2", options=["--tracking-file", rows])
-    time.sleep(1)
+    job = run_as_nobody(gpu_tracker, place, path, "sleep", "4", options=["--tracking-file", rows])
+    time.sleep(2)
     process.kill()
     process.wait()
     assert job.wait(timeout=120) == 0, job.stderr.read()

@@ -216,7 +216,7 @@ def test_attach_leaves_out_what_was_used_before(cli):
         subprocess.run([sys.executable, "-c", burn], check=True)
         exec(burn)
         print(flush=True)
-        time.sleep(0.8)
+        time.sleep(3)
     """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     process.stdout.readline()
