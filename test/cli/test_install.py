@@ -21,9 +21,7 @@ int main(void)
         return fprintf(stderr, "%s\\n", error.text), 1;
     printf("%s %.0f\\n", gt_version(), gt_tracker_value(tracker, GT_SCOPE_MAIN, gt_metric_find("threads")));
     gt_tracker_close(tracker);
-    gt_dataset_free(NULL); /* and something of each other part of the header */
-    gt_experiment_free(NULL);
-    gt_exporter_close(NULL);
+    gt_exporter_close(NULL); /* and something of each other part of the header */
     const char *name, *help;
     if (gt_analysis_info(0, &name, &help) < 0)
         return 1;
