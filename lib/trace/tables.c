@@ -41,9 +41,8 @@ static void put_us(struct gt_table *data, int64_t time)
 /* ---- samples ---- */
 
 static const struct gt_column_kind sample_columns[] = {
-    {"timestamp", GT_CELL_TIME, false},   {"timestamp_us", GT_CELL_NUMBER, true},
-    {"value", GT_CELL_NUMBER, false},     {"system_metric", GT_CELL_TEXT, false},
-    {"dimension", GT_CELL_TEXT, false}, {"nodeID", GT_CELL_TEXT, false},
+    {"timestamp", GT_CELL_TIME, false},     {"timestamp_us", GT_CELL_NUMBER, true}, {"value", GT_CELL_NUMBER, false},
+    {"system_metric", GT_CELL_TEXT, false}, {"dimension", GT_CELL_TEXT, false},     {"nodeID", GT_CELL_TEXT, false},
     {"type", GT_CELL_TEXT, false},
 };
 enum { SAMPLE_COLUMNS = sizeof sample_columns / sizeof *sample_columns };
@@ -114,11 +113,11 @@ static const struct gt_column_kind event_columns[] = {
     {"nodeID", GT_CELL_TEXT, false},
 };
 static const struct gt_column_kind loader_columns[] = {
-    {"start_time", GT_CELL_TIME, false},         {"end_time", GT_CELL_TIME, false},
-    {"start_time_us", GT_CELL_NUMBER, true},     {"end_time_us", GT_CELL_NUMBER, true},
-    {"duration_us", GT_CELL_NUMBER, true},       {"pid", GT_CELL_TEXT, false},
+    {"start_time", GT_CELL_TIME, false},       {"end_time", GT_CELL_TIME, false},
+    {"start_time_us", GT_CELL_NUMBER, true},   {"end_time_us", GT_CELL_NUMBER, true},
+    {"duration_us", GT_CELL_NUMBER, true},     {"pid", GT_CELL_TEXT, false},
     {"framework_metric", GT_CELL_TEXT, false}, {"step", GT_CELL_INTEGER, false},
-    {"worker_id", GT_CELL_INTEGER, false},       {"num_workers", GT_CELL_INTEGER, false},
+    {"worker_id", GT_CELL_INTEGER, false},     {"num_workers", GT_CELL_INTEGER, false},
     {"pin_memory", GT_CELL_TEXT, false},       {"process", GT_CELL_TEXT, false},
     {"node_id", GT_CELL_TEXT, false},
 };
@@ -155,8 +154,7 @@ static bool is_thread(const struct gt_trace *trace, uint32_t string)
     return !*gt_trace_text(trace, string) || is_number(trace, string);
 }
 
-static void put_id(struct gt_table *data, const struct gt_trace *trace, uint32_t string, bool as_number,
-                   uint32_t track)
+static void put_id(struct gt_table *data, const struct gt_trace *trace, uint32_t string, bool as_number, uint32_t track)
 {
     const char *text = gt_trace_text(trace, string);
     if (as_number)
@@ -210,7 +208,7 @@ static void put_event(struct gt_table *data, const struct gt_trace *trace, const
 }
 
 static struct gt_table *table_of(const struct gt_trace *trace, struct event_table *table, const uint32_t *order,
-                                     size_t count)
+                                 size_t count)
 {
     struct gt_table *data = gt_table_new();
     table->tid_is_number = table->pid_is_number = true;
@@ -292,8 +290,7 @@ static bool holds_numbers(const struct gt_table_column *column)
 }
 
 /* A column of no rows may have any kind: who makes tables does not know better. */
-static int open_numbers(const struct gt_table *table, const char *name, struct source *ret,
-                        struct gt_error *error)
+static int open_numbers(const struct gt_table *table, const char *name, struct source *ret, struct gt_error *error)
 {
     ret->column = find_column(table, name);
     if (!ret->column)

@@ -421,12 +421,18 @@ const struct gt_analysis gt_analysis_functions = {
 /* ---- dumps as a table ---- */
 
 static const struct gt_column_kind dump_columns[] = {
-    {"profiler_name", GT_CELL_PLAIN_TEXT, false}, {"framework", GT_CELL_TEXT, false},
-    {"node_id", GT_CELL_TEXT, false},     {"start_mode", GT_CELL_TEXT, false},
-    {"start_phase", GT_CELL_TEXT, false}, {"start_step", GT_CELL_NUMBER, false},
-    {"start_us", GT_CELL_NUMBER, false},    {"end_mode", GT_CELL_TEXT, false},
-    {"end_phase", GT_CELL_TEXT, false},   {"end_step", GT_CELL_NUMBER, false},
-    {"end_us", GT_CELL_NUMBER, false},      {"stats_path", GT_CELL_PLAIN_TEXT, false},
+    {"profiler_name", GT_CELL_PLAIN_TEXT, false},
+    {"framework", GT_CELL_TEXT, false},
+    {"node_id", GT_CELL_TEXT, false},
+    {"start_mode", GT_CELL_TEXT, false},
+    {"start_phase", GT_CELL_TEXT, false},
+    {"start_step", GT_CELL_NUMBER, false},
+    {"start_us", GT_CELL_NUMBER, false},
+    {"end_mode", GT_CELL_TEXT, false},
+    {"end_phase", GT_CELL_TEXT, false},
+    {"end_step", GT_CELL_NUMBER, false},
+    {"end_us", GT_CELL_NUMBER, false},
+    {"stats_path", GT_CELL_PLAIN_TEXT, false},
     {"html_path", GT_CELL_TEXT, false},
 };
 
@@ -445,8 +451,8 @@ static void put_text(struct gt_table *data, const struct gt_trace *trace, uint32
     gt_table_choice(data, string, gt_trace_text(trace, string));
 }
 
-static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint32_t mode, uint32_t phase,
-                       double step, int64_t time)
+static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint32_t mode, uint32_t phase, double step,
+                       int64_t time)
 {
     bool known = time != GT_TRACE_EVER && time != -GT_TRACE_EVER;
     put_text(data, trace, mode);
@@ -486,8 +492,8 @@ int gt_dumps_table(const struct gt_trace *trace, struct gt_table **ret, struct g
 /* ---- sums of chosen dumps as tables, in the order in which their texts were first read ---- */
 
 static const struct gt_column_kind function_columns[] = {
-    {"file", GT_CELL_TEXT, false},        {"line", GT_CELL_INTEGER, false},
-    {"function", GT_CELL_TEXT, false},    {"function_name", GT_CELL_PLAIN_TEXT, false},
+    {"file", GT_CELL_TEXT, false},          {"line", GT_CELL_INTEGER, false},
+    {"function", GT_CELL_TEXT, false},      {"function_name", GT_CELL_PLAIN_TEXT, false},
     {"prim_calls", GT_CELL_INTEGER, false}, {"total_calls", GT_CELL_INTEGER, false},
     {"total_time", GT_CELL_NUMBER, false},  {"cumulative_time", GT_CELL_NUMBER, false},
 };
