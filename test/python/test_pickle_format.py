@@ -92,7 +92,7 @@ def with_null(value):
 def test_a_tracking_report_is_the_original_dataclasses(render, tmp_path):
     recording = tmp_path / "recording.csv"
     recording.write_text("\r\n".join([STATIC[1], STATIC[0], COLUMNS, *ROWS, ""]), newline="")
-    usage, as_json = render("gt_recording_report", str(recording).encode(), None, None, None)
+    usage, as_json = render("gt_recording_report", str(recording).encode(), None)
     assert type(usage) is CLASSES["ResourceUsage"]
     assert type(usage.max_ram.main) is CLASSES["RSSValues"]
     assert type(usage.gpu_utilization.gpu_percentages) is CLASSES["ProcessingUnitPercentages"]
