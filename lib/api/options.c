@@ -22,13 +22,13 @@ static bool is_one_of(const char *text, const char *const choices[])
 }
 
 #define TEXT_TEXT(member, fallback) {offsetof(struct gt_tracker_options, member), fallback},
-#define TEXT_PATH TEXT_TEXT
-#define TEXT_WORDS TEXT_TEXT
-#define TEXT_CHOICE TEXT_TEXT
-#define TEXT_NUMBER(member, fallback)
-#define TEXT_INTEGER TEXT_NUMBER
-#define TEXT_FLAG TEXT_NUMBER
-#define TEXT_LIST TEXT_NUMBER
+#define TEXT_PATH(member, fallback) TEXT_TEXT(member, fallback)
+#define TEXT_WORDS(member, fallback) TEXT_TEXT(member, fallback)
+#define TEXT_CHOICE(member, fallback) TEXT_TEXT(member, fallback)
+#define TEXT_NUMBER(...)
+#define TEXT_INTEGER(...)
+#define TEXT_FLAG(...)
+#define TEXT_LIST(...)
 
 /* Every text and its place, so that copying, filling in and freeing are one loop each. */
 static const struct {
@@ -75,8 +75,8 @@ static int copy_libraries(struct gt_tracker_options *options)
 #define FILL_NUMBER(member, fallback) \
     if (options->member == 0)         \
         options->member = fallback;
-#define FILL_TEXT(member, fallback)
-#define FILL_CHOICE FILL_TEXT
+#define FILL_TEXT(...)
+#define FILL_CHOICE(...)
 
 static void fill_numbers(struct gt_tracker_options *options)
 {

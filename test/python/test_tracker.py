@@ -528,7 +528,8 @@ def test_options_are_those_of_the_table():
     for name, fallback in gpu_tracker._core.tracker_options().items():
         default = parameters["libraries" if name == "library" else name].default
         assert default == fallback or not default, name
-    own = {"self", "disable_logs", "process_id", "resource_usage_file", "n_join_attempts", "join_timeout", "keep_high_water_mark", "libraries"}
+    own = {"self", "disable_logs", "process_id", "resource_usage_file", "n_join_attempts", "join_timeout", "keep_high_water_mark",
+           "libraries"}
     assert parameters.keys() - own <= gpu_tracker._core.tracker_options().keys()
 
 
