@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/access.h"
@@ -111,6 +112,22 @@ static int replace(const char *path, const char *text, size_t length)
     return gt_new_file_write(target, text, length);
 }
 
+/* A pipe without a reader must not hold the command's status back for ever. */
+static int open_there(const char *path)
+{
+    static const struct timespec MOMENT = {.tv_nsec = 20000000};
+    int fd = -1;
+    for (int patience = 5 * 50; patience > 0; patience--) {
+        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd >= 0 || errno != ENXIO)
+            break;
+        nanosleep(&MOMENT, NULL);
+    }
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
+}
+
 static int write_file(const char *path, const char *text, size_t length)
 {
     bool is_replaced;
@@ -119,7 +136,7 @@ static int write_file(const char *path, const char *text, size_t length)
         return -code;
     if (is_replaced)
         return replace(path, text, length);
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open_there(path);
     if (fd < 0)
         return -errno;
     int status = gt_file_write_all(fd, text, length);

@@ -13,7 +13,7 @@ int gt_grow_to(void **array, size_t *capacity, size_t wanted, size_t size)
         return 0;
     while (larger < wanted && larger <= SIZE_MAX / 2)
         larger *= 2;
-    void *grown = larger < wanted ? NULL : reallocarray(*array, larger, size);
+    void *grown = larger < wanted || larger > SIZE_MAX / size ? NULL : realloc(*array, larger * size);
     if (!grown)
         return -ENOMEM;
     *array = grown;
@@ -32,7 +32,7 @@ void *gt_grow_by_one(void **array, size_t count, size_t size)
 {
     size_t capacity = count ? count * 2 : FIRST;
     if (!count || (count >= FIRST && (count & (count - 1)) == 0)) {
-        void *grown = capacity < count ? NULL : reallocarray(*array, capacity, size);
+        void *grown = capacity < count || capacity > SIZE_MAX / size ? NULL : realloc(*array, capacity * size);
         if (!grown)
             return NULL;
         *array = grown;

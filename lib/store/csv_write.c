@@ -354,6 +354,14 @@ bool gt_csv_is_in_place(const void *state)
     return is_whole;
 }
 
+static int refuse_to_restore(const struct output *output, enum place place, struct gt_error *error)
+{
+    const char *slash = strrchr(output->path, '/'), *name = slash ? slash + 1 : output->path;
+    if (place == REPLACED)
+        return gt_error_set(error, EEXIST, "another file is there now as %s", name);
+    return gt_error_set(error, ENODATA, "what was in %s has been cut off", name);
+}
+
 static int restore_output(struct output *output, struct gt_error *error)
 {
     struct gt_new_file file;
@@ -361,8 +369,7 @@ static int restore_output(struct output *output, struct gt_error *error)
     if (place == IN_PLACE)
         return 0;
     if (place != MISSING)
-        return gt_error_set(error, place == REPLACED ? EEXIST : ENODATA,
-                            place == REPLACED ? "another file is there now" : "what was in it has been cut off");
+        return refuse_to_restore(output, place, error);
     int status = gt_new_file_begin(&file, output->path);
     if (status < 0)
         return gt_error_system(error, -status, "%s", output->path);

@@ -177,7 +177,7 @@ os.chmod(zones + "/intel-rapl:0/energy_uj", 0o400)
 counter = os.open(zones + "/intel-rapl:0/energy_uj", os.O_WRONLY)
 def count():
     while True:
-        os.pwrite(counter, b"%015d" % (time.monotonic() * 50e6), 0)
+        os.pwrite(counter, b"%015d" % (time.monotonic() * 50e6 % 262143328850), 0)
         time.sleep(0.001)
 threading.Thread(target=count, daemon=True).start()
 sys.exit(subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *sys.argv[1:]]).returncode)

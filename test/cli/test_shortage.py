@@ -189,11 +189,24 @@ def test_one_file_of_several_that_is_removed(cli, tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+def test_a_part_that_is_replaced_is_named(cli, tmp_path):
+    script = "sleep 0.4; rm run.processes.csv; echo mine >run.processes.csv; sleep 1.3"
+    done = cli("run", "--tf=run.csv", "--detail", "--st=0.1", "--", "sh", "-c", script)
+    assert done.returncode == 0 and "another file is there now as run.processes.csv" in done.stderr
+    assert (tmp_path / "run.processes.csv").read_text() == "mine\n"
+
+
+def test_a_pipe_that_nobody_reads(cli, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = cli("run", "-o", "pipe", "--", "sh", "-c", "exit 3")
+    assert done.returncode != 0 and "cannot write the report to 'pipe'" in done.stderr and "Max RAM" in done.stderr
+
+
 @pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
 def test_a_recording_that_is_cut_off(cli, strict, status):
     done = cli("run", *strict, "--tf=run.csv", "--st=0.1", "--", "sh", "-c", "sleep 0.4; truncate -s 100 run.csv; sleep 1.3")
     assert done.returncode == status
-    assert "run.csv was removed or changed while it was written, and cannot be written again: what was in it has been cut off" \
+    assert "run.csv was removed or changed while it was written, and cannot be written again: what was in run.csv has been cut off" \
         in done.stderr
 
 

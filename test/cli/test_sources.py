@@ -68,7 +68,7 @@ def test_nothing_is_estimated_unasked(cli):
     (["--cpu-tdp", "-5"], "--cpu-tdp"),
     (["--cpu-tdp", "many"], "--cpu-tdp"),
     (["--power-model", "missing.model"], "missing.model: No such file"),
-    (["--power-model", "/dev/null"], "/dev/null: a power model needs idle_watts and max_watts"),
+    (["--power-model", "/dev/null"], "/dev/null: this is a device"),
     (["--power-meter", "missing.csv"], "power meter missing.csv: No such file"),
     (["--power-meter", "/bin/sh"], "power meter /bin/sh: this is not a CSV file"),
 ])
