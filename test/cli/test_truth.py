@@ -82,9 +82,9 @@ def steady_ram(path):
 @pytest.mark.parametrize("case", ["cow", "anonymous", "tmpfs", "siblings", "file", "mixed", "dirty"])
 def test_shared_memory_is_counted_once(measure, tmp_path, case):
     def check(milliseconds):
-        recording = tmp_path / f"{milliseconds}.csv"
+        recording = tmp_path / "recording.csv"
         report, truth = measure("share", case, 40, milliseconds,
-                                options=["--sleep-time", "0.1", "--tracking-file", str(recording)])
+                                options=["--sleep-time", "0.1", "--overwrite", "--tracking-file", str(recording)])
         assert steady_ram(recording) == about(truth["bytes"], share=0.02, plus=LIBRARIES)
         assert report["max_ram"]["combined"]["total_rss"] >= 0.98 * truth["bytes"]
 
