@@ -160,7 +160,10 @@ def test_joules_are_what_the_counters_say(running, tmp_path):
 
 
 def test_joules_at_the_end_of_each_epoch(running, tmp_path):
-    given_longer(lambda seconds: check_joules_at_the_end_of_each_epoch(running, tmp_path / str(seconds), seconds), 0.4, 0.5, 1, 2, 4)
+    def check(seconds):
+        check_joules_at_the_end_of_each_epoch(running, tmp_path / str(time.monotonic_ns()), seconds)
+
+    given_longer(check, 0.4, 0.5, 1, 2, 4)
 
 
 def check_joules_at_the_end_of_each_epoch(running, folder, seconds):
