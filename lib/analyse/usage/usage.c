@@ -5,8 +5,7 @@
 #include <time.h>
 
 #include "analyse/energy.h"
-#include "analyse/usage/over_time.h"
-#include "analyse/usage/provenance.h"
+#include "analyse/display.h"
 #include "schema/unit.h"
 
 /* ---- the sections of the original's report ---- */
