@@ -1,5 +1,6 @@
-/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
- * be won at most; what no time can be told for stands behind. What costs less than 5 % is not told. */
+/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them,
+ * ordered by the time that could be won at most; what no time can be told for stands behind. What costs less than 5
+ * % is not told. */
 #include "analyse/advice/advice.h"
 
 #include <ctype.h>
@@ -78,16 +79,14 @@ static int collect_loader(const struct gt_analysis_input *input, struct gt_spans
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_loader_part part = gt_loader_part(input, i);
         if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_WORKER || part == GT_LOADER_NEXT)
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {gt_analysis_node(input, i), part},
-                                                                .start = events->start[i],
-                                                                .end = events->start[i] + events->duration[i],
-                                                                .event = i});
+            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i), part));
     }
     gt_spans_sort(spans);
     return status;
 }
 
-/* How many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not told. */
+/* How many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not
+ * told. */
 static int workers_of(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, GT_ADVICE_NUM_WORKERS);
@@ -485,8 +484,9 @@ static void advise_host_samples(struct gt_adviser *adviser)
 
 /* ---- the whole ---- */
 
-/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
- * be won at most; what no time can be told for stands behind. What costs less than 5 % is not told. */
+/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them,
+ * ordered by the time that could be won at most; what no time can be told for stands behind. What costs less than 5
+ * % is not told. */
 
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 

@@ -361,8 +361,8 @@ static void write_base(struct merge *merge)
     gt_buffer_text(out, "]}}");
 }
 
-/* The name of the file where none was given, as SMDebug has it: END_NODE_merged_timeline.json, the end in microseconds of what the
- * window lets in. */
+/* The name of the file where none was given, as SMDebug has it: END_NODE_merged_timeline.json, the end in
+ * microseconds of what the window lets in. */
 static int name_output(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;

@@ -100,7 +100,8 @@ static bool has_clock(const struct gt_trace_file *file)
     return file->clock != GT_CLOCK_UNKNOWN && file->first <= file->last;
 }
 
-/* Files of code blocks do not tell their machine: they belong to that of the recordings beside them when there is but one. */
+/* Files of code blocks do not tell their machine: they belong to that of the recordings beside them when there is
+ * but one. */
 static void place_blocks(struct gt_analysis_input *input, const char *format)
 {
     const struct gt_trace *trace = input->trace;
@@ -117,8 +118,8 @@ static void place_blocks(struct gt_analysis_input *input, const char *format)
             input->node[i] = only;
 }
 
-/* Files whose clock is unknown count from elsewhere: they take no part where times of several files are compared, unless
- * no file tells more. */
+/* Files whose clock is unknown count from elsewhere: they take no part where times of several files are compared,
+ * unless no file tells more. */
 static void find_origin(struct gt_analysis_input *input)
 {
     const struct gt_trace *trace = input->trace;
@@ -294,7 +295,8 @@ void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const cha
     if (!table || gt_table_rows(table))
         return;
     gt_table_flags(table, GT_ONLY_DATA);
-    gt_report_text(parent, "reason", gt_table_title(parent, table), reason);
+    if (reason)
+        gt_report_text(parent, "reason", gt_table_title(parent, table), reason);
 }
 
 int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error)

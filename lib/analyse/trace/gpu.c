@@ -32,15 +32,10 @@ int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
         if (!gt_gpu_is_work(input, i))
             continue;
         const struct gt_trace_track *track = &trace->track[trace->events.track[i]];
-        int64_t start = trace->events.start[i];
-        status = gt_spans_add(
-            spans, (struct gt_keyed_span){
-                       .key = {gt_analysis_node(input, i), gt_analysis_place(input, trace->process[track->process].pid),
-                               gt_analysis_place(input, track->tid), use_of(input, i)},
-                       .start = start,
-                       .end = start + trace->events.duration[i],
-                       .event = i,
-                   });
+        status = gt_spans_add_event(spans, trace, i,
+                                    GT_SPAN_KEY(gt_analysis_node(input, i),
+                                                gt_analysis_place(input, trace->process[track->process].pid),
+                                                gt_analysis_place(input, track->tid), use_of(input, i)));
     }
     return status;
 }
@@ -111,13 +106,8 @@ struct call {
 static int compare_calls(const void *a, const void *b)
 {
     const struct call *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return GT_ORDER(x->event, y->event);
+    return GT_ORDER_BY(GT_ORDER(x->file, y->file), GT_ORDER(x->id, y->id), GT_ORDER(x->start, y->start),
+                       GT_ORDER(x->event, y->event));
 }
 
 static struct call call_of(const struct gt_analysis_input *input, size_t event)
@@ -176,10 +166,10 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
 
 /* The time of each GPU by what it did: compute, communication, memory, nothing.
  *
- * Between the first start and the last end of GPU work of a device, each moment counts once: as compute when a computing
- * kernel runs, else as communication when a collective does, else as memory when only copies or fills do, else as idle. The four
- * sum to the span (the temporal breakdown of Holistic Trace Analysis, with its non-compute part cut in two). Overlap is the part
- * of all communication (memory) time during which computation ran, too. */
+ * Between the first start and the last end of GPU work of a device, each moment counts once: as compute when a
+ * computing kernel runs, else as communication when a collective does, else as memory when only copies or fills do,
+ * else as idle. The four sum to the span (the temporal breakdown of Holistic Trace Analysis, with its non-compute
+ * part cut in two). Overlap is the part of all communication (memory) time during which computation ran, too. */
 
 enum { COMPUTE = 1 << GT_USE_COMPUTE, COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
 
@@ -331,15 +321,9 @@ enum { BETWEEN_KERNELS = 30 };
 static int by_keys_and_start(const void *a, const void *b, void *context)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    int keys = *(int *)context;
-    for (int i = 0; i < keys; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    return GT_ORDER(x->event, y->event);
+    size_t keys = (size_t) * (int *)context;
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, keys), GT_ORDER(x->start, y->start), GT_ORDER(x->end, y->end),
+                       GT_ORDER(x->event, y->event));
 }
 
 static enum gt_idle_cause cause(const struct gt_analysis_input *input, int64_t from, int64_t to, size_t call)
@@ -438,8 +422,7 @@ static int build_idle(const struct gt_analysis_input *input, struct gt_node *roo
     if (status >= 0)
         status = gt_idle_walk(input, &spans, 3, add_idle, &streams);
     gt_analysis_empty(root, devices.table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
-    if (!gt_table_rows(streams.table))
-        gt_table_flags(streams.table, GT_ONLY_DATA);
+    gt_analysis_empty(root, streams.table, NULL);
     gt_spans_release(&spans);
     return status;
 }
@@ -454,10 +437,10 @@ const struct gt_analysis gt_analysis_idle = {
 
 /* How work gets to the GPU.
  *
- * Launch delay: from the end of the runtime call to the start of the work on the GPU, 0 when the work began before the call
- * returned. Queue of a stream: pieces of work whose call has begun and that have not begun on the GPU themselves. CUDA lets 1024
- * wait; from then on the call blocks (what Holistic Trace Analysis measured, and takes as MAX_QUEUE): blocked time is that
- * during which a queue is so long. */
+ * Launch delay: from the end of the runtime call to the start of the work on the GPU, 0 when the work began before
+ * the call returned. Queue of a stream: pieces of work whose call has begun and that have not begun on the GPU
+ * themselves. CUDA lets 1024 wait; from then on the call blocks (what Holistic Trace Analysis measured, and takes as
+ * MAX_QUEUE): blocked time is that during which a queue is so long. */
 
 struct launches {
     struct gt_spans spans; /* of GPU work, by node, device and stream */
@@ -596,8 +579,7 @@ static int add_queues(const struct gt_analysis_input *input, struct gt_node *roo
         to = gt_spans_run(&launches->spans, from, 3);
         status = add_queue(input, table, series, launches, from, to);
     }
-    if (!gt_table_rows(table))
-        gt_table_flags(table, GT_ONLY_DATA);
+    gt_analysis_empty(root, table, NULL);
     return status;
 }
 

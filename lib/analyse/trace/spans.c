@@ -15,70 +15,49 @@ int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
     return 0;
 }
 
-static int compare_keys(const struct gt_keyed_span *a, const struct gt_keyed_span *b, int keys)
+int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
+                       const uint32_t key[GT_SPAN_KEYS])
 {
-    for (int i = 0; i < keys; i++)
-        if (a->key[i] != b->key[i])
-            return a->key[i] < b->key[i] ? -1 : 1;
-    return 0;
+    int64_t start = trace->events.start[event];
+    struct gt_keyed_span span = {.start = start, .end = start + trace->events.duration[event], .event = event};
+    memcpy(span.key, key, sizeof span.key);
+    return gt_spans_add(spans, span);
 }
 
-static int compare_times(const struct gt_keyed_span *a, const struct gt_keyed_span *b)
+void gt_spans_sort_by(struct gt_spans *spans, int (*order)(const void *a, const void *b))
 {
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return GT_ORDER(a->end, b->end);
+    if (spans->count)
+        qsort(spans->span, spans->count, sizeof *spans->span, order);
 }
 
 static int by_key(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    int order = compare_keys(x, y, GT_SPAN_KEYS);
-    if (!order)
-        order = compare_times(x, y);
-    return order ? order : GT_ORDER(x->event, y->event);
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct gt_keyed_span *x = a, *y = b;
-    int order = compare_times(x, y);
-    return order ? order : by_key(a, b);
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, GT_SPAN_KEYS), GT_ORDER(x->start, y->start),
+                       GT_ORDER(x->end, y->end), GT_ORDER(x->event, y->event));
 }
 
 static int by_nesting(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    int order = compare_keys(x, y, 1);
-    if (!order && x->start != y->start)
-        order = x->start < y->start ? -1 : 1;
-    if (!order)
-        order = GT_ORDER(y->end, x->end);
+    int order = GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start), GT_ORDER(y->end, x->end));
     return order ? order : by_key(a, b);
 }
 
 void gt_spans_sort(struct gt_spans *spans)
 {
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, by_key);
-}
-
-void gt_spans_sort_by_time(struct gt_spans *spans)
-{
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, by_time);
+    gt_spans_sort_by(spans, by_key);
 }
 
 void gt_spans_sort_nested(struct gt_spans *spans)
 {
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, by_nesting);
+    gt_spans_sort_by(spans, by_nesting);
 }
 
 size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys)
 {
     size_t to = from;
-    while (to < spans->count && compare_keys(&spans->span[from], &spans->span[to], keys) == 0)
+    while (to < spans->count && gt_order_lists(spans->span[from].key, spans->span[to].key, (size_t)keys) == 0)
         to++;
     return to;
 }
@@ -88,7 +67,7 @@ void gt_spans_unite(struct gt_spans *spans, int keys)
     size_t count = 0;
     for (size_t i = 0; i < spans->count; i++) {
         struct gt_keyed_span *last = count ? &spans->span[count - 1] : NULL, *next = &spans->span[i];
-        if (!last || compare_keys(last, next, keys) != 0 || next->start > last->end)
+        if (!last || gt_order_lists(last->key, next->key, (size_t)keys) != 0 || next->start > last->end)
             spans->span[count++] = *next;
         else if (next->end > last->end)
             last->end = next->end;
@@ -171,11 +150,8 @@ struct weighed {
 static int compare_rows(const void *a, const void *b)
 {
     const struct weighed *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->weight != y->weight)
-        return x->weight > y->weight ? -1 : 1;
-    return GT_ORDER(x->row.from, y->row.from);
+    return GT_ORDER_BY(GT_ORDER(x->group, y->group), GT_ORDER(y->weight, x->weight),
+                       GT_ORDER(x->row.from, y->row.from));
 }
 
 size_t gt_list_top(const struct gt_analysis_input *input, size_t standard)

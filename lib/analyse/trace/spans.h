@@ -1,4 +1,5 @@
-/* Spans of time that bear a key, in a list; what most analyses are made of: collect, sort, walk over runs of one key. */
+/* Most analyses collect spans of time that bear keys, sort them, and walk over runs of equal keys. Functions that
+ * can fail return 0 or -ENOMEM. */
 #ifndef GT_ANALYSE_SPANS_H
 #define GT_ANALYSE_SPANS_H
 
@@ -13,7 +14,7 @@ enum { GT_SPAN_KEYS = 4 };
 struct gt_keyed_span {
     uint32_t key[GT_SPAN_KEYS];
     int64_t start, end; /* ns, half-open */
-    size_t event;       /* where it comes from */
+    size_t event;       /* that it comes from */
 };
 
 struct gt_spans {
@@ -22,36 +23,39 @@ struct gt_spans {
 };
 
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span);
-/* By key, start, end, event. */
+/* Adds the time of an event, which bears GT_SPAN_KEY(first, second, ...); the other keys are 0. */
+int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
+                       const uint32_t key[GT_SPAN_KEYS]);
+#define GT_SPAN_KEY(...) ((const uint32_t[GT_SPAN_KEYS]){__VA_ARGS__})
+/* Sorts them in an order of qsort. */
+void gt_spans_sort_by(struct gt_spans *spans, int (*order)(const void *a, const void *b));
+/* Sorts by key, start, end and event. */
 void gt_spans_sort(struct gt_spans *spans);
-/* By start, end, key, event. */
-void gt_spans_sort_by_time(struct gt_spans *spans);
-/* By the first key; then outer spans before those inside them: by start, the longer first; then by the other keys, event. */
+/* Sorts by the first key, then outer spans before those inside them: by start, the longer first. */
 void gt_spans_sort_nested(struct gt_spans *spans);
-/* Past the last span whose first `keys` keys are those of span number `from`. */
+/* Returns the index behind the last span whose first `keys` keys are those of span `from`. */
 size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys);
-/* Make one of those that touch or overlap and share the first `keys` keys, by which and by start they are sorted. */
+/* Makes one span of those that touch or overlap and share the first `keys` keys; they are sorted by these and by
+ * start. */
 void gt_spans_unite(struct gt_spans *spans, int keys);
-/* How much of [start, end) lies in spans from..to, which are sorted and do not overlap. O(log n + hits). */
+/* Returns how much of [start, end) lies in spans from..to, which are sorted and do not overlap. */
 int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end);
 void gt_spans_release(struct gt_spans *spans);
 
-/* Lists of what took how long, longest first: kernels and operators. */
-
-/* All spans that share the first keys. */
+/* A row of a list stands for all spans that share the first keys: a kernel, an operator. */
 struct gt_list_row {
     size_t from, to;
     double total;
 };
 
-/* Rows of sorted spans by their first `keys` keys, ordered by total length or, by options->key, by "count", "mean", "max" or
- * "name"; *count of them, no more than options->top for each value of key 0. NULL without memory. -EINVAL in *status names an
- * unknown order. To be freed. */
+/* Makes *count rows of sorted spans by their first `keys` keys, no more than options->top for each value of key 0.
+ * options->key is their order: "total" (where it is NULL), "count", "mean", "max" or "name". The caller frees them.
+ * Returns NULL on failure: *status is -ENOMEM, or -EINVAL for an unknown order. */
 struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
                                  size_t *count, int *status, struct gt_error *error);
-/* options->top, or `standard` when it is 0; SIZE_MAX when it is negative. */
+/* Returns options->top, `standard` where it is 0, SIZE_MAX where it is negative. */
 size_t gt_list_top(const struct gt_analysis_input *input, size_t standard);
-/* The lengths of spans in microseconds. */
+/* Replaces the values by the lengths of spans from..to in microseconds. */
 int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to);
 
 #endif

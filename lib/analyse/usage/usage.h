@@ -18,8 +18,6 @@
 int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, const struct gt_summary *summary,
                     const struct gt_outcome *outcome, struct gt_error *error);
 
-/* The tracking report tells programs where each figure comes from, and why others are missing. */
-
 /* The sources of the tracking report. */
 struct gt_usage {
     const struct gt_machine *machine;

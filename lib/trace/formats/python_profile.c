@@ -90,7 +90,7 @@ static int by_name(const void *a, const void *b)
         order = GT_ORDER(x->function->line, y->function->line);
     if (!order)
         order = strcmp(gt_trace_text(x->trace, x->function->function), gt_trace_text(y->trace, y->function->function));
-    return order ? order : x->number < y->number ? -1 : 1;
+    return order ? order : GT_ORDER(x->number, y->number);
 }
 
 static void renumber(struct profile_maker *maker, const uint32_t *place_of)
@@ -401,9 +401,7 @@ static int walk(struct tree *tree, const struct gt_json_value *frame, uint32_t p
 static int by_function(const void *a, const void *b)
 {
     const struct edge *x = a, *y = b;
-    if (x->function != y->function)
-        return x->function < y->function ? -1 : 1;
-    return GT_ORDER(x->caller, y->caller);
+    return GT_ORDER_BY(GT_ORDER(x->function, y->function), GT_ORDER(x->caller, y->caller));
 }
 
 static int add_callers(struct tree *tree)
