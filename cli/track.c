@@ -170,6 +170,29 @@ static bool has_children(void)
     return ended == 0;
 }
 
+static int cannot_execute(const char *program, int code)
+{
+    say("'%s': cannot execute: %s", program, strerror(code));
+    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* No process can be made for the command, so it gets this one, and nobody is left to measure. Its exit status, if that fails, too. */
+static int run_instead(struct track *track, char **words, int code)
+{
+    if (track->is_strict) {
+        say("cannot start '%s': %s", words[0], strerror(code));
+        return EXIT_TRACKER;
+    }
+    say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
+    gt_group_close(track->group);
+    track->group = NULL;
+    if (*track->blocks)
+        gt_blocks_cancel(track->blocks);
+    unsetenv(GT_BLOCKS_ENVIRONMENT);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
+}
+
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, char **words)
 {
@@ -180,14 +203,11 @@ static int start(struct track *track, char **words)
     track->watch.owns_children = !has_children();
     track->settings.launched = track->watch.owns_children;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
-    int status = gt_group_create(&track->group, NULL);
+    gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
-    if (status >= 0)
-        status = launch_fork(&launch, words, &track->watch.signals, track->group);
-    if (status < 0) {
-        say("cannot start '%s': %s", words[0], strerror(-status));
-        return EXIT_TRACKER;
-    }
+    int status = launch_fork(&launch, words, &track->watch.signals, track->group);
+    if (status < 0)
+        return run_instead(track, words, -status);
     privilege_seal();
     track->watch.main = launch.pid;
     track->watch.is_child = true;
@@ -198,12 +218,13 @@ static int start(struct track *track, char **words)
     }
     if (status < 0)
         say("nothing is measured: %s", error.text);
+    else if (launch.gate < 0)
+        say("the system forbids to hold '%s' back until it is measured: its first moments are not", words[0]);
     int code = launch_release(&launch);
     if (!code)
         return 0;
-    say("'%s': cannot execute: %s", words[0], strerror(code));
     waitpid(launch.pid, NULL, 0);
-    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    return cannot_execute(words[0], code);
 }
 
 /* The words as the shell would have to be given them, for the report. */
