@@ -15,6 +15,7 @@
 #include "launcher.h"
 #include "message.h"
 #include "output.h"
+#include "past.h"
 #include "privilege.h"
 #include "settings.h"
 #include "watch.h"
@@ -251,14 +252,24 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
+static void tell_change(const struct track *track, const struct options *options, char **words)
+{
+    char *change = past_keep(options, track->watch.tracker, words);
+    if (change && !track->watch.is_quiet)
+        say("%s", change);
+    free(change);
+}
+
 /* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
-static int end(struct track *track, const struct options *options, bool as_original)
+static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
     name_survivors(&track->watch);
     if (as_original)
         say_completed(stdout, track->watch.wait_status);
     int written = conclude(track);
     int collected = collect_blocks(track, options);
+    if (!as_original)
+        tell_change(track, options, words);
     if (!as_original)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
@@ -282,7 +293,7 @@ int track_command(const struct options *options, char **words, bool as_original)
     if (!status) {
         if (watch(&track, options) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
-        status = end(&track, options, as_original);
+        status = end(&track, options, words, as_original);
     } else if (*track.blocks) {
         gt_blocks_cancel(track.blocks);
     }
