@@ -41,15 +41,6 @@ static bool gpu_picture(const struct picture *picture)
     return metric == GT_GPU_RAM || metric == GT_GPU_UTILIZATION;
 }
 
-static size_t line_of(struct gt_history_line wanted)
-{
-    size_t line = 0;
-    while (line < GT_HISTORY_LINES &&
-           (gt_history_line[line].scope != wanted.scope || gt_history_line[line].metric != wanted.metric))
-        line++;
-    return line;
-}
-
 static size_t known(const struct gt_history *history, size_t line)
 {
     size_t count = 0;
@@ -88,7 +79,7 @@ static void add_picture(const struct gt_over_time *recording, struct gt_node *ro
     double unit = unit_of(recording->machine, picture->of[0].line.metric, &unit_name);
     struct gt_node *series = NULL;
     for (int i = 0; i < LINES && picture->of[i].key; i++) {
-        size_t line = line_of(picture->of[i].line);
+        size_t line = gt_history_find(picture->of[i].line.scope, picture->of[i].line.metric);
         if (line == GT_HISTORY_LINES || known(history, line) < 2)
             continue;
         if (!series) {
