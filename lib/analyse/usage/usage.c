@@ -7,9 +7,8 @@
 
 #include "analyse/energy.h"
 #include "analyse/usage/figures.h"
-#include "analyse/usage/over_time.h"
-#include "analyse/usage/provenance.h"
 #include "analyse/usage/usage_brief.h"
+#include "analyse/display.h"
 #include "sample/life_tree.h"
 #include "schema/unit.h"
 
