@@ -6,8 +6,7 @@
 #include "aggregate/energy_curve.h"
 #include "schema/unit.h"
 
-/* Returns true when the joules or watts of this metric rest on a model of the user's. */
-static bool rests_on_model(enum gt_metric_id metric, const struct gt_machine *machine)
+bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine)
 {
     static const char *const of[GT_ENERGY_DEVICES] = {
         [GT_ENERGY_CPU] = "cpu_", [GT_ENERGY_DRAM] = "dram_", [GT_ENERGY_GPU] = "gpu_"};
@@ -44,7 +43,7 @@ struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, cons
     }
     if (unit != GT_COUNT)
         snprintf(display.label, sizeof display.label, "%s (%s%s)", name, unit_name,
-                 rests_on_model(column->metric, machine) ? ", estimated" : "");
+                 gt_display_unit_is_estimated(column->metric, machine) ? ", estimated" : "");
     return display;
 }
 
@@ -98,15 +97,6 @@ static bool gpu_picture(const struct picture *picture)
     return metric == GT_GPU_RAM || metric == GT_GPU_UTILIZATION;
 }
 
-static size_t line_of(struct gt_history_line wanted)
-{
-    size_t line = 0;
-    while (line < GT_HISTORY_LINES &&
-           (gt_history_line[line].scope != wanted.scope || gt_history_line[line].metric != wanted.metric))
-        line++;
-    return line;
-}
-
 static size_t known(const struct gt_history *history, size_t line)
 {
     size_t count = 0;
@@ -145,7 +135,7 @@ static void add_picture(const struct gt_over_time *recording, struct gt_node *ro
     double unit = unit_of(recording->machine, picture->of[0].line.metric, &unit_name);
     struct gt_node *series = NULL;
     for (int i = 0; i < LINES && picture->of[i].key; i++) {
-        size_t line = line_of(picture->of[i].line);
+        size_t line = gt_history_find(picture->of[i].line.scope, picture->of[i].line.metric);
         if (line == GT_HISTORY_LINES || known(history, line) < 2)
             continue;
         if (!series) {
@@ -154,7 +144,7 @@ static void add_picture(const struct gt_over_time *recording, struct gt_node *ro
             for (size_t k = 0; k < recording->bands; k++)
                 gt_series_band(series, recording->band[k].title, recording->band[k].from, recording->band[k].to);
         }
-        bool is_estimated = rests_on_model(picture->of[i].line.metric, recording->machine);
+        bool is_estimated = gt_display_unit_is_estimated(picture->of[i].line.metric, recording->machine);
         char title[80];
         snprintf(title, sizeof title, "%s%s", picture->of[i].title, is_estimated ? " (estimated)" : "");
         int index = gt_series_line(series, picture->of[i].key, title);

@@ -17,6 +17,8 @@ struct gt_display_unit {
 struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, const char *name,
                                           const struct gt_machine *machine);
 
+/* Returns true when the joules or watts of this metric rest on a model of the user's. */
+bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine);
 /* Adds columns, whose titles are their keys: "text:name integer:calls number:total". */
 void gt_display_columns(struct gt_table *table, const char *columns);
 
