@@ -20,8 +20,6 @@
 
 /* ---- the columns of a recording at given moments ---- */
 
-/* The columns of a recording at the moments of another time base. */
-
 enum { MOST_COLUMNS = 8 };
 
 /* The columns of "combined_cpu_energy+main_ram". */
@@ -148,8 +146,6 @@ int gt_recording_interpolate(const char *path, const char *column, const double 
 }
 
 /* ---- a file of moments, joined with them ---- */
-
-/* Moments of another time base, joined with what a recording has at them. */
 
 /* The file of moments: its cells row by row. */
 struct points {

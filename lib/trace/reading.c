@@ -205,10 +205,7 @@ void gt_filter_release(struct gt_filter *filter)
     *filter = (struct gt_filter){0};
 }
 
-/* ---- what readers call ---- */
-
-/* The functions that readers call. Readers name things by spans of text; here these become numbers, and filters
- * apply. */
+/* ---- the functions that readers call: spans of text become numbers, and filters apply ---- */
 
 struct gt_trace_file *gt_reading_file(struct gt_reading *reading)
 {

@@ -256,8 +256,6 @@ static int find_paths(struct found_paths *ret, const char *const paths[], size_t
 
 /* ---- readings ---- */
 
-/* Files read into a trace, as often as is needed. */
-
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */
 
 struct gt_trace_source {

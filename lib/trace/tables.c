@@ -12,9 +12,8 @@
 #include "trace/format.h"
 #include "trace/trace.h"
 
-/* ---- the rows that a caller wants ---- */
-
-/* The rows of tables that a caller wants. */
+/* ---- the rows that a caller wants ----
+ * The rows of tables that a caller wants. */
 
 enum { UNKNOWN, WANTED, UNWANTED };
 

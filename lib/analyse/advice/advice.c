@@ -65,10 +65,6 @@ const char *gt_advice_bytes(double bytes, char text[32])
     return text;
 }
 
-/* ---- the host: data loaders ---- */
-
-/* Rules over what runs on the host: data loaders and Python functions. */
-
 /* ---- data loaders ---- */
 
 /* Keys: node, part. */
@@ -247,9 +243,7 @@ static void advise_functions(struct gt_adviser *adviser)
     gt_functions_release(&sums);
 }
 
-/* ---- samples ---- */
-
-/* Rules over samples: SMDebug's system metrics, and our own recordings. */
+/* ---- samples of SMDebug's system metrics, and of our own recordings ---- */
 
 static const double LOW_GPU = 80, BUSY_CPU = 90, FULL_MEMORY = 95, IDLE_ENERGY = 20;
 
@@ -483,10 +477,6 @@ static void advise_host_samples(struct gt_adviser *adviser)
 }
 
 /* ---- the whole ---- */
-
-/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them,
- * ordered by the time that could be won at most; what no time can be told for stands behind. What costs less than 5
- * % is not told. */
 
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 

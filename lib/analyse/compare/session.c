@@ -263,9 +263,8 @@ static int choose_statistic(struct gt_comparison *comparison, struct gt_error *e
                         wanted);
 }
 
-/* ---- which blocks of the runs are the same ---- */
-
-/* Names match names. Where names have the form path:line, the blocks of one path are matched in the order of their
+/* ---- which blocks of the runs are the same ----
+ * Names match names. Where names have the form path:line, the blocks of one path are matched in the order of their
  * lines when both runs have the same number of them, since editing a file moves its lines; else only equal names
  * match. Strict matching is the original's: all blocks in order, one for one. */
 

@@ -440,9 +440,7 @@ void gt_experiment_interpolate(const struct gt_experiment *experiment, size_t cu
     }
 }
 
-/* ---- the summary ---- */
-
-/* The summary of an experiment, under AIPowerMeter's names: joules for power, means and maxima for the rest. */
+/* ---- the summary, under AIPowerMeter's names: joules for power, means and maxima for the rest ---- */
 
 enum figure { TOTAL, AVERAGE, MAXIMUM };
 

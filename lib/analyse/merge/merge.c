@@ -152,8 +152,6 @@ static int close_file(struct gt_merged_file *file, bool whole, struct gt_error *
 
 /* ---- the merge ---- */
 
-/* The merge: survey the files, find their clocks and the window, then read them once more and write. */
-
 struct merge {
     const struct gt_merge_options *options;
     const char *output; /* where the file goes; from `name` when the options do not tell */

@@ -314,9 +314,7 @@ int gt_analysis_by(const struct gt_analysis_input *input, const char *const *cho
     return -EINVAL;
 }
 
-/* ---- files and folders as one trace ---- */
-
-/* Files and folders read as one trace, kept to what was asked for, and analysed. */
+/* ---- files and folders are read as one trace, kept to what was asked for, and analysed ---- */
 
 /* The bounds in time, from the begin of all files where they count from there. */
 struct window {

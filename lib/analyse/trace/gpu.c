@@ -162,9 +162,8 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
     return 0;
 }
 
-/* ---- breakdown ---- */
-
-/* The time of each GPU by what it did: compute, communication, memory, nothing.
+/* ---- breakdown ----
+ * The time of each GPU by what it did: compute, communication, memory, nothing.
  *
  * Between the first start and the last end of GPU work of a device, each moment counts once: as compute when a
  * computing kernel runs, else as communication when a collective does, else as memory when only copies or fills do,
@@ -305,9 +304,8 @@ const struct gt_analysis gt_analysis_kernels = {
     .build = build_kernels,
 };
 
-/* ---- idle GPUs ---- */
-
-/* Why GPUs stood still. A gap lies between the latest end of work so far and the start of the next work, of a device or of one
+/* ---- idle GPUs ----
+ * Why GPUs stood still. A gap lies between the latest end of work so far and the start of the next work, of a device or of one
  * stream. Its cause is read from the runtime call that launched the next work (as Holistic Trace Analysis does for streams):
  *
  *   waiting for the host   the call began after the gap had: the GPU had nothing to do. Part of it may lie in the data loader
@@ -433,9 +431,8 @@ const struct gt_analysis gt_analysis_idle = {
     .build = build_idle,
 };
 
-/* ---- launches ---- */
-
-/* How work gets to the GPU.
+/* ---- launches ----
+ * How work gets to the GPU.
  *
  * Launch delay: from the end of the runtime call to the start of the work on the GPU, 0 when the work began before
  * the call returned. Queue of a stream: pieces of work whose call has begun and that have not begun on the GPU

@@ -9,9 +9,8 @@
 #include "analyse/trace/gpu.h"
 #include "base/order.h"
 
-/* ---- operators ---- */
-
-/* Operators on the CPU: how often, how long, how long without the operators inside them, and for how long the GPU
+/* ---- operators ----
+ * Operators on the CPU: how often, how long, how long without the operators inside them, and for how long the GPU
  * worked for them.
  *
  * Self time is the duration less that of operators directly inside on the same thread. GPU time is that of work
@@ -173,9 +172,8 @@ const struct gt_analysis gt_analysis_operators = {
     .build = build_operators,
 };
 
-/* ---- memory ---- */
-
-/* Memory of devices over time, and who holds it at the highest total: the blocks not released by then, under the
+/* ---- memory ----
+ * Memory of devices over time, and who holds it at the highest total: the blocks not released by then, under the
  * name of the innermost operator that was running on the thread when they were allocated. */
 
 /* ---- changes ---- */

@@ -236,9 +236,8 @@ const struct gt_analysis gt_analysis_phases = {
     .build = build_phases,
 };
 
-/* ---- the parts of a job ---- */
-
-/* The parts of a job: initialization until the first step begins, the training loop until the last one ends,
+/* ---- the parts of a job ----
+ * The parts of a job: initialization until the first step begins, the training loop until the last one ends,
  * finalization. The job lasts from the first to the last moment of all files, so the three sum to its duration.
  * First and last step are the earliest and the latest in time, whatever the order of files. One row for each node,
  * and one for all together. */

@@ -10,9 +10,8 @@
 #include "analyse/trace/trace_energy.h"
 #include "base/order.h"
 
-/* ---- steps ---- */
-
-/* How long steps take. A step is that of one node and one mode: number 3 of TRAIN and number 3 of EVAL are two, and
+/* ---- steps ----
+ * How long steps take. A step is that of one node and one mode: number 3 of TRAIN and number 3 of EVAL are two, and
  * so are those of two nodes. Its length is from its first start to its last end. What nodes do to each other stands
  * in the table of skew. */
 
@@ -218,9 +217,8 @@ const struct gt_analysis gt_analysis_steps = {
     .build = build_steps,
 };
 
-/* ---- stragglers ---- */
-
-/* Ranks that make others wait.
+/* ---- stragglers ----
+ * Ranks that make others wait.
  *
  * In each step that several ranks take, one is the slowest; late time is how much longer a rank took than the
  * fastest one. A rank that comes late to collectives waits least inside them: little communication time beside many

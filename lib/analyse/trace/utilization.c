@@ -253,9 +253,8 @@ const struct gt_analysis gt_analysis_utilization = {
     .build = build_utilization,
 };
 
-/* ---- devices ---- */
-
-/* How often devices are busy, and for how long GPUs stand idle.
+/* ---- devices ----
+ * How often devices are busy, and for how long GPUs stand idle.
  *
  * A sample counts for the first range that holds it, bounds included. A GPU is idle while its use lies in the last
  * range: a span lasts from the first such sample to the first one after it that is not. */

@@ -210,9 +210,8 @@ int gt_trace_window(const struct gt_trace *trace, int64_t start, int64_t end, co
     return status;
 }
 
-/* ---- overlaps ---- */
-
-/* Events in given spans of time: sums over spans by two look-ups for each event, however many spans there are. */
+/* ---- overlaps ----
+ * Events in given spans of time: sums over spans by two look-ups for each event, however many spans there are. */
 
 __extension__ typedef __int128 wide; /* sums of times over many asked_spans */
 

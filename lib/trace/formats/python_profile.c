@@ -144,9 +144,8 @@ static int finish_profile(struct profile_maker *maker, struct gt_trace_profile *
     return status;
 }
 
-/* ---- cProfile ---- */
-
-/* cProfile's dumps: marshal of {(file, line, function): (primitive calls, calls, seconds in it, seconds with what it
+/* ---- cProfile ----
+ * cProfile's dumps: marshal of {(file, line, function): (primitive calls, calls, seconds in it, seconds with what it
  * called, {caller: the same four, or a number of calls})}. */
 
 static int probe_pstats(const struct gt_trace_probe *probe)
@@ -305,9 +304,8 @@ const struct gt_trace_format gt_trace_pstats = {
     .read = read_pstats,
 };
 
-/* ---- pyinstrument ---- */
-
-/* pyinstrument's JSON: a tree of frames with the seconds spent in each and in what it called. */
+/* ---- pyinstrument ----
+ * pyinstrument's JSON: a tree of frames with the seconds spent in each and in what it called. */
 
 static int probe_pyinstrument(const struct gt_trace_probe *probe)
 {
