@@ -41,7 +41,7 @@ struct confine {
     gid_t gid;
 };
 
-/* Look up names; NULL: root becomes gpu-tracker, or nobody where there is no such user, and others stay who they are.
+/* Looks up names; NULL: root becomes gpu-tracker, or nobody where there is no such user, and others stay who they are.
  * 0, or an exit status after saying what is wrong. */
 static int confine_find(struct confine *confine, const char *user)
 {
@@ -59,7 +59,7 @@ static int confine_find(struct confine *confine, const char *user)
     return 0;
 }
 
-/* The group of that name. */
+/* Looks up a group. */
 static int confine_find_group(gid_t *ret, const char *group)
 {
     const struct group *found = getgrnam(group);
@@ -98,7 +98,7 @@ static int drop_capabilities(void)
     return 0;
 }
 
-/* What the loop, the C library and an orderly end take; everything else is refused with EPERM. */
+/* The loop, the C library and an orderly end take these calls; everything else is refused with EPERM. */
 static const unsigned allowed[] = {
     SYS_read,     SYS_pread64,    SYS_write,           SYS_close,        SYS_ppoll,          SYS_accept4,
     SYS_recvfrom, SYS_recvmsg,    SYS_sendto,          SYS_sendmsg,      SYS_getsockopt,     SYS_clock_gettime,
@@ -135,7 +135,7 @@ static int filter_calls(void)
     return 0;
 }
 
-/* Become the user, drop every capability for good, and allow no system calls but those of an answering loop over
+/* Becomes the user, drop every capability for good, and allow no system calls but those of an answering loop over
  * descriptors that are open. There is no way back. 0, or an exit status after saying what is wrong. */
 static int confine_for_good(const struct confine *confine)
 {
@@ -190,9 +190,9 @@ static void make_folder(const char *path)
     }
 }
 
-/* Listen at `path`, which a relay that is gone may have left behind; its folder is made when only that is missing. Members of
- * `group` (of the owner's own, when `has_group` is false) may connect. The descriptor, or a negative exit status after
- * saying what is wrong. */
+/* Listens at `path`, which a relay that is gone may have left behind; its folder is made when only that is missing. Members of
+ * `group` (of the owner's own, when `has_group` is false) may connect. Returns the descriptor, or a negative exit status
+ * after saying what is wrong. */
 static int relay_socket_listen(const char *path, bool has_group, gid_t group)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -292,7 +292,7 @@ static int take_turn(struct loop *loop)
     return waits ? (int)((loop->turn_ns + TURN_NS - time) / 1000000) + 1 : -1;
 }
 
-/* Answer until a signal asks for the end; 0 or an exit status. */
+/* Answers until a signal asks for the end; 0 or an exit status. */
 static int relay_socket_run(int listening, struct gt_energy_relay *relay, const struct signals *signals)
 {
     struct loop loop = {.relay = relay};

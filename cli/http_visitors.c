@@ -134,7 +134,8 @@ static void refill(struct visitors *visitors)
     }
 }
 
-/* Whether a newcomer can have a descriptor, from the reserve when there is no other. Who cannot is not accepted, and so waits. */
+/* Returns true where a newcomer can have a descriptor, from the reserve when there is no other. Who cannot is not accepted, and so
+ * waits. */
 static bool has_descriptor(struct visitors *visitors)
 {
     int fd = fcntl(visitors->listening, F_DUPFD_CLOEXEC, 0);

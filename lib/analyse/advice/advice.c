@@ -13,10 +13,9 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/functions.h"
 #include "analyse/trace/gpu.h"
-#include "analyse/trace/numbers.h"
+#include "analyse/trace/lists.h"
 #include "analyse/trace/operators.h"
 #include "analyse/trace/phases.h"
-#include "analyse/trace/spans.h"
 #include "analyse/trace/utilization.h"
 #include "base/grow.h"
 #include "base/order.h"
@@ -42,11 +41,6 @@ void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
         adviser->count--;
     }
     va_end(list);
-}
-
-double gt_percent(double part, double whole)
-{
-    return whole > 0 ? 100 * part / whole : NAN;
 }
 
 struct gt_gain gt_gain_of(double part, double whole)

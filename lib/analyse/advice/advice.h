@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "analyse/trace/analysis.h"
+#include "analyse/trace/lists.h"
 
 /* So much could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
 struct gt_gain {
@@ -30,7 +30,6 @@ struct gt_adviser {
 /* Adds a sentence, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
 __attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
                                                      const char *format, ...);
-double gt_percent(double part, double whole);
 /* Writes "1.5 GiB", and returns it. */
 const char *gt_advice_bytes(double bytes, char text[32]);
 

@@ -5,7 +5,7 @@
 #include "analyse/advice/advice.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/operators.h"
-#include "analyse/trace/numbers.h"
+#include "analyse/trace/lists.h"
 #include "analyse/trace/steps.h"
 #include "base/order.h"
 

@@ -102,8 +102,9 @@ static bool has_clock(const struct gt_trace_file *file)
 
 /* Files of code blocks do not tell their machine: they belong to that of the recordings beside them when there is
  * but one. */
-static void place_blocks(struct gt_analysis_input *input, const char *format)
+static void place_blocks(struct gt_analysis_input *input)
 {
+    static const char format[] = "gpu-tracker";
     const struct gt_trace *trace = input->trace;
     uint32_t only = GT_TRACE_NONE;
     for (size_t i = 0; i < trace->file_count; i++) {
@@ -154,7 +155,7 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     sort_texts(input);
     classify(input);
     find_origin(input);
-    place_blocks(input, "gpu-tracker");
+    place_blocks(input);
     return 0;
 }
 

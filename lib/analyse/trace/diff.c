@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 #include "base/order.h"
 
 #define STEP "ProfilerStep"

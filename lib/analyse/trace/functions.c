@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyse/trace/functions.h"
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 #include "base/grow.h"
 #include "base/order.h"
 
@@ -611,8 +611,8 @@ static int64_t row_number(const struct rows *functions, const uint32_t key[3])
     return found ? found - functions->row : -1;
 }
 
-static int make_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_table **ret,
-                      struct gt_error *error)
+int gt_functions_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_table **ret,
+                       struct gt_error *error)
 {
     const struct gt_column_kind *columns = of_callers ? caller_columns : function_columns;
     size_t count = of_callers ? sizeof caller_columns / sizeof *caller_columns
@@ -634,16 +634,4 @@ static int make_table(const struct gt_trace *trace, const char *const *paths, bo
         return gt_table_finish_columns(ret, data, columns, count, "profile", error);
     gt_table_free(data);
     return gt_error_system(error, -status, "profile");
-}
-
-int gt_functions_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
-                       struct gt_error *error)
-{
-    return make_table(trace, paths, false, ret, error);
-}
-
-int gt_callers_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
-                     struct gt_error *error)
-{
-    return make_table(trace, paths, true, ret, error);
 }

@@ -54,13 +54,11 @@ void gt_functions_release(struct gt_function_sums *sums);
  * end_mode, end_phase, end_step, end_us, stats_path, html_path; sorted by start and node. Texts and numbers that are
  * not known are missing; before step 0 is step -1, after the last infinity. */
 int gt_dumps_table(const struct gt_trace *trace, struct gt_table **ret, struct gt_error *error);
-/* Makes a table of the functions of the dumps of some files, added up: file, line, function, function_name (as
- * pstats shows it), prim_calls, total_calls (-1: not counted), total_time, cumulative_time (seconds). */
-int gt_functions_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
+/* Makes a table of the functions of the dumps of some files, added up: file, line, function, function_name (as pstats
+ * shows it), prim_calls, total_calls (-1: not counted), total_time, cumulative_time (seconds). With `of_callers` it tells
+ * who called them: function and caller (rows of the other table, from 0), prim_calls, total_calls, total_time,
+ * cumulative_time. */
+int gt_functions_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_table **ret,
                        struct gt_error *error);
-/* Makes a table of their callers: function and caller (rows of gt_functions_table, from 0), prim_calls, total_calls,
- * total_time, cumulative_time. */
-int gt_callers_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
-                     struct gt_error *error);
 
 #endif

@@ -172,11 +172,6 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
 
 enum { COMPUTE = 1 << GT_USE_COMPUTE, COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
 
-static double percent(int64_t part, int64_t whole)
-{
-    return whole > 0 ? 100.0 * (double)part / (double)whole : NAN;
-}
-
 static void add_breakdown(const struct gt_analysis_input *input, struct gt_table *table,
                           const struct gt_keyed_span *span, const struct gt_gpu_time *time)
 {
@@ -191,11 +186,12 @@ static void add_breakdown(const struct gt_analysis_input *input, struct gt_table
     for (size_t i = 0; i < 4; i++)
         gt_table_number(table, (double)shown[i] / 1e3);
     for (size_t i = 0; i < 4; i++)
-        gt_table_number(table, percent(shown[i], whole));
+        gt_table_number(table, gt_percent((double)shown[i], (double)whole));
     gt_table_number(table, (double)communication / 1e3);
-    gt_table_number(table, percent(hidden, communication));
+    gt_table_number(table, gt_percent((double)hidden, (double)communication));
     gt_table_number(table,
-                    percent(time->part[COMPUTE | MEMORY] + time->part[COMPUTE | COMMUNICATION | MEMORY], memory));
+                    gt_percent((double)(time->part[COMPUTE | MEMORY] + time->part[COMPUTE | COMMUNICATION | MEMORY]),
+                               (double)memory));
 }
 
 static int build_breakdown(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
@@ -272,7 +268,7 @@ static int add_kernels(const struct gt_analysis_input *input, struct gt_table *t
         gt_table_text(table, use_names[span->key[2]]);
         gt_table_integer(table, (int64_t)lengths.count);
         gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, whole > 0 ? 100 * row[i].total / whole : NAN);
+        gt_table_number(table, gt_percent(row[i].total, whole));
         gt_numbers_cells(table, &lengths);
     }
     gt_numbers_release(&lengths);
@@ -395,7 +391,7 @@ static void add_idle(void *context, const struct gt_idle_time *time)
         gt_table_text(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_STREAM]));
     gt_table_number(idle_rows->table, (double)time->whole / 1e3);
     gt_table_number(idle_rows->table, (double)idle / 1e3);
-    gt_table_number(idle_rows->table, time->whole ? 100.0 * (double)idle / (double)time->whole : NAN);
+    gt_table_number(idle_rows->table, gt_percent((double)idle, (double)time->whole));
     gt_table_integer(idle_rows->table, (int64_t)time->gaps);
     for (int why = 0; why < GT_IDLE_CAUSES; why++)
         gt_table_number(idle_rows->table, (double)time->idle[why] / 1e3);

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_GPU_H
 #define GT_ANALYSE_GPU_H
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 
 /* The keys of the spans: node, device (Kineto's pid) and stream (its tid) are places. */
 enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };

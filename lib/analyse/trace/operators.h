@@ -3,7 +3,7 @@
 #ifndef GT_ANALYSE_OPERATORS_H
 #define GT_ANALYSE_OPERATORS_H
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 
 /* An analysis has the reader keep these, as the first of its arguments. */
 #define GT_MEMORY_ARGUMENTS "Total Allocated", "Total Reserved", "Device Type", "Device Id", "Addr", "Bytes"

@@ -247,11 +247,6 @@ struct job {
     bool has_steps;
 };
 
-static double percent(int64_t part, const struct job *job)
-{
-    return job->last > job->first ? 100.0 * (double)part / (double)(job->last - job->first) : NAN;
-}
-
 static void add_job(const struct gt_analysis_input *input, struct gt_table *table, const char *node,
                     const struct job *job)
 {
@@ -262,7 +257,7 @@ static void add_job(const struct gt_analysis_input *input, struct gt_table *tabl
     gt_table_number(table, (double)(job->last - job->first) / 1e3);
     for (size_t i = 0; i < 3; i++) {
         gt_table_number(table, job->has_steps ? (double)part[i] / 1e3 : NAN);
-        gt_table_number(table, job->has_steps ? percent(part[i], job) : NAN);
+        gt_table_number(table, job->has_steps ? gt_percent((double)part[i], (double)(job->last - job->first)) : NAN);
     }
 }
 

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_STEPS_H
 #define GT_ANALYSE_STEPS_H
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 
 /* Adds the steps of wanted phases, sorted by their keys: node, mode, number. Where a trace has whole steps ("Step:...",
  * ProfilerStep), only those count. */

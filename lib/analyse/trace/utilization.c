@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/numbers.h"
+#include "analyse/trace/lists.h"
 #include "analyse/trace/phases.h"
 #include "base/number.h"
 #include "base/order.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 #include "base/order.h"
 #include "trace/tables.h"
 

@@ -1,16 +1,55 @@
-/* Most analyses collect spans of time that bear keys, sort them, and walk over runs of equal keys. Functions that
- * can fail return 0 or -ENOMEM. */
-#ifndef GT_ANALYSE_SPANS_H
-#define GT_ANALYSE_SPANS_H
+/* Most analyses collect numbers, or spans of time that bear keys, sort them, and walk over runs of equal keys. Functions
+ * that can fail return 0 or -ENOMEM. */
+#ifndef GT_ANALYSE_LISTS_H
+#define GT_ANALYSE_LISTS_H
 
+#include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "analyse/trace/analysis.h"
-#include "analyse/trace/numbers.h"
+
+/* A list of numbers has a total, a mean and percentiles. Percentiles are exact, with linear interpolation between
+ * the closest ranks (numpy's and pandas' default; type 7 of Hyndman and Fan, The American Statistician 50, 1996).
+ * Those of an empty list are NaN, and its total is 0. */
+struct gt_numbers {
+    double *value;
+    size_t count, capacity;
+    bool is_sorted;
+};
+
+int gt_numbers_add(struct gt_numbers *values, double value);
+double gt_numbers_total(const struct gt_numbers *values);
+double gt_numbers_mean(const struct gt_numbers *values);
+double gt_numbers_percentile(struct gt_numbers *values, double percent); /* sorts the list */
+void gt_numbers_clear(struct gt_numbers *values);
+void gt_numbers_release(struct gt_numbers *values);
+
+/* Returns a part in percent of the whole, NaN where there is none. */
+static inline double gt_percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : NAN;
+}
+
+/* Adds the cells of these columns, without a unit or in microseconds. */
+#define GT_NUMBERS_COLUMNS "number:mean number:min number:max number:p50 number:p95 number:p99"
+#define GT_NUMBERS_COLUMNS_US "number:mean_us number:min_us number:max_us number:p50_us number:p95_us number:p99_us"
+void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values);
+
+/* Returns the two-sided p of the rank sum test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947) by
+ * the normal approximation, with corrections for ties and continuity. It is NaN when a list has fewer than 4 values,
+ * or all values are equal. The lists are sorted. */
+double gt_significance(struct gt_numbers *a, struct gt_numbers *b);
+
+/* Corrects many values of p by Holm's method (Scandinavian Journal of Statistics 6, 1979): those that stay at or
+ * below 0.05 differ, and the chance that any of them does by accident is 5 % at most. NaN stays, and counts for
+ * nothing. Returns 0 or -ENOMEM. */
+int gt_significance_correct(double *p, size_t count);
 
 enum { GT_SPAN_KEYS = 4 };
 
+/* A span of time bears keys. */
 struct gt_keyed_span {
     uint32_t key[GT_SPAN_KEYS];
     int64_t start, end; /* ns, half-open */
