@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +57,8 @@ int say_usage(const char *format, ...)
 
 int exit_status_of(int status)
 {
-    return status == -EINVAL || status == -ERANGE || status == -ENODEV ? EXIT_USAGE : EXIT_TRACKER;
+    bool is_wrong = status == -EINVAL || status == -ERANGE || status == -ENODEV || status == -EISDIR;
+    return is_wrong ? EXIT_USAGE : EXIT_TRACKER;
 }
 
 int say_failure(int status, const struct gt_error *error)

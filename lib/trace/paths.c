@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/given_file.h"
 #include "base/grow.h"
 #include "trace/source.h"
 
@@ -22,7 +24,12 @@ static const struct gt_trace_format *const formats[] = {
 
 /* ---- search ---- */
 
-enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
+enum {
+    HEAD = 64 * 1024,
+    DEEPEST = 32,
+    MOST_FILES = 10 * 1000 * 1000,
+    COPY_SIZE = sizeof(((struct gt_trace_path *)0)->copy)
+};
 
 struct search {
     struct gt_trace_paths *found;
@@ -78,20 +85,28 @@ static const struct gt_trace_format *recognize(struct search *search, const char
     return format;
 }
 
-static int add(struct search *search, const char *path, const struct gt_trace_format *format)
+/* Its descriptor stays open, so that it can be opened by this name. */
+static void name_copy(int copy, char name[COPY_SIZE])
+{
+    snprintf(name, COPY_SIZE, "/proc/self/fd/%d", copy);
+}
+
+/* `copy` is a descriptor of what came through a pipe, which the list closes, or -1. */
+static int add(struct search *search, const char *path, const struct gt_trace_format *format, int copy)
 {
     struct gt_trace_paths *found = search->found;
-    if (found->count >= MOST_FILES)
+    bool is_full = found->count >= MOST_FILES;
+    struct gt_trace_path *file = is_full ? NULL : GT_GROW_LIST(found, file);
+    if (!file && copy >= 0)
+        close(copy);
+    if (is_full)
         return gt_error_set(search->error, E2BIG, "%s: more than %d files", path, MOST_FILES);
-    size_t capacity = found->capacity; /* of both arrays */
-    if (GT_GROW_TO(found->path, capacity, found->count + 1) < 0 ||
-        GT_GROW_TO(found->format, found->capacity, found->count + 1) < 0)
+    if (!file)
         return gt_error_system(search->error, ENOMEM, "%s", path);
-    found->path[found->count] = strdup(path);
-    if (!found->path[found->count])
-        return gt_error_system(search->error, ENOMEM, "%s", path);
-    found->format[found->count++] = format;
-    return 0;
+    *file = (struct gt_trace_path){.path = strdup(path), .format = format, .copy_fd = copy};
+    if (copy >= 0)
+        name_copy(copy, file->copy);
+    return file->path ? 0 : gt_error_system(search->error, ENOMEM, "%s", path);
 }
 
 /* A file that SMDebug or MergedTimeline merged lies beside its sources: it would count everything twice. */
@@ -108,7 +123,7 @@ static int add_found(struct search *search, const char *path)
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
     search->found->ignored += !format;
-    return format ? add(search, path, format) : 0;
+    return format ? add(search, path, format, -1) : 0;
 }
 
 static int walk_folder(struct search *search, const char *path, int depth)
@@ -139,6 +154,28 @@ static int walk_folder(struct search *search, const char *path, int depth)
     return status;
 }
 
+/* Files are read more than once, so what comes through a pipe is kept. */
+static int add_pipe(struct search *search, const char *path)
+{
+    struct stat about;
+    char name[COPY_SIZE];
+    int status = 0, copy = gt_given_file_open(path, NULL, search->error);
+    if (copy < 0)
+        return copy;
+    if (fstat(copy, &about) < 0 || S_ISFIFO(about.st_mode))
+        status = gt_error_set(search->error, EINVAL, "%s: this is a pipe, and the system gives no memory to keep it in",
+                              path);
+    name_copy(copy, name);
+    const struct gt_trace_format *format = status < 0 ? NULL : recognize(search, name, &status, search->error);
+    if (format)
+        return add(search, path, format, copy);
+    close(copy);
+    return status < 0
+               ? status
+               : gt_error_set(search->error, EINVAL,
+                              "%s: no trace or profile that is known without its name, as recordings are not", path);
+}
+
 static int add_named(struct search *search, const char *path)
 {
     struct stat about;
@@ -149,11 +186,13 @@ static int add_named(struct search *search, const char *path)
         return walk_folder(search, path, 0);
     if (!has_suffix(search, path))
         return 0;
+    if (S_ISFIFO(about.st_mode))
+        return add_pipe(search, path);
     const struct gt_trace_format *format = recognize(search, path, &status, search->error);
     if (!format)
         return status < 0 ? status
                           : gt_error_set(search->error, EINVAL, "%s: no trace or profile of a known format", path);
-    return add(search, path, format);
+    return add(search, path, format, -1);
 }
 
 static bool is_found(const struct gt_trace_paths *found, const char *path)
@@ -162,7 +201,7 @@ static bool is_found(const struct gt_trace_paths *found, const char *path)
     if (stat(path, &wanted) < 0)
         return true;
     for (size_t i = 0; i < found->count; i++)
-        if (stat(found->path[i], &about) == 0 && about.st_dev == wanted.st_dev && about.st_ino == wanted.st_ino)
+        if (stat(found->file[i].path, &about) == 0 && about.st_dev == wanted.st_dev && about.st_ino == wanted.st_ino)
             return true;
     return false;
 }
@@ -173,45 +212,39 @@ static int add_companions(struct search *search)
     char path[PATH_MAX];
     int status = 0;
     for (size_t i = 0, count = search->found->count; i < count && status >= 0; i++) {
-        const struct gt_trace_format *format = search->found->format[i];
-        if (format->companion && format->companion(path, sizeof path, search->found->path[i]) >= 0 &&
+        const struct gt_trace_path *file = &search->found->file[i];
+        if (file->format->companion && file->format->companion(path, sizeof path, file->path) >= 0 &&
             !is_found(search->found, path))
             status = add_named(search, path);
     }
     return status;
 }
 
-struct found {
-    char *path;
-    const struct gt_trace_format *format;
-};
-
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct found *)a)->path, ((const struct found *)b)->path);
+    return strcmp(((const struct gt_trace_path *)a)->path, ((const struct gt_trace_path *)b)->path);
+}
+
+static void release(struct gt_trace_path *file)
+{
+    if (file->copy_fd >= 0)
+        close(file->copy_fd);
+    free(file->path);
 }
 
 /* Sorted, each file once. */
-static int sort(struct gt_trace_paths *paths)
+static void sort(struct gt_trace_paths *paths)
 {
-    struct found *found = calloc(paths->count + 1, sizeof *found);
     size_t count = 0;
-    if (!found)
-        return -ENOMEM;
-    for (size_t i = 0; i < paths->count; i++)
-        found[i] = (struct found){paths->path[i], paths->format[i]};
-    qsort(found, paths->count, sizeof *found, by_path);
+    if (paths->count)
+        qsort(paths->file, paths->count, sizeof *paths->file, by_path);
     for (size_t i = 0; i < paths->count; i++) {
-        if (count && strcmp(paths->path[count - 1], found[i].path) == 0) {
-            free(found[i].path);
-            continue;
-        }
-        paths->path[count] = found[i].path;
-        paths->format[count++] = found[i].format;
+        if (count && strcmp(paths->file[count - 1].path, paths->file[i].path) == 0)
+            release(&paths->file[i]);
+        else
+            paths->file[count++] = paths->file[i];
     }
     paths->count = count;
-    free(found);
-    return 0;
 }
 
 int gt_trace_paths_find(struct gt_trace_paths *ret, const char *const paths[], size_t count,
@@ -224,9 +257,9 @@ int gt_trace_paths_find(struct gt_trace_paths *ret, const char *const paths[], s
         status = add_named(&search, paths[i]);
     if (status >= 0)
         status = add_companions(&search);
-    if (status >= 0 && sort(ret) < 0)
-        status = gt_error_system(error, ENOMEM, "finding traces");
-    if (status < 0)
+    if (status >= 0)
+        sort(ret);
+    else
         gt_trace_paths_release(ret);
     free(search.head);
     return status;
@@ -235,8 +268,7 @@ int gt_trace_paths_find(struct gt_trace_paths *ret, const char *const paths[], s
 void gt_trace_paths_release(struct gt_trace_paths *paths)
 {
     for (size_t i = 0; i < paths->count; i++)
-        free(paths->path[i]);
-    free(paths->path);
-    free(paths->format);
+        release(&paths->file[i]);
+    free(paths->file);
     *paths = (struct gt_trace_paths){0};
 }

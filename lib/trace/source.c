@@ -44,8 +44,8 @@ int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[]
     source->reading = (struct gt_reading){.trace = trace, .options = &source->options};
     int status = gt_trace_paths_find(&source->paths, paths, count, options->suffixes, error);
     for (size_t i = 0; i < source->paths.count && status >= 0; i++)
-        if (add_file(trace, source->paths.path[i], source->paths.format[i]) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", source->paths.path[i]);
+        if (add_file(trace, source->paths.file[i].path, source->paths.file[i].format) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", source->paths.file[i].path);
     trace->ignored = source->paths.ignored;
     if (status < 0)
         gt_trace_source_close(source);
@@ -118,6 +118,19 @@ static int read_file(struct gt_reading *reading, const struct gt_trace_format *f
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
+/* What is said about a copy is said about the pipe. */
+static int read_path(struct gt_reading *reading, const struct gt_trace_path *file, struct gt_error *error)
+{
+    struct gt_error trouble = {0};
+    bool is_copy = *file->copy;
+    int status = read_file(reading, file->format, is_copy ? file->copy : file->path, &trouble);
+    if (status >= 0)
+        return status;
+    return is_copy && trouble.path_length
+               ? gt_error_set(error, trouble.code, "%s%s", file->path, trouble.text + trouble.path_length)
+               : gt_error_copy(error, &trouble);
+}
+
 int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_sink *sink, const int64_t *shift,
                          struct gt_error *error)
 {
@@ -139,7 +152,7 @@ int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_s
     gt_keys_clear(&reading->steps);
     for (size_t i = 0; i < source->paths.count && status >= 0; i++) {
         reading->file = (uint32_t)i;
-        status = read_file(reading, source->paths.format[i], source->paths.path[i], error);
+        status = read_path(reading, &source->paths.file[i], error);
     }
     if (status >= 0 && gt_steps_combine(trace) < 0)
         status = gt_error_system(error, ENOMEM, "reading traces");

@@ -4,10 +4,16 @@
 
 #include "trace/format.h"
 
+struct gt_trace_path {
+    char *path; /* as people know it */
+    const struct gt_trace_format *format;
+    char copy[32]; /* what is read instead, of what came through a pipe; else "" */
+    int copy_fd;   /* or -1 */
+};
+
 /* The files below `paths`, sorted, each once. */
 struct gt_trace_paths {
-    char **path;
-    const struct gt_trace_format **format;
+    struct gt_trace_path *file;
     size_t count, capacity;
     uint64_t ignored;
 };

@@ -275,6 +275,23 @@ def test_a_recording_that_is_cut_off(cli, strict, status):
         in done.stderr
 
 
+@pytest.mark.parametrize("rest", ["", "; sleep 2.2"])
+@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
+def test_a_database_that_is_cut_off(cli, strict, status, rest):
+    done = cli("run", *strict, "--tf=run.sqlite", "--st=0.1", "--", "sh", "-c", f"sleep 0.4; truncate -s 0 run.sqlite{rest}")
+    assert done.returncode == status
+    assert "run.sqlite is empty: what was in it has been cut off" in done.stderr or "cannot be written again: it is empty" in done.stderr
+    assert "malformed" not in done.stderr
+
+
+def test_a_recording_that_is_empty_says_so(cli, tmp_path):
+    tracker = ["run", QUIET, "--tf=run.sqlite", "--st=0.1", "-o", "out", "--", "sh", "-c", "sleep 0.4; kill -9 $PPID"]
+    assert cli(*tracker).returncode == -9 and (tmp_path / "run.sqlite-wal").exists()
+    os.truncate(tmp_path / "run.sqlite", 0)
+    done = cli("report", "run.sqlite")
+    assert done.returncode == 2 and done.stderr == "gpu-tracker: run.sqlite is empty\n"
+
+
 @pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
 def test_a_full_disk(cli, tmp_path, strict, status):
     """A limit of the size of files stands for it; SIGXFSZ would end a program that does not take it."""
@@ -305,6 +322,19 @@ def test_a_disk_without_room_for_more_files_says_so(gpu_tracker, tmp_path, name)
         pytest.skip("this user may mount nothing")
     assert "No such file" not in done.stderr and "status" not in done.stdout, done.stderr
     assert name == "run.csv" or "No space left on device" in done.stderr
+
+
+def test_a_link_instead_of_the_blocks_of_a_killed_tracker_is_not_followed(cli, gpu_tracker, tmp_path):
+    script = f"{gpu_tracker} block work -- true; kill -9 $PPID"
+    assert cli("run", QUIET, "--blocks", "--st=0.05", "--tf=run.csv", "-o", "out", "--", "sh", "-c", script).returncode == -9
+    words = ["sub-track", "analyze", "--tracking-file=run.csv"]
+    assert "work" in cli(*words).stdout
+    (tmp_path / "run.csv.blocks").rename(tmp_path / "away")
+    (tmp_path / "run.csv.blocks").symlink_to("away")
+    done = cli(*words)
+    assert done.returncode == 1 and done.stdout == "" and "run.csv.blocks is a symbolic link, which is not followed" in done.stderr
+    assert cli("timeline", "info", "run.csv").stdout.count("work") == 0
+    assert "work" in cli(*words, "--sub-tracking-file=away").stdout
 
 
 @pytest.mark.parametrize("script, said", [
