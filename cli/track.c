@@ -15,6 +15,7 @@
 #include "launcher.h"
 #include "message.h"
 #include "output.h"
+#include "past.h"
 #include "privilege.h"
 #include "settings.h"
 #include "watch.h"
@@ -32,7 +33,7 @@ struct track {
 };
 
 /* Everything that can be wrong is found here, before anything is started or written. */
-static int prepare(struct track *track, const struct options *options, int report_fd)
+static int prepare(struct track *track, const struct options *options, bool as_original)
 {
     struct gt_error error = {0};
     *track = (struct track){.settings = settings_tracker(options)};
@@ -42,9 +43,11 @@ static int prepare(struct track *track, const struct options *options, int repor
     track->watch.signals.fd = -1;
     track->settings.warn = watch_warn;
     track->settings.context = &track->watch;
-    int status = output_prepare(&track->output, options, report_fd);
+    int status = output_prepare(&track->output, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
     if (status)
         return status;
+    if (!as_original)
+        output_prefer_summary(&track->output, options);
     status = gt_tracker_check(&track->settings, &error);
     return status < 0 ? say_failure(status, &error) : 0;
 }
@@ -251,8 +254,16 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
+static void tell_change(const struct track *track, const struct options *options, char **words)
+{
+    char *change = past_keep(options, track->watch.tracker, words);
+    if (change && !track->watch.is_quiet)
+        say("%s", change);
+    free(change);
+}
+
 /* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
-static int end(struct track *track, const struct options *options, bool as_original)
+static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
     name_survivors(&track->watch);
     if (as_original)
@@ -260,6 +271,8 @@ static int end(struct track *track, const struct options *options, bool as_origi
     int written = conclude(track);
     int collected = collect_blocks(track, options);
     if (!as_original)
+        tell_change(track, options, words);
+    if (!as_original && !track->output.is_brief)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
     return status || !track->is_strict ? status : written ? written : collected;
@@ -268,7 +281,7 @@ static int end(struct track *track, const struct options *options, bool as_origi
 int track_command(const struct options *options, char **words, bool as_original)
 {
     struct track track;
-    int status = prepare(&track, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
+    int status = prepare(&track, options, as_original);
     if (!status)
         status = launch_check(words[0]);
     if (!status)
@@ -282,7 +295,7 @@ int track_command(const struct options *options, char **words, bool as_original)
     if (!status) {
         if (watch(&track, options) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
-        status = end(&track, options, as_original);
+        status = end(&track, options, words, as_original);
     } else if (*track.blocks) {
         gt_blocks_cancel(track.blocks);
     }
@@ -296,7 +309,7 @@ int track_process(const struct options *options, pid_t pid)
 {
     struct track track;
     struct gt_error error = {0};
-    int status = prepare(&track, options, STDERR_FILENO);
+    int status = prepare(&track, options, false);
     if (status)
         return status;
     track.watch.main = pid;
@@ -307,8 +320,9 @@ int track_process(const struct options *options, pid_t pid)
     } else {
         int watched = watch(&track, options);
         status = conclude(&track);
-        fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
-                track.watch.main_ended ? "has ended" : "goes on");
+        if (!track.output.is_quiet)
+            fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
+                    track.watch.main_ended ? "has ended" : "goes on");
         status = watched < 0 ? EXIT_TRACKER : status;
     }
     watch_close(&track.watch);

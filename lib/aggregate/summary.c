@@ -24,6 +24,7 @@ void gt_summary_init(struct gt_summary *summary)
 
 void gt_summary_release(struct gt_summary *summary)
 {
+    gt_history_release(&summary->history);
     free(summary->gpu);
     summary->gpu = NULL;
     summary->gpu_count = 0;
@@ -59,7 +60,7 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
     if (!summary->samples++)
         summary->first_real_ns = sample->real_ns;
     summary->last_real_ns = sample->real_ns;
-    gt_history_add(&summary->history, sample);
+    int status = gt_history_add(&summary->history, sample);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         const double *value = sample->row[scope].value;
         if (!(value[GT_RAM] <= summary->of[scope][GT_RAM].max) && !isnan(value[GT_RAM]))
@@ -67,7 +68,6 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
         for (int id = 0; id < GT_METRIC_COUNT; id++)
             add(&summary->of[scope][id], value[id]);
     }
-    int status = 0;
     for (size_t i = GT_FIXED_ROWS; i < sample->row_count && !status; i++)
         if (sample->row[i].scope == GT_SCOPE_GPU && sample->row[i].device >= 0)
             status = add_gpu(summary, &sample->row[i]);
