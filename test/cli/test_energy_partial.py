@@ -118,11 +118,11 @@ def test_comparisons_and_rules_refuse_what_is_partial(cli, gpu_tracker, tmp_path
     busy = [sys.executable, "-c", f"import time\nend = time.monotonic() + {SECONDS}\nwhile time.monotonic() < end: pass"]
     whole = track(gpu_tracker, tmp_path, counter, None, job=busy)[0]
     part = track(gpu_tracker, tmp_path, counter, "unreadable", job=busy)[0]
-    words = ["sub-track", "compare", "-m", f"a={whole}", "-m", f"b={part}", "--fail-if", "energy.cpu>+5%", "-f", "json"]
+    words = ["sub-track", "compare", "-m", f"a={whole}", "-m", f"b={part}", "--fail-if", "energy.cpu>+5000%", "-f", "json"]
     refused = cli(*words)
     assert refused.returncode == 3, refused.stderr
     assert 'session "b": energy was measured for' in refused.stderr and "--allow-partial" in refused.stderr
-    assert "rule 'energy.cpu>+5%' is broken by session \"b\": energy was measured for" in refused.stderr
+    assert "rule 'energy.cpu>+5000%' is broken by session \"b\": energy was measured for" in refused.stderr
     assert json.loads(refused.stdout)["energy"]["cpu"]["b"] is None
     allowed = cli(*words, "--allow-partial")
     assert allowed.returncode == 0, allowed.stderr
