@@ -174,7 +174,7 @@ static const char about_status[] =
     ".SH EXIT STATUS\n"
     "That of the command, or 128 + the number of the signal that ended it.\n"
     ".TP\n.B 1\nsub\\-track: files that cannot be read or do not go together.\n"
-    ".TP\n.B 2\nWrong usage or configuration, or what was named to be read is a folder, a device,\n"
+    ".TP\n.B 2\nWrong usage or configuration, or what was named to be read is a device,\n"
     "a socket, or a pipe that nobody writes to; nothing was started.\n"
     ".TP\n.B 3\nsub\\-track compare: a rule of \\-\\-fail\\-if is broken.\n"
     ".TP\n.B 125\ngpu\\-tracker itself failed.\n"

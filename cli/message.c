@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,8 +56,7 @@ int say_usage(const char *format, ...)
 
 int exit_status_of(int status)
 {
-    bool is_wrong = status == -EINVAL || status == -ERANGE || status == -ENODEV || status == -EISDIR;
-    return is_wrong ? EXIT_USAGE : EXIT_TRACKER;
+    return status == -EINVAL || status == -ERANGE || status == -ENODEV ? EXIT_USAGE : EXIT_TRACKER;
 }
 
 int say_failure(int status, const struct gt_error *error)

@@ -75,7 +75,7 @@ def test_a_counter_that_fails_is_known_for_a_part_of_the_time(cli, gpu_tracker, 
     assert energy["cpu"]["covered"] == pytest.approx(100 * GOOD / SECONDS, abs=25)
     assert energy["covered"] == energy["cpu"]["covered"]
     assert energy["cpu"]["error"] is None and energy["cpu"]["job_error"] is None
-    [begin] = re.findall(r"^from ([01]\.\d)", energy["cpu"]["gap"])
+    [begin] = re.findall(r"^from ([\d.]+)", energy["cpu"]["gap"])
     assert f"Energy of the CPU packages is known for a part of the run only, not from {begin}" in said
     assert f"its counter {'could not be read' if fail == 'unreadable' else 'stood still'}\n" in said
     text = cli("report", recording).stdout
@@ -90,8 +90,8 @@ def test_a_counter_that_comes_back_is_told(cli, gpu_tracker, tmp_path, counter, 
         threading.Timer(1.5, lambda: setattr(counter, "fail", None)).start()
 
     recording, energy, said = track(gpu_tracker, tmp_path, counter, away, job=("sleep", str(SECONDS + 1.5)))
-    [begin] = re.findall(r"part of the run only, not from ([01]\.\d+) s on", said)
-    [returned] = re.findall(rf"{back}.* from {begin} s to ([23]\.\d+) s", said)
+    [begin] = re.findall(r"part of the run only, not from ([\d.]+) s on", said)
+    [returned] = re.findall(rf"{back}.* from {begin} s to ([\d.]+) s", said)
     text = cli("report", recording).stdout
     if fail == "unreadable":
         assert energy["cpu"]["covered"] == 100 and "gap" not in energy["cpu"] and "% of the time" not in text
@@ -105,7 +105,7 @@ def test_a_counter_that_was_set_back_misses_a_little(cli, gpu_tracker, tmp_path,
     _, energy, said = track(gpu_tracker, tmp_path, counter, "set back")
     assert 80 < energy["cpu"]["covered"] < 99.5
     assert energy["cpu"]["error"] is None
-    assert re.search(r"a part of the run only, not from [01]\.\d+ s to [012]\.\d+ s: its counter was set back$", said, re.MULTILINE)
+    assert re.search(r"a part of the run only, not from [\d.]+ s to [\d.]+ s: its counter was set back$", said, re.MULTILINE)
 
 
 def test_a_whole_run_says_nothing(cli, gpu_tracker, tmp_path, counter):
