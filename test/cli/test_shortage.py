@@ -37,7 +37,8 @@ def forbid(names, error):
     def install():
         code = [(0x20, 0, 0, 0)]  # load the number
         for i, name in enumerate(names):
-            code.append((0x15, len(names) - i, 0, {**NUMBERS, **MAKING, "readlink": (89, None)}[name][column]))  # equal: to the last statement
+            number = {**NUMBERS, **MAKING, "readlink": (89, None)}[name][column]
+            code.append((0x15, len(names) - i, 0, number))  # equal: to the last statement
         code += [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | error)]  # allow; fail
         text = b"".join(struct.pack("HBBI", *statement) for statement in code)
         buffer = ctypes.create_string_buffer(text, len(text))
