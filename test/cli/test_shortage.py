@@ -22,7 +22,7 @@ NUMBERS = {  # of system calls: x86-64, and the table that newer architectures s
     "process_vm_readv": (310, 270), "openat2": (437, 437), "memfd_create": (319, 279), "eventfd2": (290, 19),
     "timerfd_settime": (286, 86), "faccessat2": (439, 439), "pipe2": (293, 59), "readlinkat": (267, 78), "prlimit64": (302, 261),
     "pidfd_send_signal": (424, 424), "epoll_create1": (291, 20), "inotify_init1": (294, 26), "renameat2": (316, 276),
-    "close_range": (436, 436),
+    "close_range": (436, 436), "epoll_ctl": (233, 21), "epoll_pwait2": (441, 441),
 }
 if platform.machine() != "x86_64":
     del NUMBERS["pipe2"]  # there is no other
