@@ -1,7 +1,7 @@
 #include "aggregate/history.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 
@@ -29,10 +29,15 @@ static bool is_size(size_t line)
 
 void gt_history_init(struct gt_history *history)
 {
-    memset(history, 0, sizeof *history);
-    history->span_ns = SHORTEST_NS;
+    *history = (struct gt_history){.span_ns = SHORTEST_NS};
     for (size_t line = 0; line < GT_HISTORY_LINES; line++)
         history->counted[line] = NAN;
+}
+
+void gt_history_release(struct gt_history *history)
+{
+    free(history->of);
+    *history = (struct gt_history){0};
 }
 
 static void join(struct gt_history *history, size_t line, size_t to, uint32_t count, double value)
@@ -75,6 +80,8 @@ static double figure(struct gt_history *history, size_t line, const struct gt_sa
 
 void gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 {
+    if (!history->of && !(history->of = calloc(GT_HISTORY_SPANS, sizeof *history->of)))
+        return;
     if (!history->spans) {
         history->first_ns = sample->monotonic_ns;
         history->spans = 1;

@@ -22,12 +22,14 @@ struct gt_history {
     double counted[GT_HISTORY_LINES]; /* counters at the sample before */
     int64_t counted_ns;
     struct {
-        uint32_t count; /* samples that had the metric; 0: nothing known */
-        double value;   /* largest value, or sum */
-    } of[GT_HISTORY_SPANS][GT_HISTORY_LINES];
+        uint32_t count;        /* samples that had the metric; 0: nothing known */
+        double value;          /* largest value, or sum */
+    } (*of)[GT_HISTORY_LINES]; /* GT_HISTORY_SPANS of them, made at the first sample */
 };
 
 void gt_history_init(struct gt_history *history);
+void gt_history_release(struct gt_history *history);
+/* Without memory there is no course. */
 void gt_history_add(struct gt_history *history, const struct gt_sample *sample);
 /* The value of a line in a span, NaN where nothing is known. */
 double gt_history_value(const struct gt_history *history, size_t line, size_t span);

@@ -24,6 +24,7 @@ void gt_summary_init(struct gt_summary *summary)
 
 void gt_summary_release(struct gt_summary *summary)
 {
+    gt_history_release(&summary->history);
     free(summary->gpu);
     summary->gpu = NULL;
     summary->gpu_count = 0;

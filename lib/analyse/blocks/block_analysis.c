@@ -549,6 +549,7 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
     free(analysis->process);
     free(analysis->energy);
     gt_energy_curve_release(&analysis->curve);
+    gt_history_release(&analysis->history);
     gt_block_join_close(analysis->join);
     gt_recording_close(analysis->recording);
     free(analysis->gauge);
