@@ -18,6 +18,7 @@
 #include "collect/process/process.h"
 
 enum {
+    STACK_BYTES = 256 * 1024,
     QUEUE_BYTES = 64 << 20,
     BYTES_QUEUED_EACH = 1408, /* what the kernel books for one record: measured */
     /* Two records of at most 1 KB each: the last task of a process is told together with sums that are not needed. */
@@ -131,7 +132,12 @@ static bool tells_of_own_thread(struct gt_taskstats *taskstats)
     pthread_t thread;
     pid_t number = 0;
     struct gt_event event;
-    if (pthread_create(&thread, NULL, store_own_number, &number))
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    int status = pthread_create(&thread, &small, store_own_number, &number);
+    pthread_attr_destroy(&small);
+    if (status)
         return false;
     pthread_join(thread, NULL);
     for (int count; (count = gt_taskstats_receive(taskstats)) != 0;) {
