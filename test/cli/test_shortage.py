@@ -77,7 +77,7 @@ def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
     assert done.returncode == 3
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
-    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 
 def test_nothing_waits_for_processes(cli):
@@ -118,7 +118,7 @@ def test_few_descriptors(cli, tmp_path, count):
     assert "descriptors are short (ulimit -n)" in done.stderr
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
-    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 
 @pytest.mark.parametrize("count", [9, 8])
