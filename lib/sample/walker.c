@@ -209,8 +209,9 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
         outlook.has_stirred |= record->rss != record->asked_rss || record->faults != record->asked_faults;
         change += fabs(record->rss - record->seen) + gt_shared_memory_copied(record);
         whole += record->rss;
-        if (record->allowed_ns > outlook.allowed_ns)
-            outlook.allowed_ns = record->allowed_ns;
+        int64_t allowed_ns = gt_shared_memory_allowed(record, now);
+        if (allowed_ns > outlook.allowed_ns)
+            outlook.allowed_ns = allowed_ns;
     }
     outlook.has_changed |= change > CHANGE * whole;
     return outlook;
@@ -324,7 +325,7 @@ static void look_at_machine(struct gt_walker *walker, const struct gt_frame *fra
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
 {
     int64_t now = gt_clock_monotonic(walker->clock);
-    int result = gt_shared_memory_follow(&walker->sharing, frame);
+    int result = gt_shared_memory_follow(&walker->sharing, frame, now);
     *ret = (struct gt_walker_result){0};
     if (result < 0)
         return result;
