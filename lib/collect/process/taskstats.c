@@ -20,7 +20,6 @@
 enum {
     STACK_BYTES = 256 * 1024,
     QUEUE_BYTES = 64 << 20,
-    BYTES_QUEUED_EACH = 1408, /* what the kernel books for one record: measured */
     /* Two records of at most 1 KB each: the last task of a process is told together with sums that are not needed. */
     DATAGRAM_SIZE = 2048,
     ATTRIBUTES_AT = NLMSG_HDRLEN + GENL_HDRLEN,
@@ -164,7 +163,7 @@ static int subscribe(struct gt_taskstats *taskstats, struct gt_availability *ava
                               "the kernel tells exit records only in its first user and PID namespaces");
     if (result < 0)
         return gt_unavailable(availability, GT_BROKEN, NULL, "exit records: %s", strerrordesc_np(-result));
-    taskstats->capacity = gt_datagrams_queue(taskstats->fd, QUEUE_BYTES) / BYTES_QUEUED_EACH;
+    gt_datagrams_queue(taskstats->fd, QUEUE_BYTES);
     if (!tells_of_own_thread(taskstats))
         return gt_unavailable(availability, GT_ABSENT, NULL,
                               "no readable exit record came: needs the first network namespace and Linux 5.18");
