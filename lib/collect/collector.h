@@ -107,7 +107,7 @@ struct gt_frame {
     double read_seconds; /* that reading took from then on */
     double system[GT_METRIC_COUNT];
     /* Joules that an energy counter in `system` may have missed since its last reading because it went round; INFINITY when it was
-     * set back, or a part of it stands still. */
+     * set back, -INFINITY when one of several counters in it stands still. */
     double doubt[GT_METRIC_COUNT];
     int64_t read_ns[GT_METRIC_COUNT]; /* monotonic: when the figures of `system` were read */
     double job[GT_METRIC_COUNT];      /* figures that exist only for the whole job: control group */
