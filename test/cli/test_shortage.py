@@ -22,7 +22,7 @@ NUMBERS = {  # of system calls: x86-64, and the table that newer architectures s
     "process_vm_readv": (310, 270), "openat2": (437, 437), "memfd_create": (319, 279), "eventfd2": (290, 19),
     "timerfd_settime": (286, 86), "faccessat2": (439, 439), "pipe2": (293, 59), "readlinkat": (267, 78), "prlimit64": (302, 261),
     "pidfd_send_signal": (424, 424), "epoll_create1": (291, 20), "inotify_init1": (294, 26), "renameat2": (316, 276),
-    "close_range": (436, 436),
+    "close_range": (436, 436), "epoll_ctl": (233, 21), "epoll_pwait2": (441, 441),
 }
 if platform.machine() != "x86_64":
     del NUMBERS["pipe2"]  # there is no other
@@ -79,7 +79,7 @@ def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
     assert done.returncode == 3
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
-    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="newer architectures have no readlink")
@@ -184,7 +184,7 @@ def test_few_descriptors(cli, tmp_path, count):
     assert "descriptors are short (ulimit -n)" in done.stderr
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
-    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 
 @pytest.mark.parametrize("count", [9, 8])
