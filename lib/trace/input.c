@@ -11,8 +11,8 @@
 #include "base/library.h"
 #include "trace/input.h"
 
-/* ---- ISA-L: Intel's storage library inflates faster than zlib. It is optional twice: its header when we are built, the
- * library when we run. ---- */
+/* ---- ISA-L: Intel's storage library inflates faster than zlib. It is optional twice: its header when we are built,
+ * the library when we run. ---- */
 
 #if __has_include(<isa-l/igzip_lib.h>)
 #include <isa-l/igzip_lib.h>

@@ -291,8 +291,6 @@ static int find_paths(struct found_paths *ret, const char *const paths[], size_t
 
 /* ---- readings ---- */
 
-/* Files read into a trace, as often as is needed. */
-
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */
 
 struct gt_trace_source {
@@ -474,32 +472,6 @@ void gt_trace_source_close(struct gt_trace_source *source)
 
 /* ---- the sink that fills the columns ---- */
 
-static int grow_column(void *column, size_t capacity, size_t size)
-{
-    void **array = column, *grown = realloc(*array, capacity * size);
-    if (!grown)
-        return -ENOMEM;
-    *array = grown;
-    return 0;
-}
-
-/* Half as much again: what was not yet written costs no memory, and pages move without copying. */
-static int grow_events(struct gt_trace_events *events)
-{
-    size_t capacity = events->capacity ? events->capacity + events->capacity / 2 : 1024;
-    if (capacity >= GT_TRACE_NONE)
-        capacity = GT_TRACE_NONE - 1;
-    if (capacity <= events->capacity)
-        return -EOVERFLOW;
-#define COLUMN(name) grow_column(&events->name, capacity, sizeof *events->name) < 0
-    if (COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) || COLUMN(name) ||
-        COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) || COLUMN(phase) || COLUMN(flag))
-        return -ENOMEM;
-#undef COLUMN
-    events->capacity = capacity;
-    return 0;
-}
-
 static int64_t intern(struct gt_trace *trace, struct gt_span value)
 {
     struct gt_span text = gt_span_unquoted(value);
@@ -556,7 +528,7 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
     struct gt_trace_events *events = &columns->trace->events;
     if (event->phase == 'M' || columns->options->no_events)
         return 0;
-    int status = events->count == events->capacity ? grow_events(events) : 0;
+    int status = gt_trace_event_room(events);
     if (status >= 0 && columns->trace->argument_count >= GT_TRACE_NONE)
         status = -EOVERFLOW;
     size_t at = events->count;
@@ -584,21 +556,10 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
 static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
 {
     struct gt_columns_sink *columns = context;
-    struct gt_trace_samples *samples = &columns->trace->samples;
     if (columns->options->no_samples)
         return 0;
-    if (samples->count == samples->capacity) {
-        size_t capacity = samples->capacity ? samples->capacity * 2 : 1024;
-        if (grow_column(&samples->time, capacity, sizeof *samples->time) < 0 ||
-            grow_column(&samples->value, capacity, sizeof *samples->value) < 0 ||
-            grow_column(&samples->series, capacity, sizeof *samples->series) < 0)
-            return gt_error_system(error, ENOMEM, "keeping samples");
-        samples->capacity = capacity;
-    }
-    samples->time[samples->count] = time;
-    samples->value[samples->count] = value;
-    samples->series[samples->count++] = series;
-    return 0;
+    int status = gt_trace_add_sample(&columns->trace->samples, series, time, value);
+    return status < 0 ? gt_error_system(error, -status, "keeping samples") : 0;
 }
 
 static int begin_columns(void *context, uint32_t file, struct gt_error *error)
