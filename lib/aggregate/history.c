@@ -32,17 +32,16 @@ static bool is_size(size_t line)
 
 void gt_history_init(struct gt_history *history)
 {
-    memset(history, 0, sizeof *history);
-    history->span_ns = SHORTEST_NS;
+    *history = (struct gt_history){.span_ns = SHORTEST_NS};
     for (size_t line = 0; line < GT_HISTORY_LINES; line++)
         history->counted[line] = NAN;
 }
 
 void gt_history_release(struct gt_history *history)
 {
+    free(history->of);
     free(history->gpu);
-    history->gpu = NULL;
-    history->gpus = 0;
+    *history = (struct gt_history){0};
 }
 
 static void join(struct gt_history_cell *to, bool is_largest, uint32_t count, double value)
@@ -107,6 +106,8 @@ static int add_gpus(struct gt_history *history, size_t span, const struct gt_sam
 
 int gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 {
+    if (!history->of && !(history->of = calloc(GT_HISTORY_SPANS, sizeof *history->of)))
+        return -ENOMEM;
     if (!history->spans) {
         history->first_ns = sample->monotonic_ns;
         history->spans = 1;

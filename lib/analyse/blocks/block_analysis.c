@@ -38,10 +38,15 @@ static int read_collected(struct gt_block_analysis *analysis, bool optional, str
 {
     char path[PATH_MAX];
     const char *tracking_file = analysis->options->tracking_file;
-    if (gt_block_event_collected(path, sizeof path, tracking_file) == 0)
+    int status = gt_block_event_collected(path, sizeof path, tracking_file);
+    if (status == 0)
         return gt_block_event_list_add(&analysis->borders, path, error);
     if (optional)
         return 0;
+    if (status == -ELOOP)
+        return gt_error_set(error, ELOOP,
+                            "%s is a symbolic link, which is not followed: name what it leads to as sub-tracking files",
+                            path);
     return gt_error_set(error, ENOENT,
                         "%s holds no code blocks: name sub-tracking files, or record with 'gpu-tracker run --blocks'",
                         tracking_file);
