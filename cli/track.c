@@ -95,6 +95,7 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     int status = output_prepare(&track->output, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
     if (status)
         return status;
+    track->output.as_original = as_original;
     if (!as_original)
         output_prefer_summary(&track->output, options);
     status = gt_tracker_check(&track->settings, &error);

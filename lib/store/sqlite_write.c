@@ -380,8 +380,11 @@ static int insert_outcome(struct sqlite_writer *writer, const struct gt_outcome 
     int status = prepare_insert(writer, &insert, "outcome", 2, error);
     for (size_t i = 0; !status && i < gt_outcome_field_count; i++) {
         gt_sqlite_bind_text(insert, 1, gt_outcome_fields[i].name);
-        gt_sqlite_bind_number(insert, 2, gt_field_number(&gt_outcome_fields[i], outcome),
-                              gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
+        if (gt_outcome_fields[i].kind == GT_FIELD_TEXT)
+            gt_sqlite_bind_text(insert, 2, gt_field_text(&gt_outcome_fields[i], outcome));
+        else
+            gt_sqlite_bind_number(insert, 2, gt_field_number(&gt_outcome_fields[i], outcome),
+                                  gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
         status = step(writer, insert, error);
     }
     sqlite3_finalize(insert);

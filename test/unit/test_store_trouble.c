@@ -217,7 +217,7 @@ static void check_last_page(const char *path)
     ssize_t length = pread(fd, text, sizeof text - 1, page);
     close(fd);
     assert_true(length >= 0);
-    if (page < 3 * 4096) {
+    if (page < 3 * 4096) { /* the head */
         bool is_all = length < (ssize_t)sizeof text - 1;
         assert_memory_equal(text + length - 2, "\r\n", is_all && length > 2 ? 2 : 0);
         return;
