@@ -89,7 +89,7 @@ def test_what_slurm_was_asked_for(cli, monkeypatch):
     for name, value in {**SLURM, "SLURM_JOB_END_TIME": str(int(time.time()) + 30)}.items():
         monkeypatch.setenv(name, value)
     done = cli("run", "--disable-logs", "--tf=run.sqlite", "--", "sh", "-c", "sleep 0.3; kill -TERM $$")
-    assert re.search(r"^  memory .* peak; [\d.]+ % of the 68.7 GB asked for", done.stderr, re.MULTILINE), done.stderr
+    assert re.search(r"^  memory .* peak; [\d.]+ % of 68.7 GB asked for", done.stderr, re.MULTILINE), done.stderr
     assert re.search(r"^  cpu .* cores busy of 16: [\d.]+ % efficient$", done.stderr, re.MULTILINE)
     assert "  ! the time of the allocation was over: it was ended " in done.stderr
     assert re.search(r"^  ! 68.7 GB asked for, [\d.]+ MB used$", done.stderr, re.MULTILINE)
