@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_NEXT_TIME_H
 #define GT_ANALYSE_NEXT_TIME_H
 
-#include "analyse/usage/provenance.h"
+#include "analyse/usage/usage.h"
 
 /* The largest of each over the runs so far. NaN: no run can tell. */
 struct gt_next_time {

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_WARNING_H
 #define GT_ANALYSE_WARNING_H
 
-#include "analyse/usage/provenance.h"
+#include "analyse/usage/usage.h"
 
 enum { GT_WARNINGS = 20 };
 

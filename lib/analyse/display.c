@@ -1,9 +1,65 @@
-#include "analyse/usage/over_time.h"
+#include "analyse/display.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "analyse/display_unit.h"
+#include "aggregate/energy_curve.h"
 #include "schema/unit.h"
+
+bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine)
+{
+    static const char *const of[GT_ENERGY_DEVICES] = {
+        [GT_ENERGY_CPU] = "cpu_", [GT_ENERGY_DRAM] = "dram_", [GT_ENERGY_GPU] = "gpu_"};
+    if (gt_metrics[metric].unit != GT_JOULES && gt_metrics[metric].unit != GT_WATTS)
+        return false;
+    bool any = false;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        any |= (metric == GT_ENERGY || !strncmp(gt_metrics[metric].name, of[i], strlen(of[i]))) &&
+               gt_energy_is_estimated(&machine->energy_source[i]);
+    return any;
+}
+
+struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, const char *name,
+                                          const struct gt_machine *machine)
+{
+    struct gt_display_unit display = {.factor = 1};
+    int index = gt_store_column_find(columns, name);
+    const struct gt_column *column = index < 0 ? NULL : &columns->column[index];
+    snprintf(display.label, sizeof display.label, "%s", name);
+    if (!column || column->is_original || column->scope < 0)
+        return display;
+    enum gt_unit unit = gt_metrics[column->metric].unit;
+    const char *unit_name = gt_unit_name(unit);
+    double bytes;
+    if (unit == GT_BYTES) {
+        const char *chosen = column->metric == GT_GPU_RAM ? machine->gpu_ram_unit : machine->ram_unit;
+        if (gt_unit_memory(chosen, &bytes, NULL) >= 0) {
+            display.factor = 1 / bytes;
+            unit_name = chosen;
+        }
+    } else if (unit == GT_RATIO) {
+        display.factor = 100;
+        unit_name = "percent";
+    }
+    if (unit != GT_COUNT)
+        snprintf(display.label, sizeof display.label, "%s (%s%s)", name, unit_name,
+                 gt_display_unit_is_estimated(column->metric, machine) ? ", estimated" : "");
+    return display;
+}
+
+void gt_display_columns(struct gt_table *table, const char *columns)
+{
+    char kind[8], key[48];
+    int length;
+    for (; sscanf(columns, " %7[a-z]:%47[a-z0-9_]%n", kind, key, &length) == 2; columns += length)
+        gt_table_column(table, key, key,
+                        *kind == 't'   ? GT_CELL_TEXT
+                        : *kind == 'i' ? GT_CELL_INTEGER
+                                       : GT_CELL_NUMBER,
+                        NULL);
+}
+
+/* ---- charts ---- */
 
 enum { LINES = 4 };
 
