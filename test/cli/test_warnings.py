@@ -70,6 +70,15 @@ def test_killed_for_memory(limited, cli):
     assert report["limits"]["memory_limit_source"] in ("memory.max", "memory.limit_in_bytes")
 
 
+def test_in_which_block(limited):
+    pytest.importorskip("gpu_tracker")
+    grows = "import gpu_tracker\nwith gpu_tracker.SubTracker('prepare'): pass\nwith gpu_tracker.SubTracker('load'):\n "
+    grows += GROWS.replace("\n", "\n ")
+    done = limited("--blocks", "--tf=run.sqlite", "--", sys.executable, "-c", grows)
+    assert done.stderr.splitlines()[0].endswith("s") and "OUT OF MEMORY, killed at" in done.stderr, done.stderr
+    assert re.search(r'^    memory grew by \d+ MB a second at the end, in block "load"$', done.stderr, re.MULTILINE), done.stderr
+
+
 def test_a_child_is_killed_and_the_job_goes_on(limited):
     done = limited("--", "sh", "-c", f'"{sys.executable}" -c "$1"; sleep 0.2; exit 4', "sh", GROWS)
     assert done.returncode == 4

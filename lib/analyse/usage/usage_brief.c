@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/display.h"
+#include "analyse/usage/block_brief.h"
 #include "analyse/usage/figures.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/warning.h"
@@ -418,6 +419,14 @@ static void add_more(const struct gt_usage *usage, struct gt_node *brief)
     gt_brief_more(brief, more);
 }
 
+static void add_blocks(const struct gt_usage *usage, struct gt_node *brief)
+{
+    struct gt_block_brief blocks;
+    gt_block_brief(&blocks, usage);
+    if (*blocks.shares)
+        gt_brief_line(brief, &(struct gt_brief_line){.title = "blocks", .words = blocks.shares});
+}
+
 static void add_warnings(const struct gt_usage *usage, struct gt_node *brief)
 {
     struct gt_warning warning[GT_WARNINGS];
@@ -447,6 +456,7 @@ void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
     add_storage(usage, brief);
     add_energy(usage, brief);
     add_processes(usage, brief);
+    add_blocks(usage, brief);
     add_request(usage, brief);
     add_more(usage, brief);
 }
