@@ -117,7 +117,8 @@ static const char about_names[] =
     ".PP\n"
     "Commands, names of processes and blocks, and paths may hold anything. Formats for people (text, markdown, html) and messages\n"
     "show a line break as \\en, other control characters and bytes that are not UTF\\-8 as \\ex1b, and characters that turn the direction\n"
-    "of writing as \\eu202e. Formats for programs (json, csv, pickle) and recordings have them as they are, always in valid UTF\\-8:\n"
+    "of writing as \\eu202e. Formats for programs (json, csv, pickle) and recordings have them as they are (json with its own escapes,\n"
+    "which mean the same), always in valid UTF\\-8:\n"
     "each byte that is none is U+FFFD there. Reports as csv are opened in spreadsheets, which compute what begins with = + \\- @ or a\n"
     "control character: such a text has an apostrophe in front there. Recordings and sub\\-tracking files have none.\n";
 
@@ -169,12 +170,16 @@ static const char about_namespaces[] =
     ".RB ( \"unshare \\-pf \\-\\-mount\\-proc\" ),\n"
     "as every container has it. With another's, nothing is tracked and nothing is started: its numbers mean other processes.\n";
 
-static const char about_status[] = ".SH EXIT STATUS\n"
-                                   "That of the command, or 128 + the number of the signal that ended it.\n"
-                                   ".TP\n.B 2\nWrong usage or configuration; nothing was started.\n"
-                                   ".TP\n.B 125\ngpu\\-tracker itself failed.\n"
-                                   ".TP\n.B 126\nThe command cannot be executed.\n"
-                                   ".TP\n.B 127\nThe command was not found.\n";
+static const char about_status[] =
+    ".SH EXIT STATUS\n"
+    "That of the command, or 128 + the number of the signal that ended it.\n"
+    ".TP\n.B 1\nsub\\-track: files that cannot be read or do not go together.\n"
+    ".TP\n.B 2\nWrong usage or configuration, or what was named to be read is a device,\n"
+    "a socket, or a pipe that nobody writes to; nothing was started.\n"
+    ".TP\n.B 3\nsub\\-track compare: a rule of \\-\\-fail\\-if is broken.\n"
+    ".TP\n.B 125\ngpu\\-tracker itself failed.\n"
+    ".TP\n.B 126\nThe command cannot be executed.\n"
+    ".TP\n.B 127\nThe command was not found.\n";
 
 static const char about_examples[] =
     ".SH EXAMPLES\n"

@@ -13,13 +13,62 @@
 #include "base/root.h"
 #include "jobs.h"
 #include "launch.h"
-#include "launcher.h"
 #include "message.h"
 #include "output.h"
 #include "past.h"
 #include "privilege.h"
 #include "settings.h"
 #include "watch.h"
+
+/* ---- commands that start their work elsewhere ---- */
+
+static const struct launcher {
+    const char *program, *where; /* where its work runs */
+    const char *instead;
+    bool is_local_in_slurm;   /* inside a job of one node its tasks are found */
+    const char *local_option; /* with it the work is a descendant */
+} launchers[] = {
+    {"srun", "on other machines", "srun gpu-tracker run --tracking-file run-%j-%r.sqlite -- ...", true, NULL},
+    {"sbatch", "later and elsewhere", "gpu-tracker run inside the script", false, NULL},
+    {"qsub", "later and elsewhere", "gpu-tracker run inside the script", false, NULL},
+    {"bsub", "later and elsewhere", "bsub gpu-tracker run -- ...", false, NULL},
+    {"docker", "in a container of the daemon's", "gpu-tracker run inside the container", false, NULL},
+    {"kubectl", "in a pod", "gpu-tracker run inside the pod", false, NULL},
+    {"ssh", "on another machine", "ssh HOST gpu-tracker run -- ...", false, NULL},
+    {"systemd-run", "below systemd", "systemd-run --scope", false, "--scope"},
+};
+
+/* A job of one node, from inside of which tasks are found. */
+static bool is_in_slurm(void)
+{
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+    return getenv("SLURM_JOB_ID") && nodes && strcmp(nodes, "1") == 0;
+}
+
+static bool has_option(char *const *words, const char *option)
+{
+    for (; option && *words; words++)
+        if (strcmp(*words, option) == 0)
+            return true;
+    return false;
+}
+
+static bool launcher_note(char *const *words, char *sentence, size_t size)
+{
+    const char *slash = strrchr(words[0], '/'), *program = slash ? slash + 1 : words[0];
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const struct launcher *launcher = &launchers[i];
+        if (strcmp(program, launcher->program) != 0 || has_option(words, launcher->local_option) ||
+            (launcher->is_local_in_slurm && is_in_slurm()))
+            continue;
+        snprintf(sentence, size, "%s starts its work %s, where these figures do not reach: try %s", program,
+                 launcher->where, launcher->instead);
+        return true;
+    }
+    return false;
+}
+
+/* ---- tracking ---- */
 
 enum { SURVIVORS_NAMED = 20 };
 
@@ -34,7 +83,7 @@ struct track {
 };
 
 /* Everything that can be wrong is found here, before anything is started or written. */
-static int prepare(struct track *track, const struct options *options, int report_fd)
+static int prepare(struct track *track, const struct options *options, bool as_original)
 {
     struct gt_error error = {0};
     *track = (struct track){.settings = settings_tracker(options)};
@@ -44,9 +93,12 @@ static int prepare(struct track *track, const struct options *options, int repor
     track->watch.signals.fd = -1;
     track->settings.warn = watch_warn;
     track->settings.context = &track->watch;
-    int status = output_prepare(&track->output, options, report_fd);
+    int status = output_prepare(&track->output, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
     if (status)
         return status;
+    track->output.as_original = as_original;
+    if (!as_original)
+        output_prefer_summary(&track->output, options);
     status = gt_tracker_check(&track->settings, &error);
     return status < 0 ? say_failure(status, &error) : 0;
 }
@@ -172,6 +224,29 @@ static bool has_children(void)
     return ended == 0;
 }
 
+static int cannot_execute(const char *program, int code)
+{
+    say("'%s': cannot execute: %s", program, strerror(code));
+    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* No process can be made for the command, so it gets this one, and nobody is left to measure. Its exit status, if that fails, too. */
+static int run_instead(struct track *track, char **words, int code)
+{
+    if (track->is_strict) {
+        say("cannot start '%s': %s", words[0], strerror(code));
+        return EXIT_TRACKER;
+    }
+    say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
+    gt_group_close(track->group);
+    track->group = NULL;
+    if (*track->blocks)
+        gt_blocks_cancel(track->blocks);
+    unsetenv(GT_BLOCKS_ENVIRONMENT);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
+}
+
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, char **words)
 {
@@ -182,14 +257,11 @@ static int start(struct track *track, char **words)
     track->watch.owns_children = !has_children();
     track->settings.launched = track->watch.owns_children;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
-    int status = gt_group_create(&track->group, NULL);
+    gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
-    if (status >= 0)
-        status = launch_fork(&launch, words, &track->watch.signals, track->group);
-    if (status < 0) {
-        say("cannot start '%s': %s", words[0], strerror(-status));
-        return EXIT_TRACKER;
-    }
+    int status = launch_fork(&launch, words, &track->watch.signals, track->group);
+    if (status < 0)
+        return run_instead(track, words, -status);
     privilege_seal();
     track->watch.main = launch.pid;
     track->watch.is_child = true;
@@ -200,12 +272,13 @@ static int start(struct track *track, char **words)
     }
     if (status < 0)
         say("nothing is measured: %s", error.text);
+    else if (launch.gate < 0)
+        say("the system forbids to hold '%s' back until it is measured: its first moments are not", words[0]);
     int code = launch_release(&launch);
     if (!code)
         return 0;
-    say("'%s': cannot execute: %s", words[0], strerror(code));
     waitpid(launch.pid, NULL, 0);
-    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    return cannot_execute(words[0], code);
 }
 
 /* The words as the shell would have to be given them, for the report. */
@@ -252,7 +325,7 @@ static int end(struct track *track, const struct options *options, char **words,
     int collected = collect_blocks(track, options);
     if (!as_original)
         tell_change(track, options, words);
-    if (!as_original)
+    if (!as_original && !track->output.is_brief)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
     return status || !track->is_strict ? status : written ? written : collected;
@@ -261,7 +334,7 @@ static int end(struct track *track, const struct options *options, char **words,
 int track_command(const struct options *options, char **words, bool as_original)
 {
     struct track track;
-    int status = prepare(&track, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
+    int status = prepare(&track, options, as_original);
     if (!status)
         status = launch_check(words[0]);
     if (!status)
@@ -289,7 +362,7 @@ int track_process(const struct options *options, pid_t pid)
 {
     struct track track;
     struct gt_error error = {0};
-    int status = prepare(&track, options, STDERR_FILENO);
+    int status = prepare(&track, options, false);
     if (status)
         return status;
     track.watch.main = pid;
@@ -300,8 +373,9 @@ int track_process(const struct options *options, pid_t pid)
     } else {
         int watched = watch(&track, options);
         status = conclude(&track);
-        fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
-                track.watch.main_ended ? "has ended" : "goes on");
+        if (!track.output.is_quiet)
+            fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
+                    track.watch.main_ended ? "has ended" : "goes on");
         status = watched < 0 ? EXIT_TRACKER : status;
     }
     watch_close(&track.watch);

@@ -3,6 +3,7 @@
 #define GT_AGGREGATE_SUMMARY_H
 
 #include "aggregate/history.h"
+#include "aggregate/occupancy.h"
 
 struct gt_statistic {
     uint64_t count; /* samples that had the metric */
@@ -17,6 +18,7 @@ struct gt_summary {
     struct gt_statistic (*gpu)[GT_METRIC_COUNT];            /* [index in gt_machine.gpu][metric] */
     size_t gpu_count;
     struct gt_history history;
+    struct gt_occupancy occupancy;
 };
 
 void gt_summary_init(struct gt_summary *summary);

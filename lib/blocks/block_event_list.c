@@ -63,11 +63,11 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
 
 static int add_file(struct gt_block_event_list *list, const char *path, struct gt_error *error)
 {
-    char *real = realpath(path, NULL);
-    const char *name = real ? real : path;
-    bool known = real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
+    char real[PATH_MAX];
+    bool has_real = gt_file_real_path(path, real) >= 0;
+    const char *name = has_real ? real : path;
+    bool known = has_real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
     int64_t source = known ? -EEXIST : gt_strings_add(&list->files, name, strlen(name));
-    free(real);
     if (known)
         return gt_error_set(error, EEXIST, "%s is given twice", path);
     if (source < 0 || source > UINT16_MAX)
@@ -335,12 +335,15 @@ int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_er
 
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file)
 {
+    struct stat facts;
     bool is_csv = gt_block_writer_of(tracking_file) == &gt_block_csv;
     if (is_csv && beside_csv(ret, size, tracking_file) == 0 && access(ret, R_OK) == 0)
         return 0;
     if (!is_csv && snprintf(ret, size, "%s", tracking_file) < (int)size && has_rows(tracking_file))
         return 0;
-    if (gt_block_event_folder(ret, size, tracking_file) == 0 && access(ret, R_OK | X_OK) == 0)
-        return 0; /* the tracker was killed before it collected them */
-    return -ENOENT;
+    if (gt_block_event_folder(ret, size, tracking_file) < 0 || lstat(ret, &facts) < 0)
+        return -ENOENT;
+    if (S_ISLNK(facts.st_mode)) /* it was put there instead of the folder that was made */
+        return -ELOOP;
+    return access(ret, R_OK | X_OK) == 0 ? 0 : -ENOENT; /* the tracker was killed before it collected them */
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "collect/gpu/device.h"
 #include "collect/process/own_peak.h"
+#include "record/allocation.h"
 
 static const int64_t LONGEST_PATIENCE_NS = 50000000;
 
@@ -78,6 +79,8 @@ static void begin(struct gt_recorder *recorder)
     recorder->start_ns = gt_recorder_now(recorder);
     gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
     recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
+    gt_allocation_read(&recorder->machine, &recorder->sampler.root);
+    gt_kernel_watch_begin(&recorder->kernel, &recorder->sampler.root, recorder->machine.pid);
     gt_summary_init(&recorder->summary);
     gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);
     gt_combine_init(&recorder->combiner, &(struct gt_combine_options){
@@ -99,7 +102,9 @@ static void warn_of_sources(const struct gt_recorder *recorder)
             warn(recorder, sentence);
     if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm)
         warn(recorder, "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
-    if (!recorder->sampler.frame.device_count)
+    const struct gt_tracker_options *options = recorder->options.tracker;
+    bool expects_gpu = options->gpu_brand || options->gpu_uuids;
+    if (expects_gpu && !recorder->sampler.frame.device_count)
         warn(recorder, "No GPU was found: GPU figures are not measured");
 }
 
@@ -186,24 +191,18 @@ static int store_sample(struct gt_recorder *recorder, struct gt_error *error)
     return status;
 }
 
-/* Once for each device: its figures will be partial, or at the end are. */
+/* Figures of these devices will be partial, or at the end are. */
 static void warn_of_gaps(struct gt_recorder *recorder, bool is_end)
 {
     static const char *const names[GT_ENERGY_DEVICES] = {"CPU packages", "DRAM", "GPUs"};
     const struct gt_attribution *attribution = &recorder->combiner.attribution;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_coverage *coverage = gt_attribution_coverage(attribution, i);
-        char gap[80], sentence[200];
-        double began;
-        bool is_broken = gt_coverage_is_broken(coverage, attribution->now_ns) ||
-                         (is_end && gt_coverage_missing(coverage, attribution->now_ns) > 0);
-        if (recorder->gap_warned[i] || !attribution->energy[i].is_measured || !is_broken)
-            continue;
-        recorder->gap_warned[i] = true;
-        enum gt_gap_cause cause = gt_coverage_gap(coverage, attribution->now_ns, &began);
-        gt_gap_describe(began, cause, gap, sizeof gap);
-        snprintf(sentence, sizeof sentence, "Energy of the %s is known for a part of the run only: %s", names[i], gap);
-        warn(recorder, sentence);
+        char sentence[250];
+        if (attribution->energy[i].is_measured &&
+            gt_gap_watch_look(&recorder->gap_watch[i], names[i], coverage, attribution->now_ns, is_end, sentence,
+                              sizeof sentence))
+            warn(recorder, sentence);
     }
 }
 
@@ -240,6 +239,7 @@ static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_erro
         recorder->sampler.trouble = (struct gt_error){0};
     }
     note_end(recorder);
+    gt_kernel_watch_look(&recorder->kernel, &recorder->sampler.tree);
     bool lives = any_lives(&recorder->sampler.tree);
     status = is_sample && lives ? write_sample(recorder, error) : keep(recorder, error);
     return status < 0 ? status : lives;
@@ -262,6 +262,7 @@ int gt_recorder_look(struct gt_recorder *recorder, int64_t *cpu_ns, struct gt_er
     int status = gt_sampler_look(&recorder->sampler, error);
     if (status >= 0) {
         gt_combine_look(&recorder->combiner, &recorder->sampler);
+        gt_kernel_watch_look(&recorder->kernel, &recorder->sampler.tree);
         note_end(recorder);
         status = any_lives(&recorder->sampler.tree);
     }

@@ -41,6 +41,7 @@ enum gt_node_flag {
     GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
     GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
                             pickle) have it; CSV and pages show that nothing was measured */
+    GT_NOT_IN_ORIGINAL = 1024, /* text as the original prints it (GT_STYLE_ORIGINAL) is without it */
 };
 
 /* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */
@@ -107,7 +108,8 @@ int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_
 
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
-size_t gt_report_width_of(const struct gt_report *report); /* see gt_report_width; 0: any */
+size_t gt_report_width_of(const struct gt_report *report);   /* see gt_report_width; 0: any */
+unsigned gt_report_style_of(const struct gt_report *report); /* see gt_report_style */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);

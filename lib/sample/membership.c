@@ -46,7 +46,7 @@ struct gt_membership {
     uint32_t entries, free;
     uint32_t ended_kept; /* entries that ended and are not forgotten */
     struct gt_membership_counts counts;
-    struct gt_exit_record ended;
+    uint64_t generation;
     struct gt_map disowned; /* processes whose records are to come; the values say nothing */
     uint64_t disowned_cpu;
 };
@@ -107,6 +107,7 @@ static void tell_peak(struct gt_membership *membership, const struct entry *entr
 
 static void forget(struct gt_membership *membership, struct entry *entry)
 {
+    membership->generation++;
     uint32_t index = (uint32_t)(entry - membership->entry);
     if (gt_map_get(&membership->processes, entry->member.pid) == index)
         gt_map_remove(&membership->processes, entry->member.pid);
@@ -173,11 +174,11 @@ static void remove_threads(struct gt_membership *membership, struct entry *entry
 
 static void end_process(struct gt_membership *membership, struct entry *entry)
 {
+    membership->generation++;
     remove_threads(membership, entry);
     entry->member.has_ended = true;
     membership->counts.processes--;
     membership->ended_kept++;
-    add_record(&membership->ended, &entry->member.record);
     if (entry->member.peak != GT_PEAK_NONE)
         gt_job_peak_end(membership->peak, entry->member.peak, entry->member.seen_from_fork && !entry->has_executed);
 }
@@ -241,6 +242,7 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
         return result;
     }
     gt_job_peak_begin(membership->peak, from_peak, &entry->member.peak); /* without memory its peak is not known */
+    membership->generation++;
     if (!membership->main)
         membership->main = pid;
     membership->counts.processes++;
@@ -375,8 +377,6 @@ static void hear_record(struct gt_membership *membership, const struct gt_event 
         tell_peak(membership, entry);
     if (event->is_sampler && event->tgid != membership->main) /* it came and went, and nobody looked */
         leave_out(membership, entry, find(membership, event->parent));
-    else if (entry->member.has_ended)
-        add_record(&membership->ended, &event->record);
 }
 
 int gt_membership_feed(struct gt_membership *membership, const struct gt_event *event)
@@ -556,6 +556,11 @@ int gt_membership_seed(struct gt_membership *membership, const struct gt_seed *s
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
+uint64_t gt_membership_generation(const struct gt_membership *membership)
+{
+    return membership->generation;
+}
+
 struct gt_membership_counts gt_membership_counts(const struct gt_membership *membership)
 {
     return membership->counts;
@@ -579,9 +584,4 @@ const struct gt_member *gt_membership_find(const struct gt_membership *membershi
 {
     const struct entry *entry = find(membership, pid);
     return entry ? &entry->member : NULL;
-}
-
-const struct gt_exit_record *gt_membership_ended(const struct gt_membership *membership)
-{
-    return &membership->ended;
 }

@@ -16,6 +16,7 @@ enum {
     PAUSE = 100,       /* of a process, in times of its walk */
     QUIET_SHARE = 100, /* all walks: one part in so many of a core */
     CHANGING_SHARE = 20,
+    STILL_SHARE = 1000,
     STACK_BYTES = 256 * 1024,
 };
 
@@ -50,9 +51,11 @@ struct gt_walker {
     int64_t budget_ns; /* CPU time that walks may use; below 0: to be waited for */
     int64_t budget_at_ns;
     bool is_busy; /* no CPU of the machine was idle lately */
+    double cpus;  /* online when it was opened */
     int64_t busy_at_ns;
     double busy_seconds; /* of all CPUs by then */
     int64_t moment_ns, duration_ns, cpu_ns;
+    int64_t last_cpu_ns; /* of the last whole walk */
     uint64_t walks;
 };
 
@@ -116,6 +119,7 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
         return result;
     }
     walker->clock = clock;
+    walker->cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
     walker->budget_ns = MOST_KEPT_NS;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -180,6 +184,7 @@ static void harvest(struct gt_walker *walker, int64_t patience_ns)
     if (task->is_whole) {
         walker->moment_ns = task->end_ns;
         walker->duration_ns = task->duration_ns;
+        walker->last_cpu_ns = task->cpu_ns;
     }
 }
 
@@ -204,8 +209,9 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
         outlook.has_stirred |= record->rss != record->asked_rss || record->faults != record->asked_faults;
         change += fabs(record->rss - record->seen) + gt_shared_memory_copied(record);
         whole += record->rss;
-        if (record->allowed_ns > outlook.allowed_ns)
-            outlook.allowed_ns = record->allowed_ns;
+        int64_t allowed_ns = gt_shared_memory_allowed(record, now);
+        if (allowed_ns > outlook.allowed_ns)
+            outlook.allowed_ns = allowed_ns;
     }
     outlook.has_changed |= change > CHANGE * whole;
     return outlook;
@@ -231,7 +237,9 @@ static enum due what_is_due(struct gt_walker *walker, int64_t now)
     if (walker->budget_ns < 0)
         return NOTHING;
     bool is_still = !outlook.has_stirred && gt_memory_method(walker->memory) == GT_MEMORY_UNIQUE;
-    int64_t period = is_still ? STILL_PERIOD_NS : PERIOD_NS;
+    int64_t still_period = STILL_SHARE * walker->last_cpu_ns;
+    still_period = still_period > STILL_PERIOD_NS ? still_period : STILL_PERIOD_NS;
+    int64_t period = is_still ? still_period : PERIOD_NS;
     if (walker->walks && now < walker->asked_ns + SOONEST_NS)
         return NOTHING;
     bool is_time = !walker->walks || outlook.has_changed || now >= walker->asked_ns + period;
@@ -309,8 +317,7 @@ static void look_at_machine(struct gt_walker *walker, const struct gt_frame *fra
     double seconds = frame->system[GT_CPU_TIME], passed = (double)(now - walker->busy_at_ns) / GT_SECOND;
     if (walker->busy_at_ns && passed < 0.25)
         return;
-    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    walker->is_busy = walker->busy_at_ns && seconds - walker->busy_seconds > BUSY * cpus * passed;
+    walker->is_busy = walker->busy_at_ns && seconds - walker->busy_seconds > BUSY * walker->cpus * passed;
     walker->busy_at_ns = now;
     walker->busy_seconds = seconds;
 }
@@ -318,7 +325,7 @@ static void look_at_machine(struct gt_walker *walker, const struct gt_frame *fra
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
 {
     int64_t now = gt_clock_monotonic(walker->clock);
-    int result = gt_shared_memory_follow(&walker->sharing, frame);
+    int result = gt_shared_memory_follow(&walker->sharing, frame, now);
     *ret = (struct gt_walker_result){0};
     if (result < 0)
         return result;

@@ -1,15 +1,300 @@
-/* Files read into a trace, as often as is needed. */
-#include <errno.h>
-#include <stdlib.h>
-
-#include "base/grow.h"
+/* Files found below paths, and read into a trace as often as is needed. */
 #include "trace/source.h"
-#include "trace/steps.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/given_file.h"
+#include "base/grow.h"
+#include "trace/trace.h"
+
+/* The files there are below the paths asked for, and the format of each. */
+
+#define TRACE(entry) extern const struct gt_trace_format gt_trace_##entry;
+#include "trace/trace.def"
+#undef TRACE
+
+static const struct gt_trace_format *const formats[] = {
+#define TRACE(entry) &gt_trace_##entry,
+#include "trace/trace.def"
+#undef TRACE
+};
+
+/* ---- search ---- */
+
+enum { NAME_SIZE = 32 };
+
+struct found_file {
+    char *path; /* as people know it */
+    const struct gt_trace_format *format;
+    char copy[NAME_SIZE]; /* what is read instead, of what came through a pipe; else "" */
+    int copy_fd;          /* or -1 */
+};
+
+/* The files below the paths asked for, sorted, each once. */
+struct found_paths {
+    struct found_file *file;
+    size_t count, capacity;
+    uint64_t ignored;
+};
+
+enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
+
+struct search {
+    struct found_paths *found;
+    const char *const *suffixes;
+    char *head;
+    struct gt_error *error;
+};
+
+static bool has_suffix(const struct search *search, const char *path)
+{
+    if (!search->suffixes)
+        return true;
+    for (const char *const *suffix = search->suffixes; *suffix; suffix++)
+        if (gt_path_ends(path, *suffix))
+            return true;
+    return false;
+}
+
+static const struct gt_trace_format *best_format(const struct gt_trace_probe *probe)
+{
+    const struct gt_trace_format *best = NULL;
+    int surest = 0;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        int sure = formats[i]->probe(probe);
+        if (sure > surest) {
+            surest = sure;
+            best = formats[i];
+        }
+    }
+    return best;
+}
+
+/* NULL: none knows it, or it cannot be read, which *status tells. */
+static const struct gt_trace_format *recognize(struct search *search, const char *path, int *status,
+                                               struct gt_error *error)
+{
+    struct gt_input *input = NULL;
+    *status = gt_input_open(&input, path, 0, error);
+    if (*status < 0)
+        return NULL;
+    ssize_t length = gt_input_read(input, search->head, HEAD, error);
+    const char *slash = strrchr(path, '/');
+    struct gt_trace_probe probe = {.path = path,
+                                   .name = slash ? slash + 1 : path,
+                                   .head = search->head,
+                                   .length = length < 0 ? 0 : (size_t)length,
+                                   .size = gt_input_size(input),
+                                   .is_whole = length >= 0 && length < HEAD};
+    search->head[probe.length] = '\0';
+    const struct gt_trace_format *format = length < 0 ? NULL : best_format(&probe);
+    *status = length < 0 ? (int)length : 0;
+    gt_input_close(input);
+    return format;
+}
+
+/* Its descriptor stays open, so that it can be opened by this name. */
+static void name_copy(int copy, char name[NAME_SIZE])
+{
+    snprintf(name, NAME_SIZE, "/proc/self/fd/%d", copy);
+}
+
+/* `copy` is a descriptor of what came through a pipe, which the list closes, or -1. */
+static int add_path(struct search *search, const char *path, const struct gt_trace_format *format, int copy)
+{
+    struct found_paths *found = search->found;
+    bool is_full = found->count >= MOST_FILES;
+    struct found_file *file = is_full ? NULL : GT_GROW_LIST(found, file);
+    if (!file && copy >= 0)
+        close(copy);
+    if (is_full)
+        return gt_error_set(search->error, E2BIG, "%s: more than %d files", path, MOST_FILES);
+    if (!file)
+        return gt_error_system(search->error, ENOMEM, "%s", path);
+    *file = (struct found_file){.path = strdup(path), .format = format, .copy_fd = copy};
+    if (copy >= 0)
+        name_copy(copy, file->copy);
+    return file->path ? 0 : gt_error_system(search->error, ENOMEM, "%s", path);
+}
+
+/* A file that SMDebug or MergedTimeline merged lies beside its sources: it would count everything twice. */
+static bool is_merged(const char *path)
+{
+    return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
+}
+
+/* Files of a folder that no format knows, or that may not be read, are only counted. */
+static int add_found(struct search *search, const char *path)
+{
+    int status;
+    if (!has_suffix(search, path) || is_merged(path))
+        return 0;
+    const struct gt_trace_format *format = recognize(search, path, &status, NULL);
+    search->found->ignored += !format;
+    return format ? add_path(search, path, format, -1) : 0;
+}
+
+static int walk_folder(struct search *search, const char *path, int depth)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return depth ? 0 : gt_error_system(search->error, errno, "%s", path);
+    int status = 0;
+    for (struct dirent *entry; status >= 0 && (entry = readdir(folder));) {
+        struct stat about;
+        char *child;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || gt_path_ends(entry->d_name, ".tmp"))
+            continue;
+        if (asprintf(&child, "%s%s%s", path, gt_path_ends(path, "/") ? "" : "/", entry->d_name) < 0) {
+            status = gt_error_system(search->error, ENOMEM, "%s", path);
+            break;
+        }
+        /* Links to folders are not followed, so that none is walked in circles. */
+        if (fstatat(dirfd(folder), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0) {
+            if (S_ISDIR(about.st_mode) && depth < DEEPEST)
+                status = walk_folder(search, child, depth + 1);
+            else if (S_ISREG(about.st_mode) || S_ISLNK(about.st_mode))
+                status = add_found(search, child);
+        }
+        free(child);
+    }
+    closedir(folder);
+    return status;
+}
+
+/* Files are read more than once, so what comes through a pipe is kept. */
+static int add_pipe(struct search *search, const char *path)
+{
+    struct stat about;
+    char name[NAME_SIZE];
+    int status = 0, copy = gt_given_file_open(path, NULL, search->error);
+    if (copy < 0)
+        return copy;
+    if (fstat(copy, &about) < 0 || S_ISFIFO(about.st_mode))
+        status = gt_error_set(search->error, EINVAL, "%s: this is a pipe, and the system gives no memory to keep it in",
+                              path);
+    name_copy(copy, name);
+    const struct gt_trace_format *format = status < 0 ? NULL : recognize(search, name, &status, search->error);
+    if (format)
+        return add_path(search, path, format, copy);
+    close(copy);
+    return status < 0
+               ? status
+               : gt_error_set(search->error, EINVAL,
+                              "%s: no trace or profile that is known without its name, as recordings are not", path);
+}
+
+static int add_named(struct search *search, const char *path)
+{
+    struct stat about;
+    int status;
+    if (stat(path, &about) < 0)
+        return gt_error_system(search->error, errno, "%s", path);
+    if (S_ISDIR(about.st_mode))
+        return walk_folder(search, path, 0);
+    if (!has_suffix(search, path))
+        return 0;
+    if (S_ISFIFO(about.st_mode))
+        return add_pipe(search, path);
+    const struct gt_trace_format *format = recognize(search, path, &status, search->error);
+    if (!format)
+        return status < 0 ? status
+                          : gt_error_set(search->error, EINVAL, "%s: no trace or profile of a known format", path);
+    return add_path(search, path, format, -1);
+}
+
+static bool is_found(const struct found_paths *found, const char *path)
+{
+    struct stat wanted, about;
+    if (stat(path, &wanted) < 0)
+        return true;
+    for (size_t i = 0; i < found->count; i++)
+        if (stat(found->file[i].path, &about) == 0 && about.st_dev == wanted.st_dev && about.st_ino == wanted.st_ino)
+            return true;
+    return false;
+}
+
+/* Code blocks lie beside the recording that they were made with. */
+static int add_companions(struct search *search)
+{
+    char path[PATH_MAX];
+    int status = 0;
+    for (size_t i = 0, count = search->found->count; i < count && status >= 0; i++) {
+        const struct found_file *file = &search->found->file[i];
+        if (file->format->companion && file->format->companion(path, sizeof path, file->path) >= 0 &&
+            !is_found(search->found, path))
+            status = add_named(search, path);
+    }
+    return status;
+}
+
+static int by_found_path(const void *a, const void *b)
+{
+    return strcmp(((const struct found_file *)a)->path, ((const struct found_file *)b)->path);
+}
+
+static void release(struct found_file *file)
+{
+    if (file->copy_fd >= 0)
+        close(file->copy_fd);
+    free(file->path);
+}
+
+/* Sorted, each file once. */
+static void sort(struct found_paths *paths)
+{
+    size_t count = 0;
+    if (paths->count)
+        qsort(paths->file, paths->count, sizeof *paths->file, by_found_path);
+    for (size_t i = 0; i < paths->count; i++) {
+        if (count && strcmp(paths->file[count - 1].path, paths->file[i].path) == 0)
+            release(&paths->file[i]);
+        else
+            paths->file[count++] = paths->file[i];
+    }
+    paths->count = count;
+}
+
+static void release_paths(struct found_paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        release(&paths->file[i]);
+    free(paths->file);
+    *paths = (struct found_paths){0};
+}
+
+static int find_paths(struct found_paths *ret, const char *const paths[], size_t count, const char *const *suffixes,
+                      struct gt_error *error)
+{
+    struct search search = {ret, suffixes, malloc(HEAD + 1), error};
+    int status = search.head ? 0 : gt_error_system(error, ENOMEM, "finding traces");
+    *ret = (struct found_paths){0};
+    for (size_t i = 0; i < count && status >= 0; i++)
+        status = add_named(&search, paths[i]);
+    if (status >= 0)
+        status = add_companions(&search);
+    if (status >= 0)
+        sort(ret);
+    else
+        release_paths(ret);
+    free(search.head);
+    return status;
+}
+
+/* ---- readings ---- */
 
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */
 
 struct gt_trace_source {
-    struct gt_trace_paths paths;
+    struct found_paths paths;
     struct gt_trace_options options;
     struct gt_trace *trace;
     struct gt_reading reading;
@@ -42,10 +327,10 @@ int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[]
     source->trace = trace;
     source->options = *options;
     source->reading = (struct gt_reading){.trace = trace, .options = &source->options};
-    int status = gt_trace_paths_find(&source->paths, paths, count, options->suffixes, error);
+    int status = find_paths(&source->paths, paths, count, options->suffixes, error);
     for (size_t i = 0; i < source->paths.count && status >= 0; i++)
-        if (add_file(trace, source->paths.path[i], source->paths.format[i]) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", source->paths.path[i]);
+        if (add_file(trace, source->paths.file[i].path, source->paths.file[i].format) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", source->paths.file[i].path);
     trace->ignored = source->paths.ignored;
     if (status < 0)
         gt_trace_source_close(source);
@@ -118,6 +403,19 @@ static int read_file(struct gt_reading *reading, const struct gt_trace_format *f
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
+/* What is said about a copy is said about the pipe. */
+static int read_path(struct gt_reading *reading, const struct found_file *file, struct gt_error *error)
+{
+    struct gt_error trouble = {0};
+    bool is_copy = *file->copy;
+    int status = read_file(reading, file->format, is_copy ? file->copy : file->path, &trouble);
+    if (status >= 0)
+        return status;
+    return is_copy && trouble.path_length
+               ? gt_error_set(error, trouble.code, "%s%s", file->path, trouble.text + trouble.path_length)
+               : gt_error_copy(error, &trouble);
+}
+
 int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_sink *sink, const int64_t *shift,
                          struct gt_error *error)
 {
@@ -139,7 +437,7 @@ int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_s
     gt_keys_clear(&reading->steps);
     for (size_t i = 0; i < source->paths.count && status >= 0; i++) {
         reading->file = (uint32_t)i;
-        status = read_file(reading, source->paths.format[i], source->paths.path[i], error);
+        status = read_path(reading, &source->paths.file[i], error);
     }
     if (status >= 0 && gt_steps_combine(trace) < 0)
         status = gt_error_system(error, ENOMEM, "reading traces");
@@ -160,7 +458,7 @@ static void release_tables(struct gt_trace_source *source)
     gt_keys_release(&source->reading.steps);
     gt_keys_release(&source->reading.series);
     gt_buffer_release(&source->reading.scratch);
-    gt_trace_paths_release(&source->paths);
+    release_paths(&source->paths);
 }
 
 void gt_trace_source_close(struct gt_trace_source *source)
@@ -170,6 +468,121 @@ void gt_trace_source_close(struct gt_trace_source *source)
     gt_trace_close(source->trace);
     release_tables(source);
     free(source);
+}
+
+/* ---- the sink that fills the columns ---- */
+
+static int64_t intern(struct gt_trace *trace, struct gt_span value)
+{
+    struct gt_span text = gt_span_unquoted(value);
+    if (*value.text != '"' || !gt_span_has_escape(text))
+        return gt_strings_add(&trace->strings, text.text, text.length);
+    struct gt_buffer plain = {0};
+    int64_t number = gt_span_unescape(text, &plain);
+    if (number >= 0)
+        number = gt_strings_add(&trace->strings, plain.data, plain.length);
+    gt_buffer_release(&plain);
+    return number;
+}
+
+static int keep_argument(struct gt_trace *trace, uint32_t key, struct gt_span value)
+{
+    double number = NAN;
+    int64_t text = GT_TRACE_NONE;
+    if (*value.text == 't' || *value.text == 'f')
+        number = *value.text == 't';
+    else if (*value.text == '"' || *value.text == '{' || *value.text == '[')
+        text = intern(trace, value);
+    else
+        gt_span_double(value, &number);
+    if (text < 0)
+        return (int)text;
+    struct gt_trace_argument *argument = GT_GROW(trace, argument);
+    if (!argument)
+        return -ENOMEM;
+    *argument = (struct gt_trace_argument){key, (uint32_t)text, number};
+    return 0;
+}
+
+static int keep_arguments(struct gt_columns_sink *columns, struct gt_span args)
+{
+    const char *const *wanted = columns->options->arguments;
+    struct gt_walk walk;
+    struct gt_span key, value;
+    if (!wanted || !args.text || *args.text != '{')
+        return 0;
+    gt_walk_open(&walk, args);
+    while (gt_walk_member(&walk, &key, &value) > 0)
+        for (uint32_t i = 0; wanted[i]; i++)
+            if (gt_span_is(key, wanted[i])) {
+                int status = keep_argument(columns->trace, i, value);
+                if (status < 0)
+                    return status;
+            }
+    return 0;
+}
+
+static int take_event(void *context, const struct gt_trace_event *event, struct gt_error *error)
+{
+    struct gt_columns_sink *columns = context;
+    struct gt_trace_events *events = &columns->trace->events;
+    if (event->phase == 'M' || columns->options->no_events)
+        return 0;
+    int status = gt_trace_event_room(events);
+    if (status >= 0 && columns->trace->argument_count >= GT_TRACE_NONE)
+        status = -EOVERFLOW;
+    size_t at = events->count;
+    if (status >= 0) {
+        events->argument[at] = (uint32_t)columns->trace->argument_count;
+        status = keep_arguments(columns, event->item->args);
+    }
+    if (status < 0)
+        return gt_error_system(error, -status, "keeping events");
+    events->start[at] = event->start;
+    events->duration[at] = event->duration;
+    events->id[at] = event->id;
+    events->external[at] = event->item->external;
+    events->bytes[at] = event->item->bytes;
+    events->name[at] = event->name;
+    events->category[at] = event->category;
+    events->track[at] = event->track;
+    events->step[at] = event->step;
+    events->phase[at] = event->phase;
+    events->flag[at] = event->flag;
+    events->count++;
+    return 0;
+}
+
+static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
+{
+    struct gt_columns_sink *columns = context;
+    if (columns->options->no_samples)
+        return 0;
+    int status = gt_trace_add_sample(&columns->trace->samples, series, time, value);
+    return status < 0 ? gt_error_system(error, -status, "keeping samples") : 0;
+}
+
+static int begin_columns(void *context, uint32_t file, struct gt_error *error)
+{
+    (void)error;
+    struct gt_columns_sink *columns = context;
+    struct gt_trace *trace = columns->trace;
+    if (columns->has_begun && columns->file == file) {
+        trace->events.count = columns->events;
+        trace->samples.count = columns->samples;
+        trace->argument_count = columns->arguments;
+    }
+    columns->has_begun = true;
+    columns->file = file;
+    columns->events = trace->events.count;
+    columns->samples = trace->samples.count;
+    columns->arguments = trace->argument_count;
+    return 0;
+}
+
+struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns)
+{
+    return (struct gt_trace_sink){columns, begin_columns, take_event, take_sample};
 }
 
 int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count,

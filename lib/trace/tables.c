@@ -3,13 +3,142 @@
 
 #include <errno.h>
 #include <math.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
 #include "base/grow.h"
-#include "trace/keys.h"
-#include "trace/steps.h"
+#include "base/order.h"
+#include "trace/format.h"
+#include "trace/trace.h"
+
+/* ---- the rows that a caller wants ----
+ * The rows of tables that a caller wants. */
+
+enum { UNKNOWN, WANTED, UNWANTED };
+
+/* The step an event bears itself. Of SMDebug's timelines that is what the file says; elsewhere the window it starts
+ * in. */
+static int32_t row_step(const struct gt_trace *trace, size_t event)
+{
+    if (trace->events.flag[event] & GT_TRACE_IN_STEP && strcmp(gt_trace_file_of(trace, event)->format, "smdebug") == 0)
+        return GT_TRACE_NO_STEP;
+    return trace->events.step[event];
+}
+
+static unsigned char *verdicts(const struct gt_row_filter *filter, size_t request)
+{
+    return filter->verdict + request * (filter->trace->strings.count + (size_t)1);
+}
+
+static void judge(struct gt_row_filter *filter, size_t request, const regex_t *expression)
+{
+    const struct gt_trace *trace = filter->trace;
+    unsigned char *verdict = verdicts(filter, request);
+    for (uint32_t i = 0; i < trace->strings.count; i++)
+        if (verdict[i] != WANTED)
+            verdict[i] = regexec(expression, gt_trace_text(trace, i), 0, NULL, 0) == 0 ? WANTED : UNWANTED;
+}
+
+static int take_names(struct gt_row_filter *filter, size_t request, struct gt_error *error)
+{
+    const struct gt_trace_rows *rows = &filter->rows[request];
+    const struct gt_trace *trace = filter->trace;
+    unsigned char *verdict = verdicts(filter, request);
+    memset(verdict, rows->names ? UNWANTED : WANTED, trace->strings.count + (size_t)1);
+    for (const char *const *name = rows->names; name && *name; name++) {
+        regex_t expression;
+        if (!rows->are_patterns) {
+            uint32_t string = gt_trace_find(trace, *name);
+            if (string != GT_TRACE_NONE)
+                verdict[string] = WANTED;
+        } else if (regcomp(&expression, *name, REG_EXTENDED | REG_NOSUB)) {
+            return gt_error_set(error, EINVAL, "\"%s\" is no regular expression", *name);
+        } else {
+            judge(filter, request, &expression);
+            regfree(&expression);
+        }
+    }
+    return 0;
+}
+
+/* The time that the events of a request take. */
+static struct gt_row_span hull_of(const struct gt_trace *trace, const struct gt_trace_rows *rows)
+{
+    const struct gt_trace_events *events = &trace->events;
+    struct gt_row_span hull = {INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < events->count; i++) {
+        int32_t step = row_step(trace, i);
+        if (step < rows->start || step > rows->end || !gt_trace_is_slice(trace, i))
+            continue;
+        int64_t end = events->start[i] + events->duration[i];
+        hull.start = events->start[i] < hull.start ? events->start[i] : hull.start;
+        hull.end = end > hull.end ? end : hull.end;
+    }
+    return hull;
+}
+
+int gt_row_filter_open(struct gt_row_filter *ret, const struct gt_trace *trace, const struct gt_trace_rows *rows,
+                       size_t count, struct gt_error *error)
+{
+    *ret = (struct gt_row_filter){.trace = trace, .rows = rows, .count = count};
+    ret->verdict = calloc(count + 1, trace->strings.count + (size_t)1);
+    ret->hull = calloc(count + 1, sizeof *ret->hull);
+    int status = ret->verdict && ret->hull ? 0 : gt_error_system(error, ENOMEM, "choosing rows");
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        status = take_names(ret, i, error);
+        ret->hull[i] = rows[i].by_step ? hull_of(trace, &rows[i]) : (struct gt_row_span){rows[i].start, rows[i].end};
+    }
+    if (status < 0)
+        gt_row_filter_release(ret);
+    return status;
+}
+
+void gt_row_filter_release(struct gt_row_filter *filter)
+{
+    free(filter->verdict);
+    free(filter->hull);
+    *filter = (struct gt_row_filter){0};
+}
+
+static bool is_wanted(const struct gt_row_filter *filter, size_t request, uint32_t name, uint32_t other)
+{
+    const unsigned char *verdict = verdicts(filter, request);
+    return !filter->rows[request].names || (name != GT_TRACE_NONE && verdict[name] == WANTED) ||
+           (other != GT_TRACE_NONE && verdict[other] == WANTED);
+}
+
+bool gt_row_filter_event(const struct gt_row_filter *filter, size_t event)
+{
+    const struct gt_trace *trace = filter->trace;
+    const struct gt_trace_events *events = &trace->events;
+    if (!gt_trace_is_slice(trace, event))
+        return false;
+    for (size_t i = 0; i < filter->count; i++) {
+        const struct gt_trace_rows *rows = &filter->rows[i];
+        int32_t step = row_step(trace, event);
+        bool inside = rows->by_step ? rows->start <= step && step <= rows->end
+                                    : events->start[event] <= rows->end &&
+                                          events->start[event] + events->duration[event] >= rows->start;
+        if (inside && is_wanted(filter, i, events->name[event], gt_trace_process_of(trace, event)->name))
+            return true;
+    }
+    return !filter->count;
+}
+
+bool gt_row_filter_sample(const struct gt_row_filter *filter, size_t sample)
+{
+    const struct gt_trace *trace = filter->trace;
+    const struct gt_trace_series *series = &trace->series[trace->samples.series[sample]];
+    int64_t time = trace->samples.time[sample];
+    for (size_t i = 0; i < filter->count; i++)
+        if (filter->hull[i].start <= time && time <= filter->hull[i].end &&
+            is_wanted(filter, i, series->name, series->dimension))
+            return true;
+    return !filter->count;
+}
+
+/* Tables of samples and events with SMDebug's columns, made of a trace, and a trace made of such tables. */
 
 /* SMDebug counts from the full minute in the name of its first file of system metrics, in seconds. */
 int64_t gt_trace_origin(const struct gt_trace *trace)
@@ -51,9 +180,7 @@ static int by_time(const void *a, const void *b, void *context)
 {
     const int64_t *time = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (time[x] != time[y])
-        return time[x] < time[y] ? -1 : 1;
-    return GT_ORDER(x, y);
+    return GT_ORDER_BY(GT_ORDER(time[x], time[y]), GT_ORDER(x, y));
 }
 
 static void put_sample(struct gt_table *data, const struct gt_trace *trace, int64_t origin, size_t sample)
@@ -198,7 +325,7 @@ static void put_event(struct gt_table *data, const struct gt_trace *trace, const
         put_id(data, trace, tid_of(trace, event), table->tid_is_number, events->track[event]);
     put_id(data, trace, pid_of(trace, event), table->pid_is_number, 0);
     put_string(data, trace, events->name[event]);
-    gt_table_integer(data, gt_trace_row_step(trace, event));
+    gt_table_integer(data, row_step(trace, event));
     if (table->of_loader)
         put_loader(data, trace, event);
     else
@@ -370,12 +497,6 @@ static int64_t file_of(struct builder *builder, uint32_t node)
     return file->path ? at : -ENOMEM;
 }
 
-static void widen(struct gt_trace_file *file, int64_t start, int64_t end)
-{
-    file->first = start < file->first ? start : file->first;
-    file->last = end > file->last ? end : file->last;
-}
-
 /* ---- samples ---- */
 
 /* Devices of one kind are taken together; what is no device keeps its name. */
@@ -403,12 +524,6 @@ static int64_t series_of(struct builder *builder, const struct source text[4], s
 static int add_samples(struct builder *builder, const struct source number[2], const struct source text[4], size_t rows)
 {
     struct gt_trace *trace = builder->trace;
-    struct gt_trace_samples *samples = &trace->samples;
-    samples->time = calloc(rows + 1, sizeof *samples->time);
-    samples->value = calloc(rows + 1, sizeof *samples->value);
-    samples->series = calloc(rows + 1, sizeof *samples->series);
-    if (!samples->time || !samples->value || !samples->series)
-        return -ENOMEM;
     for (size_t row = 0; row < rows; row++) {
         int64_t time, series = series_of(builder, text, row);
         double value = number_at(&number[1], row);
@@ -416,12 +531,11 @@ static int add_samples(struct builder *builder, const struct source number[2], c
             return (int)series;
         if (isnan(value) || !time_at(&number[0], row, &time))
             continue;
-        samples->time[samples->count] = time;
-        samples->value[samples->count] = value;
-        samples->series[samples->count++] = (uint32_t)series;
+        if (gt_trace_add_sample(&trace->samples, (uint32_t)series, time, value) < 0)
+            return -ENOMEM;
         struct gt_trace_file *file = &trace->file[file_of(builder, trace->series[series].node)];
         file->samples++;
-        widen(file, time, time);
+        gt_trace_file_widen(file, time, time);
     }
     return 0;
 }
@@ -488,16 +602,6 @@ static int note_step(struct builder *builder, size_t event, uint32_t file)
     return 0;
 }
 
-static int allocate_events(struct gt_trace_events *events, size_t rows)
-{
-#define COLUMN(name) !(events->name = calloc(rows + 1, sizeof *events->name))
-    bool failed = COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) ||
-                  COLUMN(name) || COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) ||
-                  COLUMN(phase) || COLUMN(flag);
-#undef COLUMN
-    return failed ? -ENOMEM : 0;
-}
-
 static int add_event(struct builder *builder, const struct source *number, const struct source *text, size_t row)
 {
     struct gt_trace *trace = builder->trace;
@@ -509,6 +613,9 @@ static int add_event(struct builder *builder, const struct source *number, const
         return (int)track;
     if (!time_at(&number[START], row, &start) || !time_at(&number[END], row, &end) || end < start)
         return 0;
+    int status = gt_trace_event_room(events);
+    if (status < 0)
+        return status;
     uint32_t file = trace->process[track].file;
     events->start[at] = start;
     events->duration[at] = end - start;
@@ -518,11 +625,13 @@ static int add_event(struct builder *builder, const struct source *number, const
     events->category[at] = GT_TRACE_NONE;
     events->track[at] = (uint32_t)track;
     events->step[at] = step >= 0 && step < INT32_MAX ? (int32_t)step : GT_TRACE_NO_STEP;
+    events->argument[at] = 0;
     events->phase[at] = 'X';
+    events->flag[at] = 0;
     events->count++;
     trace->file[file].read++;
     trace->file[file].kept++;
-    widen(&trace->file[file], start, end);
+    gt_trace_file_widen(&trace->file[file], start, end);
     return events->step[at] >= 0 ? note_step(builder, at, file) : 0;
 }
 
@@ -536,8 +645,6 @@ static int take_events(struct builder *builder, const struct gt_table *table)
         status = open_numbers(table, numbers[i], &number[i], builder->error);
     for (size_t i = 0; i < TEXTS && status >= 0; i++)
         status = open_texts(builder, table, texts[i], &text[i]);
-    if (status >= 0)
-        status = allocate_events(&builder->trace->events, gt_table_rows(table));
     for (size_t row = 0; row < gt_table_rows(table) && status >= 0; row++)
         status = add_event(builder, number, text, row);
     for (size_t i = 0; i < TEXTS; i++)

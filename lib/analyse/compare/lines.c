@@ -1,4 +1,4 @@
-#include "analyse/compare/lines.h"
+#include "analyse/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
-#include "analyse/compare/permutation.h"
+#include "analyse/compare/statistics.h"
 #include "base/order.h"
 #include "schema/unit.h"
 
@@ -129,7 +129,7 @@ struct rank {
 static int by_time(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
-    return x->time == y->time ? GT_ORDER(x->slot, y->slot) : x->time < y->time ? 1 : -1;
+    return GT_ORDER_BY(GT_ORDER(y->time, x->time), GT_ORDER(x->slot, y->slot));
 }
 
 static struct rank *rank_slots(const struct gt_comparison *comparison)

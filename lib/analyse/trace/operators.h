@@ -1,11 +1,39 @@
-/* Operators of frameworks on the CPU. */
+/* PyTorch's profiler tells of operators and of memory on devices: each "[memory]" instant is an allocation (Bytes >
+ * 0) or a release (< 0), with the totals of the allocator after it. Functions that can fail return 0 or -ENOMEM. */
 #ifndef GT_ANALYSE_OPERATORS_H
 #define GT_ANALYSE_OPERATORS_H
 
-#include "analyse/trace/analysis.h"
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 
-/* All of them, track by track, outer ones before those inside them. Key: track. 0 or -ENOMEM. */
-int gt_operator_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
+/* An analysis has the reader keep these, as the first of its arguments. */
+#define GT_MEMORY_ARGUMENTS "Total Allocated", "Total Reserved", "Device Type", "Device Id", "Addr", "Bytes"
+
+struct gt_memory_change {
+    uint32_t node, track;
+    double type, id; /* c10::DeviceType and number; -1 not known */
+    int64_t time;
+    double allocated, reserved, address, bytes; /* NaN not known */
+    uint32_t owner;                             /* innermost operator running on the thread, as a place */
+    size_t event;
+};
+
+/* Finds all changes, sorted by node, device and time. The caller frees them. */
+int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_change **ret, size_t *ret_count);
+/* Returns the index behind the last change of the device that change `from` is of. */
+size_t gt_memory_run(const struct gt_memory_change *change, size_t from, size_t count);
+/* Returns the first of changes from..to with the most allocated. */
+size_t gt_memory_peak(const struct gt_memory_change *change, size_t from, size_t to);
+/* Writes "cuda:0" or "cpu", and returns `text`. */
+const char *gt_memory_device(double type, double id, char *text, size_t size);
+
+struct gt_memory_holder {
+    double address, bytes;
+    uint32_t owner; /* operator, as a place, or GT_TRACE_NONE */
+    size_t blocks;
+};
+/* Finds the operators that hold memory allocated in changes from..to and not released there, the largest first. The
+ * caller frees them. */
+int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t to, struct gt_memory_holder **ret,
+                      size_t *ret_count);
 
 #endif
