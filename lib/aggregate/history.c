@@ -130,8 +130,8 @@ int gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 
 double gt_history_value(const struct gt_history *history, size_t line, size_t span)
 {
-    const struct gt_history_cell *cell = &history->of[span][line];
-    if (!cell->count)
+    const struct gt_history_cell *cell = span < history->spans ? &history->of[span][line] : NULL;
+    if (!cell || !cell->count)
         return NAN;
     return is_size(line) ? cell->value : cell->value / cell->count;
 }
