@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/root.h"
+#include "jobs.h"
 #include "launch.h"
 #include "message.h"
 #include "output.h"
@@ -298,9 +299,11 @@ static char *command_text(char **words)
 
 static int watch(struct track *track, const struct options *options)
 {
+    jobs_announce(track->watch.tracker ? gt_tracker_recording(track->watch.tracker) : NULL);
     progress_open(&track->watch.progress, options->progress);
     prctl(PR_SET_TIMERSLACK, 1ul);
     int status = watch_run(&track->watch);
+    jobs_withdraw();
     if (status < 0)
         say("cannot watch process %d: %s", (int)track->watch.main, strerror(-status));
     return status;

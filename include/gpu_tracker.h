@@ -204,6 +204,9 @@ void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret);
 /* Pids of the job that live now, the main process first while it lives; returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
 
+/* The path of the tracking file, its placeholders filled in; NULL without one. It is there from the first sample on. */
+const char *gt_tracker_recording(const struct gt_tracker *tracker);
+
 /* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
 int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
 
@@ -286,6 +289,7 @@ void gt_report_free(struct gt_report *report);
 #include "gpu_tracker/runs.h"
 #include "gpu_tracker/service.h"
 #include "gpu_tracker/trace.h"
+#include "gpu_tracker/view.h"
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -74,7 +74,7 @@ static void put_into(struct gt_brief_curve *curve, double count[GT_BRIEF_CELLS],
     count[cell]++;
 }
 
-/* What no sample tells of is as it was before. */
+/* Where no sample tells of it, a value stays as it was before. */
 static void fill(struct gt_brief_curve *curve)
 {
     for (int i = 1; i < GT_BRIEF_CELLS; i++)
