@@ -135,8 +135,8 @@ static void name_survivors(const struct watch *watch)
         say("still running: %s%s; --wait all would wait", text, count > SURVIVORS_NAMED ? ", ..." : "");
 }
 
-/* The report, whatever happened to the job; the exit status of writing it. */
-static int conclude(struct track *track)
+/* The report, whatever happened to the job; the exit status of writing it. `words`: the command, to be kept in the list of runs, or NULL. */
+static int conclude(struct track *track, const struct options *options, char **words)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
@@ -147,7 +147,12 @@ static int conclude(struct track *track)
         say("%s", error.text);
         error = (struct gt_error){0};
     }
+    char *change = words ? past_keep(options, track->watch.tracker, words) : NULL;
     int status = gt_tracker_report(track->watch.tracker, &report, &error);
+    bool is_noted = change && status >= 0 && gt_report_note(report, "change", change) > 0 && track->output.is_brief;
+    if (change && !is_noted && !track->watch.is_quiet)
+        say("%s", change);
+    free(change);
     status = output_result(&track->output, status, report, &error);
     return finished < 0 ? EXIT_TRACKER : status;
 }
@@ -307,24 +312,14 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
-static void tell_change(const struct track *track, const struct options *options, char **words)
-{
-    char *change = past_keep(options, track->watch.tracker, words);
-    if (change && !track->watch.is_quiet)
-        say("%s", change);
-    free(change);
-}
-
 /* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
 static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
     name_survivors(&track->watch);
     if (as_original)
         say_completed(stdout, track->watch.wait_status);
-    int written = conclude(track);
+    int written = conclude(track, options, as_original ? NULL : words);
     int collected = collect_blocks(track, options);
-    if (!as_original)
-        tell_change(track, options, words);
     if (!as_original && !track->output.is_brief)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
@@ -372,7 +367,7 @@ int track_process(const struct options *options, pid_t pid)
         status = say_failure(status, &error);
     } else {
         int watched = watch(&track, options);
-        status = conclude(&track);
+        status = conclude(&track, options, NULL);
         if (!track.output.is_quiet)
             fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
                     track.watch.main_ended ? "has ended" : "goes on");
