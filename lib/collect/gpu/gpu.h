@@ -79,4 +79,10 @@ bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
 /* Does the frame already have the device at this address? */
 bool gt_pci_known(const struct gt_frame *frame, const char *pci);
 
+/* Select exactly the devices that `text` names, separated by commas: full UUIDs, UUID prefixes that fit one device only,
+ * indices, "MIG-<uuid>" and the older "MIG-GPU-<uuid>/<gpu instance>/<compute instance>". A board that is named brings
+ * its slices. NULL or blank selects all. -EINVAL names the part that fits no device, or more than one, and the known ones;
+ * the selection is then unchanged. */
+int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *error);
+
 #endif
