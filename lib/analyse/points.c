@@ -12,7 +12,7 @@
 #include "base/given_file.h"
 #include "base/grow.h"
 #include "base/number.h"
-#include "collect/energy/meter_line.h"
+#include "collect/energy/meter.h"
 #include "gpu_tracker.h"
 #include "report/report.h"
 #include "store/recording_energy.h"

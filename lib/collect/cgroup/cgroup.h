@@ -53,8 +53,6 @@ int gt_cgroup_enter_self(const struct gt_cgroup *cgroup);
 
 /* All figures at once; NaN for what this group does not tell. */
 void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES]);
-/* One of them. */
-double gt_cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure);
 /* Where a figure comes from ("memory.usage_in_bytes"), or NULL when it is not told. */
 const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure);
 

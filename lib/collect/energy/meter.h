@@ -8,6 +8,7 @@
 #ifndef GT_COLLECT_METER_H
 #define GT_COLLECT_METER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -29,5 +30,8 @@ double gt_meter_period(const struct gt_meter *meter);
 /* Lines left out: frames that were not ok, or that could not be read. */
 uint64_t gt_meter_left_out(const struct gt_meter *meter);
 void gt_meter_close(struct gt_meter *meter);
+
+/* A moment: seconds (or milliseconds and so on) since 1970, or ISO 8601, local time without a zone. Anything before 1973 is none. */
+bool gt_meter_time(const char *text, int64_t *ret_ns);
 
 #endif

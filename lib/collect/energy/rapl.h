@@ -100,9 +100,6 @@ struct gt_rapl_comparison {
 /* False: one of them has no figure. */
 bool gt_rapl_compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, double seconds,
                      struct gt_rapl_comparison *ret);
-/* The first domain on which they disagree, else the first that both have. */
-bool gt_rapl_compare_all(const struct gt_rapl_zones *zones, double seconds, struct gt_rapl_comparison *ret);
-void gt_rapl_comparison_write(const struct gt_rapl_comparison *comparison, char *text, size_t size);
 /* Write the sentence of `doctor` about zones of both that were read twice, some seconds apart. False: they disagree. */
 bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability);
 /* Find, read, wait and judge. */
