@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/given_file.h"
+#include "base/file.h"
 #include "http.h"
 #include "message.h"
 

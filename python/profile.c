@@ -7,7 +7,7 @@
 #include "analyse/trace/functions.h"
 #include "analyse/trace/overlaps.h"
 #include "analyse/trace/window.h"
-#include "api/request.h"
+#include "api/python.h"
 #include "table.h"
 #include "trace/tables.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/csv.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "collect/energy/meter.h"

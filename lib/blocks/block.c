@@ -16,7 +16,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/new_file.h"
+#include "base/file.h"
 #include "base/utf8.h"
 #include "blocks/block.h"
 #include "blocks/block_family.h"

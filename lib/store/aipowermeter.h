@@ -3,7 +3,7 @@
 #ifndef GT_STORE_AIPOWERMETER_H
 #define GT_STORE_AIPOWERMETER_H
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "store/aipowermeter_window.h"
 
 /* {"temperature": {...}, "cpu": {...}, "gpu": {...}} of the window. Figures that were not measured are left out. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/number.h"
 
 static void append(struct gt_buffer *out, const struct gt_field *fact, const struct gt_life *life)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/number.h"
 
 /* A column of the file that is wanted. */

@@ -12,9 +12,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/new_file.h"
 #include "base/number.h"
-#include "base/page.h"
 
 struct output {
     int fd;
@@ -22,7 +20,7 @@ struct output {
     off_t size;     /* whole lines only */
     size_t longest; /* line so far */
     struct gt_columns columns;
-    const struct gt_column *stretched; /* whose fractions get zeros behind, see base/page.h */
+    const struct gt_column *stretched; /* whose fractions get zeros behind, see gt_page_rest */
 };
 
 struct csv_writer {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/new_file.h"
+#include "base/file.h"
 #include "base/utf8.h"
 
 /* SQLite keeps the cause of a failed write with the file: the database or its log. */

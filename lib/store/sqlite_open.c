@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/given_file.h"
+#include "base/file.h"
 
 /* One thread at a time uses a connection. */
 enum { READ_FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX };

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/new_file.h"
+#include "base/file.h"
 
 /* A table that rows of numbers go into. */
 struct output {

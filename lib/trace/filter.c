@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 bool gt_filter_needs_survey(const struct gt_trace_options *options)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 /* By node, mode and number first, to find the parts of one step. */
 static int by_identity(const void *a, const void *b)

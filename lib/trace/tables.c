@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/number.h"
 #include "base/grow.h"
 #include "trace/keys.h"
 #include "trace/steps.h"

@@ -7,7 +7,7 @@
 
 #include "analyse/trace/lists.h"
 #include "analyse/trace/memory.h"
-#include "base/order.h"
+#include "base/number.h"
 
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 

@@ -9,7 +9,7 @@
 #include "analyse/trace/memory.h"
 #include "analyse/trace/numbers.h"
 #include "analyse/trace/steps.h"
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- work ---- */
 

@@ -7,7 +7,7 @@
 
 #include "analyse/blocks/blocks.h"
 #include "analyse/blocks/results_pickle.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "blocks/block_event.h"
 #include "schema/unit.h"
 #include "store/store.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 
 /* Nothing in the pickle is executed; one of anything else than results is -EBADMSG. */
 int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,

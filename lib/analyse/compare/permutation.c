@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 static const double FINENESS = 1e-3; /* of a figure: differences below say nothing */
 static const double TIE = 1e-9;      /* statistics that differ by less than this part are equal: they were rounded */

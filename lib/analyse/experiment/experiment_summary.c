@@ -6,7 +6,7 @@
 
 #include "analyse/experiment/experiment.h"
 #include "base/buffer.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "report/report.h"
 #include "store/aipowermeter.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "analyse/merge/merged_trace.h"
-#include "base/json_write.h"
+#include "base/json.h"
 
 struct merge {
     const struct gt_merge_options *options;

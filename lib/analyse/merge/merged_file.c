@@ -8,7 +8,6 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "base/new_file.h"
 #include "base/utf8.h"
 
 enum { BLOCK = 1 << 20 };

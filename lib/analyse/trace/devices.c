@@ -10,7 +10,6 @@
 
 #include "analyse/trace/utilization.h"
 #include "base/number.h"
-#include "base/order.h"
 
 enum { RANGES = 16 };
 

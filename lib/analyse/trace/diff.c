@@ -10,7 +10,7 @@
 
 #include "analyse/trace/lists.h"
 #include "analyse/trace/significance.h"
-#include "base/order.h"
+#include "base/number.h"
 
 #define STEP "ProfilerStep"
 

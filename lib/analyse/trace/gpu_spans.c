@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/dataloader.h"
-#include "base/order.h"
+#include "base/number.h"
 
 enum { BETWEEN_KERNELS = 30 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/lists.h"
-#include "base/order.h"
+#include "base/number.h"
 
 struct launches {
     struct gt_spans spans; /* of GPU work, by node, device and stream */

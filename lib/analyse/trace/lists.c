@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 static double longest(const struct gt_spans *spans, size_t from, size_t to)
 {

@@ -9,7 +9,7 @@
 #include "analyse/trace/lists.h"
 #include "analyse/trace/memory.h"
 #include "analyse/trace/operators.h"
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- changes ---- */
 

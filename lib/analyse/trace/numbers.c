@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "report/report.h"
 
 int gt_numbers_add(struct gt_numbers *values, double value)

@@ -9,7 +9,7 @@
 
 #include "analyse/trace/gpu_spans.h"
 #include "analyse/trace/lists.h"
-#include "base/order.h"
+#include "base/number.h"
 
 struct operators {
     struct gt_spans spans; /* keys: node, name */

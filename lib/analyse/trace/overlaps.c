@@ -6,7 +6,7 @@
 
 #include "analyse/trace/spans.h"
 #include "base/table.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "trace/rows.h"
 
 __extension__ typedef __int128 wide; /* sums of times over many spans */

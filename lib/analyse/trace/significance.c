@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 double gt_significance(struct gt_numbers *a, struct gt_numbers *b)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
 {

@@ -9,7 +9,7 @@
 
 #include "analyse/trace/spans.h"
 #include "analyse/trace/numbers.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "trace/steps.h"
 
 enum { BY_TRAINING_PHASE, BY_FRAMEWORK_METRIC, BY_PROCESS };

@@ -8,7 +8,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "trace/rows.h"
 
 enum { MOST_BANDS = 500 };

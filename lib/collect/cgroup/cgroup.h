@@ -4,7 +4,7 @@
  * hierarchy also shares out processor time (version 1 "cpu,cpuacct" mounted together, version 2 with "cpu" enabled) none is
  * made, since the job would be scheduled differently. In version 2 a group with processes cannot enable the memory
  * controller for those below it (cgroups(7), "no internal processes"), so there it tells processor time and processes, and
- * memory only where the tracker's group was delegated to it alone (collect/cgroup/cgroup_delegation.h):
+ * memory only where the tracker's group was delegated to it alone (see cgroup.c):
  *     systemd-run --user --scope -p Delegate=yes gpu-tracker ...
  *
  * How a launcher uses it

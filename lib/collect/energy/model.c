@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/given_file.h"
-#include "base/json_tree.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "collect/collector.h"
 #include "collect/host/capacity.h"

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/early.h"
+#include "base/root.h"
 #include "collect/collector.h"
 #include "collect/remedy.h"
 #include "collect/topology.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 struct drm_driver {
     const char *name;
@@ -450,7 +450,7 @@ static int find_cards(const struct gt_root *root, int number[DRM_MOST_CARDS])
     return count;
 }
 
-/* drm_card.c: the cards that are not measured by another collector; how many graphics cards there are at all. */
+/* Add the cards that no other collector measures. Returns how many graphics cards there are at all. */
 static int drm_add_cards(struct drm *drm, const struct gt_collect_options *options, struct gt_frame *frame,
                          int *ret_found)
 {

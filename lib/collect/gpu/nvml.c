@@ -236,7 +236,7 @@ static int add_devices(struct nvml *nvml, struct gt_frame *frame, struct gt_avai
     return 0;
 }
 
-/* nvml_open.c: 0, -ENOMEM, or -ENODEV with the availability filled in. */
+/* Returns 0, -ENOMEM, or -ENODEV with the availability filled in. */
 static int load_library(struct nvml *nvml, const struct gt_collect_options *options, struct gt_frame *frame,
                         struct gt_availability *availability)
 {

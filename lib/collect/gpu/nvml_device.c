@@ -66,7 +66,7 @@ static int nvml_read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu)
     return read_field(nvml, gpu, gpu->memory_field, NVML_SCOPE_MEMORY, &gpu->value[GT_GPU_MEMORY_POWER]);
 }
 
-/* nvml_power.c: readings, as those of nvml_device.c: they tell the driver's result. */
+/* Readings return the result of the driver. */
 static int nvml_read_energy(struct nvml *nvml, struct nvml_gpu *gpu)
 {
     unsigned long long millijoules;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "collect/gpu/nvml.h"
 
 /* The processes of a device come in three lists, by several functions, in rows of three sizes. */

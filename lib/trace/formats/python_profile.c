@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 enum { MOST_BYTES = 256 << 20 };
 
