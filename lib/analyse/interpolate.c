@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "gpu_tracker.h"
-#include "store/recording_energy.h"
 #include "store/store.h"
 
 enum { MOST_COLUMNS = 8 };

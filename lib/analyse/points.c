@@ -15,7 +15,6 @@
 #include "collect/energy/meter.h"
 #include "gpu_tracker.h"
 #include "report/report.h"
-#include "store/recording_energy.h"
 #include "store/store.h"
 
 /* The file of moments: its cells row by row. */

@@ -1,7 +1,7 @@
 /* Every source of figures is a collector, which writes them into a frame.
  *
  * A collector is opened once, asked to collect at each sample, and closed. It writes states and counters as the kernel or the driver
- * gives them; rates are computed later (aggregate/rate.h). It leaves NaN for a figure that it could not read this time. It never prints,
+ * gives them; rates are computed later (aggregate/combine.h). It leaves NaN for a figure that it could not read this time. It never prints,
  * and a process that vanished is no error. */
 #ifndef GT_COLLECT_COLLECTOR_H
 #define GT_COLLECT_COLLECTOR_H

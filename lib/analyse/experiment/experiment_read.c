@@ -17,7 +17,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "store/recording_energy.h"
 #include "store/store.h"
 
 enum { LONGEST = 64 << 20 }; /* a line, or a value */

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_OVER_TIME_H
 #define GT_ANALYSE_OVER_TIME_H
 
-#include "aggregate/history.h"
+#include "aggregate/summary.h"
 #include "report/report.h"
 
 struct gt_over_time {
