@@ -15,6 +15,7 @@
 #include "launcher.h"
 #include "message.h"
 #include "output.h"
+#include "past.h"
 #include "privilege.h"
 #include "settings.h"
 #include "watch.h"
@@ -170,6 +171,29 @@ static bool has_children(void)
     return ended == 0;
 }
 
+static int cannot_execute(const char *program, int code)
+{
+    say("'%s': cannot execute: %s", program, strerror(code));
+    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* No process can be made for the command, so it gets this one, and nobody is left to measure. Its exit status, if that fails, too. */
+static int run_instead(struct track *track, char **words, int code)
+{
+    if (track->is_strict) {
+        say("cannot start '%s': %s", words[0], strerror(code));
+        return EXIT_TRACKER;
+    }
+    say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
+    gt_group_close(track->group);
+    track->group = NULL;
+    if (*track->blocks)
+        gt_blocks_cancel(track->blocks);
+    unsetenv(GT_BLOCKS_ENVIRONMENT);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
+}
+
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, char **words)
 {
@@ -180,14 +204,11 @@ static int start(struct track *track, char **words)
     track->watch.owns_children = !has_children();
     track->settings.launched = track->watch.owns_children;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
-    int status = gt_group_create(&track->group, NULL);
+    gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
-    if (status >= 0)
-        status = launch_fork(&launch, words, &track->watch.signals, track->group);
-    if (status < 0) {
-        say("cannot start '%s': %s", words[0], strerror(-status));
-        return EXIT_TRACKER;
-    }
+    int status = launch_fork(&launch, words, &track->watch.signals, track->group);
+    if (status < 0)
+        return run_instead(track, words, -status);
     privilege_seal();
     track->watch.main = launch.pid;
     track->watch.is_child = true;
@@ -198,12 +219,13 @@ static int start(struct track *track, char **words)
     }
     if (status < 0)
         say("nothing is measured: %s", error.text);
+    else if (launch.gate < 0)
+        say("the system forbids to hold '%s' back until it is measured: its first moments are not", words[0]);
     int code = launch_release(&launch);
     if (!code)
         return 0;
-    say("'%s': cannot execute: %s", words[0], strerror(code));
     waitpid(launch.pid, NULL, 0);
-    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    return cannot_execute(words[0], code);
 }
 
 /* The words as the shell would have to be given them, for the report. */
@@ -230,14 +252,24 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
+static void tell_change(const struct track *track, const struct options *options, char **words)
+{
+    char *change = past_keep(options, track->watch.tracker, words);
+    if (change && !track->watch.is_quiet)
+        say("%s", change);
+    free(change);
+}
+
 /* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
-static int end(struct track *track, const struct options *options, bool as_original)
+static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
     name_survivors(&track->watch);
     if (as_original)
         say_completed(stdout, track->watch.wait_status);
     int written = conclude(track);
     int collected = collect_blocks(track, options);
+    if (!as_original)
+        tell_change(track, options, words);
     if (!as_original)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
@@ -261,7 +293,7 @@ int track_command(const struct options *options, char **words, bool as_original)
     if (!status) {
         if (watch(&track, options) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
-        status = end(&track, options, as_original);
+        status = end(&track, options, words, as_original);
     } else if (*track.blocks) {
         gt_blocks_cancel(track.blocks);
     }

@@ -269,6 +269,7 @@ void gt_report_free(struct gt_report *report);
 
 /* ---- The rest, by subject ------------------------------------------------------------------------------------- */
 #include "gpu_tracker/block.h"
+#include "gpu_tracker/runs.h"
 #include "gpu_tracker/service.h"
 #include "gpu_tracker/trace.h"
 

@@ -3,6 +3,7 @@
 #define GT_BASE_FILE_H
 
 #include <limits.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -95,5 +96,9 @@ struct gt_reserve {
 size_t gt_reserve_take(struct gt_reserve *reserve, size_t wanted);
 /* Let go of all but `kept`. */
 void gt_reserve_release(struct gt_reserve *reserve, size_t kept);
+
+/* The path that holds also when this process changes its folder: realpath(3), or where the system forbids to follow links, one through
+ * them. Returns 0 or negative errno. */
+int gt_file_real_path(const char *path, char ret[PATH_MAX]);
 
 #endif

@@ -186,24 +186,18 @@ static int store_sample(struct gt_recorder *recorder, struct gt_error *error)
     return status;
 }
 
-/* Once for each device: its figures will be partial, or at the end are. */
+/* Figures of these devices will be partial, or at the end are. */
 static void warn_of_gaps(struct gt_recorder *recorder, bool is_end)
 {
     static const char *const names[GT_ENERGY_DEVICES] = {"CPU packages", "DRAM", "GPUs"};
     const struct gt_attribution *attribution = &recorder->combiner.attribution;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_coverage *coverage = gt_attribution_coverage(attribution, i);
-        char gap[80], sentence[200];
-        double began;
-        bool is_broken = gt_coverage_is_broken(coverage, attribution->now_ns) ||
-                         (is_end && gt_coverage_missing(coverage, attribution->now_ns) > 0);
-        if (recorder->gap_warned[i] || !attribution->energy[i].is_measured || !is_broken)
-            continue;
-        recorder->gap_warned[i] = true;
-        enum gt_gap_cause cause = gt_coverage_gap(coverage, attribution->now_ns, &began);
-        gt_gap_describe(began, cause, gap, sizeof gap);
-        snprintf(sentence, sizeof sentence, "Energy of the %s is known for a part of the run only: %s", names[i], gap);
-        warn(recorder, sentence);
+        char sentence[250];
+        if (attribution->energy[i].is_measured &&
+            gt_gap_watch_look(&recorder->gap_watch[i], names[i], coverage, attribution->now_ns, is_end, sentence,
+                              sizeof sentence))
+            warn(recorder, sentence);
     }
 }
 

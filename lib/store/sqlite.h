@@ -40,6 +40,7 @@ int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *err
 
 /* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
+bool gt_sqlite_has_table(sqlite3 *database, const char *table);
 
 int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
 bool gt_sqlite_read_has(const void *state, const char *column);

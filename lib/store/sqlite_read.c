@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "store/sqlite.h"
 
-static bool sqlite_has_table(sqlite3 *database, const char *table)
+bool gt_sqlite_has_table(sqlite3 *database, const char *table)
 {
     sqlite3_stmt *statement = NULL;
     sqlite3_prepare_v2(database, "SELECT 1 FROM sqlite_schema WHERE name = ?", -1, &statement, NULL);
@@ -218,7 +218,7 @@ static int sqlite_read_fields(sqlite3 *database, const char *path, struct gt_rec
         {GT_LIFE_TABLE, "SELECT * FROM " GT_LIFE_TABLE, take_life},
         {"provenance", "SELECT scope, metric, exactness, source, note FROM provenance", take_provenance},
     };
-    if (!sqlite_has_table(database, "static_data"))
+    if (!gt_sqlite_has_table(database, "static_data"))
         return gt_error_set(error, EINVAL, "%s is not a tracking file: it has no table static_data", path);
     gt_outcome_init(&recorded->outcome);
     int status = each_row(database, path, "PRAGMA user_version", take_version, recorded, NULL);
@@ -226,7 +226,7 @@ static int sqlite_read_fields(sqlite3 *database, const char *path, struct gt_rec
         return gt_recording_version_check(GT_RECORDING_VERSION + 1, path, error);
     status = read_static(database, path, &recorded->machine, error);
     for (size_t i = 0; !status && i < sizeof further / sizeof *further; i++)
-        if (sqlite_has_table(database, further[i].table))
+        if (gt_sqlite_has_table(database, further[i].table))
             status = each_row(database, path, further[i].sql, further[i].take, recorded, error);
     return status;
 }
@@ -373,7 +373,7 @@ bool gt_sqlite_read_has(const void *state, const char *column)
 
 static int open_detail(struct sqlite_recording *recording, size_t index, struct gt_error *error)
 {
-    if (!sqlite_has_table(recording->database, gt_details[index].table))
+    if (!gt_sqlite_has_table(recording->database, gt_details[index].table))
         return 0;
     struct detail_table *detail = recording->detail[index] = calloc(1, sizeof *detail);
     if (!detail)
@@ -389,7 +389,7 @@ int gt_sqlite_read_begin(void *state, const struct gt_columns *columns, const bo
                          struct gt_error *error)
 {
     struct sqlite_recording *recording = state;
-    if (!sqlite_has_table(recording->database, "data"))
+    if (!gt_sqlite_has_table(recording->database, "data"))
         return 0; /* the original's, killed before its first sample */
     if (!has_column(recording->database, "data", "timestamp"))
         return gt_error_set(error, EINVAL, "%s: its table data has no column timestamp", recording->path);

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "analyse/energy.h"
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/provenance.h"
+#include "sample/life_tree.h"
 #include "schema/unit.h"
 
 /* ---- the sections of the original's report ---- */
@@ -469,7 +471,7 @@ static void add_further(const struct gt_usage *usage, struct gt_node *root)
     add_tracker(usage, root);
 }
 
-/* ---- with detail: each process, in the order in which they began ---- */
+/* ---- with detail: each process, for data in the order in which they began, for people as a tree ---- */
 
 static void add_process_columns(const struct gt_usage *usage, struct gt_table *table)
 {
@@ -483,19 +485,41 @@ static void add_process_columns(const struct gt_usage *usage, struct gt_table *t
     gt_table_column(table, "command", "Command", GT_CELL_TEXT, NULL);
 }
 
-static void add_process(const struct gt_usage *usage, struct gt_table *table, const struct gt_life *life)
+static void add_process(const struct gt_usage *usage, struct gt_table *table, const struct gt_life *life,
+                        const char *branch)
 {
+    char name[GT_LIFE_BRANCH_SIZE + GT_LIFE_NAME];
+    snprintf(name, sizeof name, "%s%s", branch, *life->name ? life->name : "?");
     gt_table_integer(table, life->pid);
     if (life->parent)
         gt_table_integer(table, life->parent);
     else
         gt_table_number(table, NAN);
-    gt_table_text(table, *life->name ? life->name : NULL);
+    gt_table_text(table, *life->name || *branch ? name : NULL);
     gt_table_number(table, life->begin);
     gt_table_number(table, life->end);
     gt_table_number(table, life->ram_peak / usage->ram_unit);
     gt_table_number(table, life->cpu_time);
     gt_table_text(table, *life->command ? life->command : NULL);
+}
+
+/* People see whose child each is. */
+static int add_process_tree(const struct gt_usage *usage, struct gt_node *root, const struct gt_lives *sorted)
+{
+    struct gt_life_place *place;
+    char branch[GT_LIFE_BRANCH_SIZE];
+    int status = gt_life_tree(&place, sorted);
+    if (status < 0)
+        return status;
+    struct gt_table *table = gt_report_table(root, "process_tree", "Each process");
+    gt_table_flags(table, GT_ONLY_PEOPLE);
+    add_process_columns(usage, table);
+    for (size_t i = 0; i < sorted->count; i++) {
+        gt_life_branch(branch, &place[i]);
+        add_process(usage, table, &sorted->life[place[i].life], branch);
+    }
+    free(place);
+    return 0;
 }
 
 static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
@@ -509,9 +533,11 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
         status = gt_lives_add(&sorted, &lives->life[i]);
     gt_lives_sort(&sorted);
     struct gt_table *table = gt_report_table(root, "process_list", "Each process");
+    gt_table_flags(table, GT_ONLY_DATA);
     add_process_columns(usage, table);
     for (size_t i = 0; !status && i < sorted.count; i++)
-        add_process(usage, table, &sorted.life[i]);
+        add_process(usage, table, &sorted.life[i], "");
+    status = status < 0 ? status : add_process_tree(usage, root, &sorted);
     if (usage->outcome->processes_not_listed)
         gt_report_integer(root, "processes_not_listed", "Further processes",
                           (int64_t)usage->outcome->processes_not_listed, NULL);

@@ -243,7 +243,8 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
         return -ENOMEM;
     }
     *process = (struct gt_process){.pid = pid, .files = files, .mark = NAN, .peak = UINT32_MAX};
-    gt_values_clear(process->value);
+    for (int id = 0; id < GT_PROCESS_METRICS; id++)
+        process->value[id] = NAN;
     *files = (struct gt_process_files){
         .root = root->fd,
         .directory = keep(directory),
