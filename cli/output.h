@@ -9,11 +9,15 @@ struct output {
     const char *format;
     const char *path; /* NULL: `fd` */
     int fd;
+    bool is_brief; /* nobody asked for more than the summary */
+    bool is_quiet; /* nor for more of it than its warnings */
 };
 
 /* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is standard output
  * anyway. 0, or an exit status after saying why it could not be written. */
 int output_prepare(struct output *output, const struct options *options, int fd);
+/* The summary, unless a format, a file or standard output was asked for. */
+void output_prefer_summary(struct output *output, const struct options *options);
 /* Render and write. A file is written beside and renamed; when that fails the report goes to standard error. */
 int output_report(const struct output *output, struct gt_report *report);
 /* The same for what a call of the library gave, which is freed: a report, or a failure to say. */

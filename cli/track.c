@@ -33,7 +33,7 @@ struct track {
 };
 
 /* Everything that can be wrong is found here, before anything is started or written. */
-static int prepare(struct track *track, const struct options *options, int report_fd)
+static int prepare(struct track *track, const struct options *options, bool as_original)
 {
     struct gt_error error = {0};
     *track = (struct track){.settings = settings_tracker(options)};
@@ -43,9 +43,11 @@ static int prepare(struct track *track, const struct options *options, int repor
     track->watch.signals.fd = -1;
     track->settings.warn = watch_warn;
     track->settings.context = &track->watch;
-    int status = output_prepare(&track->output, options, report_fd);
+    int status = output_prepare(&track->output, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
     if (status)
         return status;
+    if (!as_original)
+        output_prefer_summary(&track->output, options);
     status = gt_tracker_check(&track->settings, &error);
     return status < 0 ? say_failure(status, &error) : 0;
 }
@@ -270,7 +272,7 @@ static int end(struct track *track, const struct options *options, char **words,
     int collected = collect_blocks(track, options);
     if (!as_original)
         tell_change(track, options, words);
-    if (!as_original)
+    if (!as_original && !track->output.is_brief)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
     return status || !track->is_strict ? status : written ? written : collected;
@@ -279,7 +281,7 @@ static int end(struct track *track, const struct options *options, char **words,
 int track_command(const struct options *options, char **words, bool as_original)
 {
     struct track track;
-    int status = prepare(&track, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
+    int status = prepare(&track, options, as_original);
     if (!status)
         status = launch_check(words[0]);
     if (!status)
@@ -307,7 +309,7 @@ int track_process(const struct options *options, pid_t pid)
 {
     struct track track;
     struct gt_error error = {0};
-    int status = prepare(&track, options, STDERR_FILENO);
+    int status = prepare(&track, options, false);
     if (status)
         return status;
     track.watch.main = pid;
@@ -318,8 +320,9 @@ int track_process(const struct options *options, pid_t pid)
     } else {
         int watched = watch(&track, options);
         status = conclude(&track);
-        fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
-                track.watch.main_ended ? "has ended" : "goes on");
+        if (!track.output.is_quiet)
+            fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
+                    track.watch.main_ended ? "has ended" : "goes on");
         status = watched < 0 ? EXIT_TRACKER : status;
     }
     watch_close(&track.watch);

@@ -99,7 +99,9 @@ static void warn_of_sources(const struct gt_recorder *recorder)
             warn(recorder, sentence);
     if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm)
         warn(recorder, "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
-    if (!recorder->sampler.frame.device_count)
+    const struct gt_tracker_options *options = recorder->options.tracker;
+    bool expects_gpu = options->gpu_brand || options->gpu_uuids;
+    if (expects_gpu && !recorder->sampler.frame.device_count)
         warn(recorder, "No GPU was found: GPU figures are not measured");
 }
 

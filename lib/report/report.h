@@ -107,7 +107,8 @@ int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_
 
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
-size_t gt_report_width_of(const struct gt_report *report); /* see gt_report_width; 0: any */
+size_t gt_report_width_of(const struct gt_report *report);   /* see gt_report_width; 0: any */
+unsigned gt_report_style_of(const struct gt_report *report); /* see gt_report_style */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);

@@ -2,56 +2,13 @@
  * as pandas prints them. */
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "report/format.h"
 #include "report/human_text.h"
-
-/* In tables that are wider than a terminal the columns of text give way, and their cells go on in further lines. */
-
-enum { NARROWEST = 16 };
-
-/* Make the widest of the columns that may give way narrower until all together need no more than `available`, or none is wider
- * than 16. */
-static void wrap_fit(size_t *width, const bool *gives_way, size_t columns, size_t available)
-{
-    for (;;) {
-        size_t total = 0, widest = columns;
-        for (size_t i = 0; i < columns; i++) {
-            total += width[i];
-            if (gives_way[i] && width[i] > NARROWEST && (widest == columns || width[i] > width[widest]))
-                widest = i;
-        }
-        if (total <= available || widest == columns)
-            return;
-        width[widest]--;
-    }
-}
-
-static bool goes_on(char byte)
-{
-    return (byte & 0xc0) == 0x80;
-}
-
-/* The bytes of `text` (UTF-8) that fit into `width` characters, broken between words where there are any; *ret_next is where the
- * next line begins. */
-static size_t wrap_piece(const char *text, size_t width, const char **ret_next)
-{
-    size_t length = 0, characters = 0, space = 0;
-    for (; text[length] && (characters < width || goes_on(text[length])); length++) {
-        if (text[length] == ' ')
-            space = length;
-        characters += !goes_on(text[length + 1]);
-    }
-    if (text[length] && text[length] != ' ' && space)
-        length = space;
-    *ret_next = text + length + (text[length] == ' ');
-    return length;
-}
+#include "report/wrap.h"
 
 struct text {
     const struct gt_report *report;
@@ -119,7 +76,7 @@ static void fit(const struct text *text, const struct gt_grid *grid, int level, 
     size_t available = gt_report_width_of(text->report), taken = (size_t)level * strlen(text->indent);
     for (size_t column = 0; column < grid->columns; column++)
         taken += gap_before(text, grid, column);
-    wrap_fit(width, grid->is_text, grid->columns, available > taken ? available - taken : 0);
+    gt_wrap_fit(width, grid->is_text, grid->columns, available > taken ? available - taken : 0);
 }
 
 static size_t characters_in(const char *text, size_t length)
@@ -137,7 +94,7 @@ static bool put_line(struct text *text, const struct gt_grid *grid, const char *
     size_t pending = 0; /* spaces, which are not put at the end */
     for (size_t column = 0; column < grid->columns; column++) {
         const char *next;
-        size_t length = wrap_piece(cell[column], grid->is_text[column] ? width[column] : SIZE_MAX, &next);
+        size_t length = gt_wrap_piece(cell[column], grid->is_text[column] ? width[column] : SIZE_MAX, &next);
         size_t characters = characters_in(cell[column], length), space = width[column] - characters;
         pending += gap_before(text, grid, column) + (grid->is_text[column] ? 0 : space);
         if (length) {

@@ -196,7 +196,7 @@ def test_a_counter_that_contradicts_its_power_is_told_in_text(cli, fake, tmp_pat
         lines += [f"frame {step / 10}", "device 0", f"energy {1000000 + step * 17200}"]
     (tmp_path / "gpu.txt").write_text("\n".join(lines) + "\n")
     monkeypatch.setenv("GT_FAKE_NVML", str(tmp_path / "gpu.txt"))
-    done = cli("run", "--library", f"nvml={fake('nvml')}", "--sleep-time", "0.2", "--tracking-file", "run.sqlite", "--", "sleep", "6")
+    done = cli("run", "--library", f"nvml={fake('nvml')}", "--sleep-time", "0.2", "--tracking-file", "run.sqlite", "-f", "text", "--", "sleep", "6")
     assert done.returncode == 0, done.stderr
     assert "its energy counter has" in done.stderr and "the counter is used" in done.stderr
     for text in (done.stderr, cli("report", "run.sqlite").stdout):

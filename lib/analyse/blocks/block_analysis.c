@@ -1,4 +1,4 @@
-#include "analyse/blocks/block_analysis.h"
+#include "analyse/blocks/blocks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -149,7 +149,8 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         values[i] = gt_store_column_value(analysis->gauge[i], sample);
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
-    gt_history_add(&analysis->history, sample);
+    if (gt_history_add(&analysis->history, sample) < 0)
+        return -ENOMEM;
     double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
     if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
         return -ENOMEM;
@@ -546,6 +547,7 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
         gt_distribution_release(&analysis->block[i].cpu);
     }
     free(analysis->block);
+    gt_history_release(&analysis->history);
     free(analysis->process);
     free(analysis->energy);
     gt_energy_curve_release(&analysis->curve);

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/blocks/block_analysis.h"
-#include "analyse/display_unit.h"
+#include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/over_time.h"
 #include "schema/unit.h"
 
 static void add_statistics(struct gt_node *section, struct gt_distribution *distribution, bool with_total)

@@ -9,7 +9,6 @@
 
 #include "base/number.h"
 #include "analyse/trace/dataloader.h"
-#include "analyse/trace/lists.h"
 #include "trace/tables.h"
 
 /* ---- spans ---- */

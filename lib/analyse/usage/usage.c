@@ -6,8 +6,9 @@
 #include <time.h>
 
 #include "analyse/energy.h"
-#include "analyse/usage/over_time.h"
-#include "analyse/usage/provenance.h"
+#include "analyse/usage/figures.h"
+#include "analyse/usage/usage_brief.h"
+#include "analyse/display.h"
 #include "sample/life_tree.h"
 #include "schema/unit.h"
 
@@ -30,16 +31,9 @@ static double largest(const struct gt_usage *usage, enum gt_scope scope, enum gt
     return usage->summary->of[scope][metric].max;
 }
 
-/* Foreign recordings have samples alone. */
-static double peak_of(const struct gt_usage *usage, enum gt_scope scope)
-{
-    double peak = usage->outcome->value[scope][GT_RAM_PEAK];
-    return isnan(peak) ? largest(usage, scope, GT_RAM) : peak;
-}
-
 static void add_rss(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope)
 {
-    double total = peak_of(usage, scope);
+    double total = gt_usage_scope_peak(usage, scope);
     /* A job of one process has what that has, at the same moment. */
     bool is_lone = scope == GT_SCOPE_COMBINED && usage->outcome->value[scope][GT_PROCESSES_PEAK] == 1;
     enum gt_scope from = is_lone ? GT_SCOPE_MAIN : scope;
@@ -97,16 +91,6 @@ static void add_percentages(struct gt_node *section, double max, double mean, in
     gt_report_number(section, "mean_hardware_percent", "Mean hardware percent", hardware_percent(mean, units), NULL);
 }
 
-/* No more than all cores: time may be charged a moment late. */
-static double mean_cpu(const struct gt_usage *usage, enum gt_scope scope)
-{
-    int cores = usage->machine->core_count;
-    double exact = usage->outcome->value[scope][GT_CPU_TIME] / usage->outcome->elapsed;
-    if (!isfinite(exact) || !gt_usage_is_told(usage, scope, GT_CPU_TIME))
-        return gt_summary_mean(usage->summary, scope, GT_CPU_UTILIZATION);
-    return cores > 0 && exact > cores ? cores : exact;
-}
-
 static double most_threads(const struct gt_usage *usage, enum gt_scope scope)
 {
     double peak = usage->outcome->value[scope][GT_THREADS_PEAK];
@@ -120,7 +104,7 @@ static void add_cpu(const struct gt_usage *usage, struct gt_node *root)
     gt_report_integer(section, "system_core_count", "System core count", machine->core_count, NULL);
     gt_report_integer(section, "n_expected_cores", "Number of expected cores", machine->expected_cores, NULL);
     for (int i = 0; i < SCOPES; i++) {
-        double mean = mean_cpu(usage, scopes[i].scope);
+        double mean = gt_usage_cores(usage, scopes[i].scope);
         double max = fmax(largest(usage, scopes[i].scope, GT_CPU_UTILIZATION), mean);
         int cores = scopes[i].scope == GT_SCOPE_SYSTEM ? machine->core_count : machine->expected_cores;
         add_percentages(gt_report_section(section, scopes[i].key, scopes[i].title), max, mean, cores);
@@ -220,7 +204,7 @@ static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, e
 {
     struct gt_node *bracket = gt_report_section(section, key, title);
     const struct gt_peak_fields *facts = &usage->outcome->peak[scope];
-    double peak = peak_of(usage, scope);
+    double peak = gt_usage_scope_peak(usage, scope);
     double lower = isnan(facts->least) ? peak : fmin(facts->least, peak);
     double upper = fmax(peak, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);
     if (isnan(usage->outcome->value[scope][GT_RAM_PEAK_BOUND]))
@@ -398,10 +382,8 @@ static void add_gpus(const struct gt_usage *usage, struct gt_node *root)
 
 static void take_last(double values[GT_METRIC_COUNT], const struct gt_usage *usage, enum gt_scope scope)
 {
-    for (int metric = 0; metric < GT_METRIC_COUNT; metric++) {
-        double final = usage->outcome->value[scope][metric];
-        values[metric] = isnan(final) ? usage->summary->of[scope][metric].last : final;
-    }
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
+        values[metric] = gt_usage_final(usage, scope, (enum gt_metric_id)metric);
 }
 
 static void add_energy(const struct gt_usage *usage, struct gt_node *root)
@@ -547,10 +529,11 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
 
 /* ---- the report ---- */
 
-int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, const struct gt_summary *summary,
-                    const struct gt_outcome *outcome, struct gt_error *error)
+int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
 {
-    struct gt_usage usage = {.machine = machine, .summary = summary, .outcome = outcome};
+    const struct gt_machine *machine = sources->machine;
+    struct gt_usage usage = {
+        .machine = machine, .summary = sources->summary, .outcome = sources->outcome, .recording = sources->recording};
     int status = gt_unit_memory(machine->ram_unit, &usage.ram_unit, error);
     if (!status)
         status = gt_unit_memory(machine->gpu_ram_unit, &usage.gpu_ram_unit, error);
@@ -562,7 +545,9 @@ int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, co
     status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
         return status;
-    gt_over_time_add(&(struct gt_over_time){.history = &summary->history, .machine = machine}, gt_report_root(report));
+    gt_usage_brief(&usage, gt_report_root(report));
+    gt_over_time_add(&(struct gt_over_time){.history = &usage.summary->history, .machine = machine},
+                     gt_report_root(report));
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));

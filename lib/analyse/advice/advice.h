@@ -1,0 +1,47 @@
+/* Advice: sentences with what could be won, and the rules that give them. A rule looks at one matter and says something only where
+ * it is wrong. */
+#ifndef GT_ANALYSE_ADVICE_H
+#define GT_ANALYSE_ADVICE_H
+
+#include <math.h>
+
+#include "analyse/trace/analysis.h"
+
+/* A gain could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
+struct gt_gain {
+    double percent, us;
+};
+#define GT_NO_GAIN ((struct gt_gain){NAN, NAN})
+struct gt_gain gt_gain_of(double part, double whole); /* of ns */
+
+struct gt_advice {
+    struct gt_gain gain;
+    const char *see;
+    char *sentence;
+};
+
+struct gt_adviser {
+    const struct gt_analysis_input *input;
+    struct gt_advice *advice;
+    size_t count, capacity;
+    int status; /* negative errno of what failed; rules do nothing then */
+};
+
+/* Gains below 5 % are not said. `see` names the analysis that shows the numbers. */
+__attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
+                                                     const char *format, ...);
+double gt_percent(double part, double whole);
+/* "1.5 GiB" */
+const char *gt_advice_bytes(double bytes, char text[32]);
+
+/* Arguments of events that the rules read. */
+#define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers"
+enum { GT_ADVICE_NUM_WORKERS = 6 };
+
+void gt_advise_idle(struct gt_adviser *adviser);       /* why GPUs stood still */
+void gt_advise_uses(struct gt_adviser *adviser);       /* communication and copies that nothing hides */
+void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than their launch; full queues */
+void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
+void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
+
+#endif

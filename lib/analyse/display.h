@@ -1,0 +1,34 @@
+/* People see measurements of ours in the units that the user chose, as those of the original beside them. Programs see base
+ * units, as the columns of recordings have them. */
+#ifndef GT_ANALYSE_DISPLAY_H
+#define GT_ANALYSE_DISPLAY_H
+
+#include "aggregate/summary.h"
+#include "report/report.h"
+#include "store/store.h"
+
+struct gt_display_unit {
+    char label[128]; /* "main_ram_private (gigabytes)", "combined_cpu_energy (joules, estimated)" */
+    double factor;   /* from the value in data to the one that is shown */
+};
+
+/* The original's columns, and names that are no columns, stay as they are. The machine tells units and what counts energy. */
+struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, const char *name,
+                                          const struct gt_machine *machine);
+
+/* Returns true when the joules or watts of this metric rest on a model of the user's. */
+bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine);
+
+/* Pages show in charts how much a recording used over time. */
+
+struct gt_over_time {
+    const struct gt_history *history;
+    const struct gt_machine *machine;
+    const struct gt_band *band; /* stretches to be marked, in seconds from the first sample */
+    size_t bands;
+};
+
+/* Adds a chart for each resource that was measured at least twice. */
+void gt_over_time_add(const struct gt_over_time *recording, struct gt_node *root);
+
+#endif
