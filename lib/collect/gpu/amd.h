@@ -1,4 +1,4 @@
-/* The AMD collector's own state, shared by its files: one collector, two libraries behind it. */
+/* One collector reads AMD GPUs by one of two libraries. Its files share this. */
 #ifndef GT_COLLECT_AMD_H
 #define GT_COLLECT_AMD_H
 
@@ -112,7 +112,7 @@ struct rsmi_functions {
     int (*process)(uint32_t pid, uint32_t device, struct rsmi_process *);
 };
 
-/* One moment of one card as its library tells it; NaN what it does not. */
+/* A library tells this of a card at one moment; what it does not tell is NaN. */
 struct amd_reading {
     double memory;            /* bytes in use */
     double busy, memory_busy; /* ratio */
@@ -183,7 +183,7 @@ struct amd_library {
 
 extern const struct amd_library gt_amdsmi_library, gt_rsmi_library;
 
-/* For the libraries. A new card and its device (the last of the frame); NULL without memory. */
+/* The libraries add cards and rows. Returns a new card, whose device is the last of the frame, or NULL without memory. */
 struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame);
 int gt_amd_add_row(struct amd_rows *rows, struct amd_row row);
 double gt_amd_percent(int result, uint32_t percent);

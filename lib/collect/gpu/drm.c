@@ -655,6 +655,7 @@ static int drm_collect(void *state, struct gt_frame *frame, struct gt_error *err
 const struct gt_collector_type gt_collector_drm = {
     .name = "drm",
     .help = "AMD, Intel and other GPUs, by the kernel's graphics drivers",
+    .brand = "intel",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .open = drm_open,

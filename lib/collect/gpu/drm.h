@@ -29,12 +29,12 @@ struct drm_client {
     pid_t pid;
 };
 
-/* Share of the time since an older reading; NaN what the driver does not count. */
+/* Engines were busy for this share of the time since an older reading; NaN: the driver does not count it. */
 struct drm_usage {
     double graphics, encoder, decoder;
 };
 
-/* Parse the text of an fdinfo file. False when it is not of a DRM device that tells a client. */
+/* Parse the text of an fdinfo file. Returns false for one that is not of a DRM device, or tells no client. */
 bool gt_drm_parse(const char *text, struct drm_client *client);
 /* `before` NULL: the client was opened since then, its counters began at 0. */
 struct drm_usage gt_drm_usage(const struct drm_client *now, const struct drm_client *before, double seconds);

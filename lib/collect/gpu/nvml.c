@@ -469,6 +469,7 @@ static void nvml_describe(const void *state, char *text, size_t size)
 const struct gt_collector_type gt_collector_nvml = {
     .name = "nvml",
     .help = "NVIDIA GPUs, by the driver's management library",
+    .brand = "nvidia",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .open = nvml_open,

@@ -1,4 +1,4 @@
-/* The NVML collector's own state, shared by its files. */
+/* The files of the NVML collector share this. */
 #ifndef GT_COLLECT_NVML_H
 #define GT_COLLECT_NVML_H
 
@@ -68,26 +68,26 @@ struct nvml {
     size_t buffer_size;
 };
 
-/* While the board sleeps: no figures, and no power. */
+/* Set all figures to NaN and the power to zero while the board sleeps. */
 void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu);
 /* Append clauses, each ended by "; ", about how the boards' energy comes about. */
 int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
-/* Seconds over which the figures of the least sharp board lag behind. */
+/* Returns the seconds by which the figures of the least sharp board lag behind. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
 
 /* Read all states and counters of a device into gpu->value. */
 void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu);
-/* The peaks in the driver's own samples since the last call. */
+/* Take the peaks out of the driver's own samples since the last call. */
 void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu);
 
 /* List the processes of a device, and keep what was known of those that are still there: 0, -ENOMEM. */
 int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame);
 int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame);
 
-/* Room for at least `size` bytes in nvml->buffer. */
+/* Make room for at least `size` bytes in nvml->buffer. */
 int gt_nvml_buffer(struct nvml *nvml, size_t size);
-/* Note that a call told that the device is gone. True when it did. */
+/* Note a result that tells that the device is gone. Returns true once one did. */
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result);
 
 #endif
