@@ -10,6 +10,7 @@ struct output {
     const char *path; /* NULL: `fd` */
     int fd;
     bool is_brief; /* nobody asked for more than the summary */
+    bool as_original;
     bool is_quiet; /* nor for more of it than its warnings */
 };
 

@@ -32,17 +32,16 @@ static bool is_size(size_t line)
 
 void gt_history_init(struct gt_history *history)
 {
-    memset(history, 0, sizeof *history);
-    history->span_ns = SHORTEST_NS;
+    *history = (struct gt_history){.span_ns = SHORTEST_NS};
     for (size_t line = 0; line < GT_HISTORY_LINES; line++)
         history->counted[line] = NAN;
 }
 
 void gt_history_release(struct gt_history *history)
 {
+    free(history->of);
     free(history->gpu);
-    history->gpu = NULL;
-    history->gpus = 0;
+    *history = (struct gt_history){0};
 }
 
 static void join(struct gt_history_cell *to, bool is_largest, uint32_t count, double value)
@@ -107,6 +106,8 @@ static int add_gpus(struct gt_history *history, size_t span, const struct gt_sam
 
 int gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 {
+    if (!history->of && !(history->of = calloc(GT_HISTORY_SPANS, sizeof *history->of)))
+        return -ENOMEM;
     if (!history->spans) {
         history->first_ns = sample->monotonic_ns;
         history->spans = 1;
@@ -129,8 +130,8 @@ int gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 
 double gt_history_value(const struct gt_history *history, size_t line, size_t span)
 {
-    const struct gt_history_cell *cell = &history->of[span][line];
-    if (!cell->count)
+    const struct gt_history_cell *cell = span < history->spans ? &history->of[span][line] : NULL;
+    if (!cell || !cell->count)
         return NAN;
     return is_size(line) ? cell->value : cell->value / cell->count;
 }
@@ -164,6 +165,7 @@ void gt_summary_init(struct gt_summary *summary)
 {
     memset(summary, 0, sizeof *summary);
     gt_history_init(&summary->history);
+    gt_occupancy_init(&summary->occupancy);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         clear(summary->of[scope]);
         summary->shared_at_peak[scope] = NAN;
@@ -173,6 +175,7 @@ void gt_summary_init(struct gt_summary *summary)
 void gt_summary_release(struct gt_summary *summary)
 {
     gt_history_release(&summary->history);
+    gt_occupancy_release(&summary->occupancy);
     free(summary->gpu);
     summary->gpu = NULL;
     summary->gpu_count = 0;
@@ -209,6 +212,8 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
         summary->first_real_ns = sample->real_ns;
     summary->last_real_ns = sample->real_ns;
     int status = gt_history_add(&summary->history, sample);
+    if (!status)
+        status = gt_occupancy_add(&summary->occupancy, sample);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         const double *value = sample->row[scope].value;
         if (!(value[GT_RAM] <= summary->of[scope][GT_RAM].max) && !isnan(value[GT_RAM]))
@@ -232,6 +237,7 @@ void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *out
 {
     *outcome = (struct gt_outcome){
         .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_untold = NAN};
+    outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false};
     outcome->samples = summary->samples;
     if (summary->samples)
         outcome->elapsed = (double)(summary->last_real_ns - summary->first_real_ns) / 1e9;

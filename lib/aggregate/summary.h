@@ -3,6 +3,7 @@
 #define GT_AGGREGATE_SUMMARY_H
 
 #include "sample/sample.h"
+#include "aggregate/occupancy.h"
 
 /* The course of a recording in bounded memory, for pictures: a few metrics in at most GT_HISTORY_SPANS spans of equal length. When
  * they are used up, neighbours are joined and spans become twice as long. */
@@ -28,14 +29,14 @@ struct gt_history {
     size_t spans;                     /* in use */
     double counted[GT_HISTORY_LINES]; /* counters at the sample before */
     int64_t counted_ns;
-    struct gt_history_cell of[GT_HISTORY_SPANS][GT_HISTORY_LINES];
+    struct gt_history_cell (*of)[GT_HISTORY_LINES];  /* GT_HISTORY_SPANS of them, made at the first sample */
     struct gt_history_cell (*gpu)[GT_HISTORY_SPANS]; /* utilisation of each GPU, as far as samples tell */
     size_t gpus;
 };
 
 void gt_history_init(struct gt_history *history);
 void gt_history_release(struct gt_history *history);
-/* 0 or -ENOMEM, which only the first sample with GPU rows can meet. */
+/* 0 or -ENOMEM, which only the first sample can meet, and the first with GPU rows. */
 int gt_history_add(struct gt_history *history, const struct gt_sample *sample);
 /* The value of a line in a span, NaN where nothing is known. */
 double gt_history_value(const struct gt_history *history, size_t line, size_t span);
@@ -58,6 +59,7 @@ struct gt_summary {
     struct gt_statistic (*gpu)[GT_METRIC_COUNT];            /* [index in gt_machine.gpu][metric] */
     size_t gpu_count;
     struct gt_history history;
+    struct gt_occupancy occupancy;
 };
 
 void gt_summary_init(struct gt_summary *summary);

@@ -71,15 +71,6 @@ bool gt_early_has(const char *prefix)
     return false;
 }
 
-void gt_early_close(void)
-{
-    while (early.count) {
-        early.count--;
-        close(early.kept[early.count].fd);
-        free(early.kept[early.count].name);
-    }
-}
-
 int gt_root_open(struct gt_root *root, const char *path, struct gt_error *error)
 {
     bool machine = !path || !*path || !strcmp(path, "/");

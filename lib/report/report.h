@@ -41,6 +41,7 @@ enum gt_node_flag {
     GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
     GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
                             pickle) have it; CSV and pages show that nothing was measured */
+    GT_NOT_IN_ORIGINAL = 1024, /* text as the original prints it (GT_STYLE_ORIGINAL) is without it */
 };
 
 /* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */

@@ -7,8 +7,9 @@
 
 #include "analyse/energy.h"
 #include "analyse/usage/figures.h"
-#include "analyse/usage/usage_brief.h"
 #include "analyse/display.h"
+#include "analyse/usage/usage_brief.h"
+#include "analyse/usage/warning.h"
 #include "sample/life_tree.h"
 #include "schema/unit.h"
 
@@ -242,7 +243,7 @@ static void explain_bracket(const struct gt_usage *usage, struct gt_node *sectio
 static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
 {
     const struct gt_statistic *combined = usage->summary->of[GT_SCOPE_COMBINED];
-    double group = fmax(combined[GT_CGROUP_RAM_PEAK].max, usage->outcome->value[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK]);
+    double group = gt_usage_group_peak(usage);
     const char *method = usage->machine->ram_method;
     struct gt_node *section = gt_report_section(root, "memory_peak", "Memory peak");
     gt_report_text(section, "unit", "Unit", usage->machine->ram_unit);
@@ -551,6 +552,8 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));
+    gt_usage_limits_section(&usage, gt_report_root(report));
+    gt_usage_warnings_table(&usage, gt_report_root(report));
     gt_usage_provenance(&usage, gt_report_root(report));
     if (status < 0 || gt_report_failed(report)) {
         gt_report_free(report);

@@ -11,7 +11,8 @@
  * out its own (sample/membership.h does). Pids are those of the initial PID namespace, which is then the caller's.
  *
  * The order: a FORK comes before anything else about that task. The EXIT of a task may come before its RECORD, by at
- * most one return of 0 from gt_events_next. What waits unread is kept by the kernel; see gt_events_capacity. */
+ * most one return of 0 from gt_events_next. The kernel keeps what waits unread: some 100,000
+ * events with CAP_NET_ADMIN, a few hundred without. */
 #ifndef GT_COLLECT_EVENTS_H
 #define GT_COLLECT_EVENTS_H
 
@@ -64,9 +65,6 @@ void gt_events_open_early(const struct gt_root *root);
 bool gt_events_has_early(enum gt_event_source source);
 /* Returns a descriptor that becomes readable when events wait, or a negative number when that source is not open. */
 int gt_events_fd(const struct gt_events *events, enum gt_event_source source);
-/* Returns about how many events the kernel keeps before it loses some: some 100,000 with CAP_NET_ADMIN, a few hundred without. It is 0
- * when that source is not open. */
-size_t gt_events_capacity(const struct gt_events *events, enum gt_event_source source);
 /* Returns 1 with the next event in *ret, or 0 when nothing waits; it never waits itself. The event LOST tells that the kernel had to drop
  * events of `source` because they were not read in time; it comes before those that were kept. */
 int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_error *error);
