@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "blocks/marking.h"
+#include "blocks/block.h"
 #include "gpu_tracker.h"
 
 struct work {

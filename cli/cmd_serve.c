@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/number.h"
-#include "base/reserve.h"
+#include "base/file.h"
 #include "gpu_tracker.h"
 #include "http.h"
 #include "message.h"

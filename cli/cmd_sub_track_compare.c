@@ -5,7 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/grow.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "config.h"
 #include "gpu_tracker.h"
 #include "message.h"

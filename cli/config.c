@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/given_file.h"
-#include "base/json_tree.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "message.h"
 #include "privilege.h"
 

@@ -8,7 +8,7 @@
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
 
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "option.h"
 
 #define CONFIG_ENVIRONMENT_PREFIX "GPU_TRACKER_"

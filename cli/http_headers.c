@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/given_file.h"
+#include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/access.h"
+#include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "signals.h"

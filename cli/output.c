@@ -11,9 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/access.h"
 #include "base/file.h"
-#include "base/new_file.h"
 #include "message.h"
 
 /* ".png" of "folder/a.png"; NULL when the name has none. */

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/new_file.h"
 #include "message.h"
 
 /* Where nothing is said of the locale, terminals are taken to be as most are. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "entries.h"
-#include "blocks/marking.h"
+#include "blocks/block.h"
 
 struct sub_tracker {
     PyObject_HEAD PyObject *name; /* as given */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core.h"
-#include "api/energy_sample.h"
+#include "api/python.h"
 
 struct sample {
     PyObject_HEAD struct gt_energy_sample *sample;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core.h"
-#include "api/power_source.h"
+#include "api/python.h"
 #include "analyse/experiment/experiment.h"
 
 /* ---- points: {"date": seconds, "value": number or None} ---- */

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "table.h"
-#include "api/tables.h"
-#include "api/blocks.h"
+#include "api/python.h"
 
 /* ---- warnings ---- */
 

@@ -8,7 +8,7 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/functions.h"
 #include "analyse/trace/window.h"
-#include "api/request.h"
+#include "api/python.h"
 #include "core.h"
 #include "report/report.h"
 #include "table.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/attribute_cpu.h"
 #include "base/grow.h"
 
 const char *const gt_idle_names[GT_IDLE_POLICIES] = {"share", "exclude", "all"};
@@ -236,7 +235,8 @@ const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribut
     return device < attribution->gpu_count ? &attribution->gpu[device].energy : NULL;
 }
 
-const struct gt_coverage *gt_attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device)
+/* The coverage of its counter; NULL before its first reading. */
+static const struct gt_coverage *attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device)
 {
     return device < attribution->gpu_count ? &attribution->gpu[device].coverage : NULL;
 }
@@ -297,7 +297,7 @@ const struct gt_coverage *gt_attribution_coverage(const struct gt_attribution *a
 {
     const struct gt_coverage *worst = &attribution->coverage[device];
     for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
-        const struct gt_coverage *one = gt_attribution_gpu_coverage(attribution, i);
+        const struct gt_coverage *one = attribution_gpu_coverage(attribution, i);
         if (gt_attribution_gpu(attribution, i)->is_measured &&
             (worst == &attribution->coverage[device] ||
              gt_coverage_missing(one, attribution->now_ns) > gt_coverage_missing(worst, attribution->now_ns)))
@@ -316,7 +316,7 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
     if (!attribution->energy[device].is_measured)
         return;
     for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
-        const struct gt_coverage *one = gt_attribution_gpu_coverage(attribution, i);
+        const struct gt_coverage *one = attribution_gpu_coverage(attribution, i);
         ret->most_watts += one == worst ? 0 : one->most_watts;
         ret->doubt += one == worst ? 0 : one->doubt;
     }

@@ -8,15 +8,38 @@
  * GPUs, each on its own: the job gets all when no process outside it is on the GPU, else by the processes' shares of SM time. When
  * a user came or went between two readings, the window is divided by the mean of both readings' shares.
  *
- * Idle energy is time x the lowest power that was seen while the device was idle, see idle_power.h. Until it was seen
+ * Idle energy is time x the lowest power that was seen while the device was idle, see struct gt_idle_power. Until it was seen
  * only time without any user counts as idle. enum gt_idle chooses who is charged with it. */
 #ifndef GT_AGGREGATE_ATTRIBUTE_H
 #define GT_AGGREGATE_ATTRIBUTE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "aggregate/coverage.h"
-#include "aggregate/idle_power.h"
 #include "sample/sample.h"
 #include "sample/tree.h"
+
+/* The idle power of a device: the least that it was seen to draw while idle, from one move of its counter to a later one. Readings
+ * in which it did not move tell nothing. */
+struct gt_idle_power {
+    double watts;        /* NaN: not seen yet */
+    int64_t since_ns;    /* where the present stretch began, with a move */
+    double joules, busy; /* then */
+    double shown;        /* joules at the last reading */
+    double untaken;      /* seconds of which the counter has not shown yet what was drawn */
+    bool is_begun;
+};
+
+/* Counting begins, with 0 joules. */
+void gt_idle_power_init(struct gt_idle_power *power, int64_t start_ns);
+/* A reading: joules and busy CPU seconds since the start. `is_idle`: the device was idle since the reading before, as far as that is
+ * known without the busy time. The stretch must have `least` seconds, and at most `allowance` busy CPU seconds for each. */
+void gt_idle_power_see(struct gt_idle_power *power, int64_t now_ns, double joules, double busy, bool is_idle,
+                       double least, double allowance);
+
+/* Idle energy in the joules that a counter shows after so many seconds more; 0 where idle power is not known. */
+double gt_idle_power_take(struct gt_idle_power *power, double joules, double seconds);
 
 enum gt_idle {
     GT_IDLE_SHARE, /* whoever uses the device is charged with its idle energy in proportion; only time without a user is idle */
@@ -132,14 +155,24 @@ const struct gt_energy *gt_attribution_gpu(const struct gt_attribution *attribut
 /* Busy time is counted in ticks of so many seconds. */
 double gt_tick_seconds(void);
 
-/* The coverage of its counter; NULL before its first reading. */
-const struct gt_coverage *gt_attribution_gpu_coverage(const struct gt_attribution *attribution, size_t device);
-
 /* The figures of one package, those of the frame included. */
 void gt_attribution_show_package(const struct gt_attribution *attribution, const struct gt_frame *frame, size_t package,
                                  struct gt_package_figures *ret);
 
 /* The figures up to now. CPU time, platform and wall stay as they are. */
 void gt_attribution_read(const struct gt_attribution *attribution, struct gt_energy_reading *ret);
+
+/* The rest is for attribute.c and attribute_cpu.c alone. */
+
+/* CPU times are compared over at least this time. */
+extern const int64_t gt_cpu_stretch_ns;
+
+/* Joules since the last reading. A counter never goes back. */
+double gt_energy_advance(struct gt_energy *energy, double joules);
+/* Divide a window's joules, of which `idle` is idle energy, when the job has `ratio` of the active part; the job's joules. */
+double gt_energy_divide(struct gt_energy *energy, enum gt_idle policy, double joules, double idle, double ratio,
+                        bool takes_idle);
+
+void gt_cpu_share_init(struct gt_cpu_share *share, int64_t now_ns);
 
 #endif

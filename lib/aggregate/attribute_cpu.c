@@ -1,11 +1,59 @@
-#include "aggregate/attribute_cpu.h"
-
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "aggregate/attribute.h"
 #include "collect/process/placement.h"
+
+/* The time between two moments. */
+struct gt_cpu_stretch {
+    double seconds;   /* of the stretch that the ratio is taken over */
+    double busy, job; /* CPU seconds in it; NaN: not known */
+    double firm;      /* at most `job` */
+};
+
+void gt_idle_power_init(struct gt_idle_power *power, int64_t start_ns)
+{
+    *power = (struct gt_idle_power){.watts = NAN, .since_ns = start_ns, .is_begun = true};
+}
+
+static void begin_stretch(struct gt_idle_power *power, int64_t now_ns, double joules, double busy)
+{
+    power->since_ns = now_ns;
+    power->joules = joules;
+    power->busy = busy;
+    power->is_begun = true;
+}
+
+void gt_idle_power_see(struct gt_idle_power *power, int64_t now_ns, double joules, double busy, bool is_idle,
+                       double least, double allowance)
+{
+    bool has_moved = joules > power->shown;
+    power->shown = joules;
+    if (!is_idle)
+        power->is_begun = false;
+    if (joules <= 0)
+        begin_stretch(power, now_ns, joules, busy);
+    if (!has_moved)
+        return;
+    double seconds = (double)(now_ns - power->since_ns) / 1e9;
+    if (power->is_begun && seconds < least)
+        return;
+    if (power->is_begun && busy - power->busy <= allowance * seconds)
+        power->watts = fmin(power->watts, (joules - power->joules) / seconds);
+    begin_stretch(power, now_ns, joules, busy);
+}
+
+double gt_idle_power_take(struct gt_idle_power *power, double joules, double seconds)
+{
+    double idle = power->watts * (power->untaken += seconds);
+    if (!(joules > 0))
+        return 0;
+    power->untaken = 0;
+    return isnan(idle) ? 0 : fmin(joules, idle);
+}
 
 /* Busy time is counted in ticks of 10 ms for each core: shorter stretches tell little. */
 const int64_t gt_cpu_stretch_ns = GT_SECOND / 10;
@@ -66,7 +114,8 @@ static double idle_energy(struct gt_cpu_share *share, enum gt_idle policy, doubl
     return policy == GT_IDLE_SHARE ? 0 : idle;
 }
 
-struct gt_cpu_stretch gt_cpu_share_stretch(const struct gt_cpu_share *share, const struct gt_cpu_use *use)
+/* The stretch that ends with a reading. */
+static struct gt_cpu_stretch cpu_share_stretch(const struct gt_cpu_share *share, const struct gt_cpu_use *use)
 {
     const struct gt_cpu_use *since = &share->anchor[use->at_ns - share->anchor[1].at_ns >= gt_cpu_stretch_ns];
     struct gt_cpu_stretch stretch = {.seconds = (double)(use->at_ns - since->at_ns) / 1e9, .busy = NAN, .job = NAN};
@@ -150,8 +199,9 @@ static void add_leaning(struct gt_cpu_share *share, int core_count, const struct
     share->looked_joules = share->energy.total;
 }
 
-double gt_cpu_share_charge(struct gt_cpu_share *share, const struct gt_attribution *attribution, int core_count,
-                           double joules, const struct gt_cpu_use *use, struct gt_cpu_stretch stretch)
+/* Divide the joules up to a reading, and begin the next stretch when this one is long enough; joules that are divided by CPU time. */
+static double cpu_share_charge(struct gt_cpu_share *share, const struct gt_attribution *attribution, int core_count,
+                               double joules, const struct gt_cpu_use *use, struct gt_cpu_stretch stretch)
 {
     double growth = gt_energy_advance(&share->energy, joules), seconds = (double)(use->at_ns - share->at_ns) / 1e9;
     share->at_ns = use->at_ns;
@@ -179,7 +229,7 @@ void gt_attribute_cpu(struct gt_attribution *attribution, double joules, struct 
     attribution->cpu_joules = 0;
     if (isnan(joules) || use.at_ns <= share->at_ns)
         return;
-    gt_cpu_share_charge(share, attribution, attribution->core_count, joules, &use, gt_cpu_share_stretch(share, &use));
+    cpu_share_charge(share, attribution, attribution->core_count, joules, &use, cpu_share_stretch(share, &use));
     attribution->energy[GT_ENERGY_CPU] = share->energy;
     attribution->cpu_joules = share->joules;
     attribution->joules_per_cpu_second = share->joules_per_cpu_second;
@@ -336,7 +386,7 @@ static void open_window(struct window *window, const struct gt_attribution *attr
                                              .job = is_job_known ? package->job : NAN,
                                              .firm = package->firm,
                                              .late = frame->read_seconds};
-        window->stretch[i] = gt_cpu_share_stretch(&package->cpu, &window->use[i]);
+        window->stretch[i] = cpu_share_stretch(&package->cpu, &window->use[i]);
     }
 }
 
@@ -453,9 +503,8 @@ int gt_attribute_packages(struct gt_attribution *attribution, const struct gt_fr
     fit(attribution, &window, frame);
     for (size_t i = 0; i < window.count; i++) {
         struct gt_package_share *package = &attribution->package[i];
-        window.active[i] = gt_cpu_share_charge(&package->cpu, attribution, frame->package[i].cpus,
-                                               frame->package[i].value[GT_CPU_ENERGY], &window.use[i],
-                                               window.stretch[i]);
+        window.active[i] = cpu_share_charge(&package->cpu, attribution, frame->package[i].cpus,
+                                            frame->package[i].value[GT_CPU_ENERGY], &window.use[i], window.stretch[i]);
         seconds += package->recent;
     }
     attribution->placement_error += isnan(job) ? 0 : error_of(&window);

@@ -3,9 +3,39 @@
 #ifndef GT_AGGREGATE_COMBINE_H
 #define GT_AGGREGATE_COMBINE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "aggregate/attribute.h"
-#include "aggregate/rate.h"
+#include "collect/collector.h"
 #include "sample/sampler.h"
+
+/* Utilisation from a counter of CPU seconds.
+ *
+ * The CPU time of short-lived children becomes known only when their parent waits for them, so one interval may be charged
+ * with work of an earlier one. No interval can use more than all cores: what is above that is carried into the next. */
+
+/* The CPU time of the machine comes in clock ticks of 10 ms: over less than this (50 ms, and some lateness) it tells nothing. */
+enum { GT_RATE_TICKS_NS = 45 * 1000 * 1000 };
+
+struct gt_rate {
+    double last;   /* counter at the end of the last interval, seconds */
+    double carry;  /* seconds not yet shown */
+    int64_t at_ns; /* end of the last interval, CLOCK_MONOTONIC; 0: none yet */
+};
+
+/* Mean number of cores in use since the last call; NaN in the first call or when nothing was measured. A call less than
+ * `shortest_ns` after the last interval's end returns NaN and lets the interval go on. */
+double gt_rate_next(struct gt_rate *rate, double counter, int64_t now_ns, int64_t shortest_ns, double ceiling);
+
+/* Origins of figures that are made of readings, where no collector gives them as they are. */
+
+/* NULL: a collector gives it. */
+const struct gt_origin *gt_combined_origin(enum gt_metric_id metric);
+/* The way a part of a device's energy was found, beside the source of the counter; NULL: it is as counted. */
+const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool by_package);
+/* The counter that a part of a device's energy is taken from; any other metric is its own. */
+enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
 struct gt_combiner {
     bool detail;

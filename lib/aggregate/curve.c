@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 void gt_curve_init(struct gt_curve *curve, size_t width)
 {

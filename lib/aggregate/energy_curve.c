@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "aggregate/attribute.h"
-#include "base/order.h"
+#include "base/number.h"
 
 bool gt_energy_is_estimated(const struct gt_energy_source *source)
 {

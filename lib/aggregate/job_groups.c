@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };

@@ -12,7 +12,7 @@
 #define GT_AGGREGATE_JOB_GROUPS_H
 
 #include "aggregate/attribute.h"
-#include "aggregate/rate.h"
+#include "aggregate/combine.h"
 #include "base/map.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/process/identity.h"

@@ -3,7 +3,7 @@
 #ifndef GT_ANALYSE_DISPLAY_H
 #define GT_ANALYSE_DISPLAY_H
 
-#include "aggregate/history.h"
+#include "aggregate/summary.h"
 #include "report/report.h"
 #include "store/store.h"
 

@@ -9,13 +9,12 @@
 
 #include "base/clock.h"
 #include "base/csv.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
-#include "collect/energy/meter_line.h"
+#include "collect/energy/meter.h"
 #include "gpu_tracker.h"
 #include "report/report.h"
-#include "store/recording_energy.h"
 #include "store/store.h"
 
 /* ---- the columns of a recording at given moments ---- */

@@ -3,7 +3,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "base/early.h"
+#include "base/root.h"
 #include "collect/collector.h"
 #include "collect/process/events.h"
 #include "collect/topology.h"

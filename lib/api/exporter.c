@@ -1,5 +1,4 @@
-#include "api/exporter.h"
-
+/* The exporter samples the machine and the jobs it follows, and writes each sample as the text of a scrape. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +6,225 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "aggregate/combine.h"
+#include "aggregate/energy_curve.h"
+#include "aggregate/job_groups.h"
 #include "api/own.h"
+#include "api/tracker.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "collect/host/capacity.h"
+#include "report/exposition.h"
+
+/* A process that is followed with its descendants. */
+struct gt_exporter_job {
+    pid_t pid;
+    struct gt_identity identity;
+    char user[64];
+    struct gt_tracker *tracker;
+    int64_t ended_ns; /* 0: it lives */
+    double value[GT_METRIC_COUNT];
+    double (*gpu)[GT_METRIC_COUNT]; /* of each device of its tracker */
+};
+
+struct gt_exporter {
+    struct gt_exporter_options options; /* its pointers are not kept */
+    bool has_crowd;
+    char host[128];
+    struct gt_sampler sampler; /* of the machine */
+    struct gt_combiner combiner;
+    struct gt_all_processes processes;
+    struct gt_job_groups groups;
+    struct gt_sample sample; /* the latest */
+    double system[GT_METRIC_COUNT];
+    struct gt_exporter_job *job;
+    size_t job_count;
+
+    int64_t sampled_ns, period_ns;
+    double sample_seconds;
+    uint64_t samples;
+    struct gt_energy_curve energy;           /* of the processors and all jobs together, since the last sample */
+    double job_joules, cpu_watts, job_watts; /* for AIPowerMeter's gauges */
+
+    struct gt_exposition_row *row;
+    size_t *row_labels; /* where in `labels` those of each row begin */
+    size_t row_count, row_capacity;
+    struct gt_buffer labels; /* one after the other, NUL after each */
+    struct gt_buffer text[GT_EXPOSITION_COUNT];
+};
+
+static int add_row(struct gt_exporter *exporter, enum gt_scope scope, const double *value)
+{
+    size_t capacity = exporter->row_capacity; /* of both arrays */
+    if (GT_GROW_TO(exporter->row, capacity, exporter->row_count + 1) < 0 ||
+        GT_GROW_TO(exporter->row_labels, exporter->row_capacity, exporter->row_count + 1) < 0)
+        return -ENOMEM;
+    exporter->row[exporter->row_count] = (struct gt_exposition_row){.scope = scope, .value = value};
+    exporter->row_labels[exporter->row_count++] = exporter->labels.length;
+    return 0;
+}
+
+struct label {
+    const char *name, *value;
+};
+
+static int add(struct gt_exporter *exporter, enum gt_scope scope, const double *value, const struct label *label,
+               size_t count)
+{
+    struct gt_buffer text = {0};
+    gt_exposition_label(&text, "host", exporter->host);
+    for (size_t i = 0; i < count; i++)
+        gt_exposition_label(&text, label[i].name, label[i].value);
+    int status = add_row(exporter, scope, value);
+    gt_buffer_append(&exporter->labels, text.data ? text.data : "", text.length);
+    gt_buffer_char(&exporter->labels, 0);
+    status = text.failed ? text.failed : status;
+    gt_buffer_release(&text);
+    return status;
+}
+
+static bool has_any(const double *value)
+{
+    for (int id = 0; id < GT_METRIC_COUNT; id++)
+        if (!isnan(value[id]))
+            return true;
+    return false;
+}
+
+enum { JOB_LABELS = 4 };
+
+/* A job's own figures, and those on each GPU that it uses. */
+static int add_job(struct gt_exporter *exporter, const double *value, double (*gpu)[GT_METRIC_COUNT],
+                   const struct gt_frame *frame, const struct label of_job[JOB_LABELS])
+{
+    struct label label[JOB_LABELS + 2];
+    memcpy(label, of_job, JOB_LABELS * sizeof *label);
+    int status = add(exporter, GT_SCOPE_COMBINED, value, label, JOB_LABELS);
+    for (size_t i = 0; i < frame->device_count && status >= 0; i++) {
+        const struct gt_device *device = &frame->device[i];
+        label[JOB_LABELS] = (struct label){"uuid", device->uuid};
+        label[JOB_LABELS + 1] = (struct label){"parent", device->parent < 0 ? "" : frame->device[device->parent].uuid};
+        if (has_any(gpu[i]))
+            status = add(exporter, GT_SCOPE_COMBINED, gpu[i], label, JOB_LABELS + 2);
+    }
+    return status;
+}
+
+static int add_followed(struct gt_exporter *exporter, const struct gt_exporter_job *job)
+{
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", (int)job->pid);
+    const struct label label[JOB_LABELS] = {
+        {"pid", pid}, {"user", job->user}, {"job_id", job->identity.job}, {"command", job->identity.command}};
+    return add_job(exporter, job->value, job->gpu, &job->tracker->recorder.sampler.frame, label);
+}
+
+static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_group *group)
+{
+    bool is_job = exporter->groups.by_slurm;
+    struct label label[JOB_LABELS] = {
+        {"user", group->user}, {"job_id", group->job}, {"command", group->command}, {"", ""}};
+    if (group->is_other)
+        label[is_job ? 1 : 2].value = "other";
+    return add_job(exporter, group->value, group->gpu, &exporter->sampler.frame, label);
+}
+
+static int add_gpus(struct gt_exporter *exporter)
+{
+    const struct gt_frame *frame = &exporter->sampler.frame;
+    int status = 0;
+    for (size_t i = GT_FIXED_ROWS; i < exporter->sample.row_count && status >= 0; i++) {
+        const struct gt_row *row = &exporter->sample.row[i];
+        const struct gt_device *device = &frame->device[row->device];
+        const char *parent = device->parent < 0 ? "" : frame->device[device->parent].uuid;
+        const struct label label[] = {{"uuid", device->uuid}, {"parent", parent}};
+        status = add(exporter, GT_SCOPE_GPU, row->value, label, sizeof label / sizeof *label);
+    }
+    return status;
+}
+
+/* The rows of the latest sample. -ENOMEM. */
+static int exporter_rows(struct gt_exporter *exporter)
+{
+    exporter->row_count = 0;
+    gt_buffer_clear(&exporter->labels);
+    int status = add(exporter, GT_SCOPE_SYSTEM, exporter->system, NULL, 0);
+    if (status >= 0)
+        status = add_gpus(exporter);
+    for (size_t i = 0; i < exporter->job_count && status >= 0; i++)
+        if (exporter->job[i].tracker)
+            status = add_followed(exporter, &exporter->job[i]);
+    for (size_t i = 0; exporter->has_crowd && i <= exporter->groups.most && status >= 0; i++)
+        if (exporter->groups.group[i].is_used)
+            status = add_group(exporter, &exporter->groups.group[i]);
+    if (status >= 0)
+        status = exporter->labels.failed;
+    for (size_t i = 0; i < exporter->row_count && status >= 0; i++)
+        exporter->row[i].labels = exporter->labels.data + exporter->row_labels[i];
+    return status;
+}
+
+/* The gauges that AIPowerMeter offered to Prometheus, by their names: of what is followed, or of the machine when nothing is. */
+
+/* The sum over all rows of jobs; NaN when none has it. Without jobs what the machine has. */
+static double of_jobs(const struct gt_exporter *exporter, enum gt_metric_id metric)
+{
+    double sum = NAN;
+    bool has_jobs = false;
+    for (size_t i = 0; i < exporter->row_count; i++) {
+        const struct gt_exposition_row *row = &exporter->row[i];
+        if (row->scope != GT_SCOPE_COMBINED)
+            continue;
+        has_jobs = true;
+        if (!isnan(row->value[metric]))
+            sum = (isnan(sum) ? 0 : sum) + row->value[metric];
+    }
+    return has_jobs ? sum : exporter->system[metric];
+}
+
+/* When the jobs have less than before, one of them is gone: the time up to here is not asked for. */
+static int exporter_note_power(struct gt_exporter *exporter)
+{
+    double now = (double)exporter->sample.monotonic_ns / 1e9, since = exporter->energy.time;
+    struct gt_energy_reading reading;
+    struct gt_drawn drawn;
+    gt_energy_reading_clear(&reading);
+    reading.device[GT_ENERGY_CPU].total = exporter->system[GT_CPU_ENERGY];
+    reading.device[GT_ENERGY_CPU].job = of_jobs(exporter, GT_CPU_ENERGY);
+    if (!exporter->samples || reading.device[GT_ENERGY_CPU].job < exporter->job_joules) {
+        gt_energy_curve_release(&exporter->energy);
+        gt_energy_curve_follow(&exporter->energy, &(struct gt_machine){0}, now);
+    }
+    exporter->job_joules = reading.device[GT_ENERGY_CPU].job;
+    int status = gt_energy_curve_add(&exporter->energy, now, &reading);
+    gt_energy_curve_drawn(&exporter->energy, &drawn);
+    exporter->cpu_watts = drawn.total / (now - since);
+    exporter->job_watts = drawn.job / (now - since);
+    return status;
+}
+
+/* The gauges power_draw_cpu, intel_power, mem_used_cpu, mem_used_gpu and power_draw_gpu, at each sample and in the text. */
+static void exporter_write_aipowermeter(const struct gt_exporter *exporter, struct gt_buffer *out,
+                                        enum gt_exposition form)
+{
+    double ram = of_jobs(exporter, GT_RAM);
+    const struct {
+        const char *name, *help;
+        double value;
+    } gauges[] = {
+        {"power_draw_cpu", "Power of the processors drawn for the followed processes, watts", exporter->job_watts},
+        {"intel_power", "Power of all processor packages, watts", exporter->cpu_watts},
+        {"mem_used_cpu", "Memory of the followed processes, bytes", isnan(ram) ? of_jobs(exporter, GT_RSS) : ram},
+        {"mem_used_gpu", "GPU memory of the followed processes, bytes", of_jobs(exporter, GT_GPU_RAM)},
+        {"power_draw_gpu", "Power of all GPUs, watts", exporter->system[GT_GPU_POWER]},
+    };
+    for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++) {
+        if (isnan(gauges[i].value))
+            continue;
+        gt_exposition_family(out, form, gauges[i].name, "gauge", NULL, gauges[i].help);
+        gt_exposition_sample(out, gauges[i].name, "gauge", "", gauges[i].value);
+    }
+}
 
 enum { DEFAULT_MOST = 100, GREATEST_MOST = 10000 };
 
@@ -216,8 +431,8 @@ static int sample(struct gt_exporter *exporter, struct gt_error *error)
     for (size_t i = 0; i < exporter->job_count && status >= 0; i++)
         status = sample_job(&exporter->job[i], began, error);
     if (status >= 0)
-        status = gt_exporter_rows(exporter) < 0 ? gt_error_system(error, ENOMEM, "exporter") : 0;
-    if (status >= 0 && gt_exporter_note_power(exporter) < 0)
+        status = exporter_rows(exporter) < 0 ? gt_error_system(error, ENOMEM, "exporter") : 0;
+    if (status >= 0 && exporter_note_power(exporter) < 0)
         status = gt_error_system(error, ENOMEM, "exporter");
     if (status < 0)
         return status;
@@ -334,7 +549,7 @@ int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, cons
         gt_exposition_metrics(out, form, exporter->row, exporter->row_count);
         write_gpu_names(exporter, out, form);
         if (exporter->options.aipowermeter)
-            gt_exporter_write_aipowermeter(exporter, out, form);
+            exporter_write_aipowermeter(exporter, out, form);
         write_self(exporter, out, form);
         gt_exposition_end(out, form);
     }

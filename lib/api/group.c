@@ -1,4 +1,4 @@
-#include "api/group.h"
+#include "api/tracker.h"
 
 #include <errno.h>
 #include <linux/sched.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/reserve.h"
+#include "base/file.h"
 #include "collect/cgroup/cgroup.h"
 
 #define NAME_PREFIX "gpu-tracker-"

@@ -1,10 +1,12 @@
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/tracker.h"
 #include "api/own.h"
+#include "collect/collector.h"
 #include "collect/energy/meter.h"
 #include "collect/energy/model.h"
 #include "collect/process/pid_namespace.h"
@@ -12,7 +14,6 @@
 #include "schema/unit.h"
 
 static const char *const memory_methods[] = {"auto", "rss", "pss", "unique", NULL};
-static const char *const brands[] = {"nvidia", "amd", "intel", NULL};
 
 static bool is_one_of(const char *text, const char *const choices[])
 {
@@ -123,6 +124,24 @@ static int check_power(const struct gt_tracker_options *options, struct gt_error
     return status;
 }
 
+static int check_brand(const char *brand, struct gt_error *error)
+{
+    char known[200] = "";
+    const char *last = NULL;
+    for (size_t i = 0; i < gt_collector_type_count; i++) {
+        const char *other = gt_collector_types[i]->brand;
+        size_t length = strlen(known);
+        if (!other)
+            continue;
+        if (!strcmp(other, brand))
+            return 0;
+        if (last)
+            snprintf(known + length, sizeof known - length, "%s%s", length ? ", " : "", last);
+        last = other;
+    }
+    return gt_error_set(error, EINVAL, "\"%s\" is not a GPU brand; choose %s or %s", brand, known, last);
+}
+
 static int check_values(const struct gt_tracker_options *options, struct gt_error *error)
 {
     double factor;
@@ -142,10 +161,9 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     if (gt_idle_find(options->idle) < 0)
         return gt_error_set(error, EINVAL, "\"%s\" is not a policy for idle energy; choose share, exclude or all",
                             options->idle);
-    if (options->gpu_brand && !is_one_of(options->gpu_brand, brands))
-        return gt_error_set(error, EINVAL, "\"%s\" is not a GPU brand; choose nvidia, amd or intel",
-                            options->gpu_brand);
-    int status = check_power(options, error);
+    int status = options->gpu_brand ? check_brand(options->gpu_brand, error) : 0;
+    if (status >= 0)
+        status = check_power(options, error);
     if (status >= 0)
         status = gt_unit_memory(options->ram_unit, &factor, error);
     if (status >= 0)

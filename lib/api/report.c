@@ -1,8 +1,39 @@
+/* Reports of recordings and of code blocks, for those who see only the public header. */
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "analyse/blocks/blocks.h"
+#include "analyse/blocks/results.h"
+#include "analyse/compare/compare.h"
+#include "analyse/usage/next_time.h"
+#include "analyse/usage/usage.h"
+#include "api/own.h"
+#include "api/python.h"
+#include "api/recorded.h"
+#include "base/grow.h"
 #include "base/utf8.h"
+#include "blocks/block_event.h"
+#include "collect/energy/meter.h"
 #include "report/brief.h"
 #include "report/format.h"
+#include "sample/cost.h"
+#include "sample/sample.h"
+#include "schema/unit.h"
+#include "store/type.h"
+
+/* A recording joined with the file of an external power meter that ran beside it. */
+
+struct gt_meter_join {
+    struct gt_meter *meter; /* NULL: nothing is joined */
+    const char *name;
+    int64_t begin_ns;
+    struct gt_row *row;
+    size_t capacity;
+    struct gt_sample sample;
+};
 
 char *gt_text_show(const char *text)
 {
@@ -46,4 +77,264 @@ int gt_report_render(const struct gt_report *report, const char *format, char **
     *ret = text.data;
     *length = text.length;
     return 0;
+}
+
+/* Join nothing where `name` is NULL: samples and outcomes stay as they are. */
+static int meter_join_open(struct gt_meter_join *ret, const char *name, const struct gt_machine *machine,
+                           struct gt_error *error)
+{
+    *ret = (struct gt_meter_join){.name = name, .begin_ns = machine->start_real_ns};
+    return name ? gt_meter_open(&ret->meter, name, error) : 0;
+}
+
+static void meter_join_close(struct gt_meter_join *join)
+{
+    gt_meter_close(join->meter);
+    free(join->row);
+    *join = (struct gt_meter_join){0};
+}
+
+/* Returns the sample with power and energy at the wall, borrowed until the next call; NULL without memory. */
+static const struct gt_sample *meter_join_sample(struct gt_meter_join *join, const struct gt_sample *sample)
+{
+    if (!join->meter || !sample->row_count)
+        return sample;
+    if (GT_GROW_TO(join->row, join->capacity, sample->row_count) < 0)
+        return NULL;
+    if (join->begin_ns <= 0 || join->begin_ns > sample->real_ns)
+        join->begin_ns = sample->real_ns; /* the recording does not tell when it began */
+    memcpy(join->row, sample->row, sample->row_count * sizeof *join->row);
+    join->row[GT_SCOPE_SYSTEM].value[GT_WALL_POWER] = gt_meter_watts(join->meter, sample->real_ns);
+    join->row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY] = gt_meter_joules(join->meter, join->begin_ns, sample->real_ns);
+    join->sample = *sample;
+    join->sample.row = join->row;
+    join->sample.energy.wall = join->row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY];
+    return &join->sample;
+}
+
+/* Replace the recording's own provenance of these figures. */
+static int tell_source(const struct gt_meter_join *join, struct gt_outcome *outcome)
+{
+    static const enum gt_metric_id metrics[] = {GT_WALL_POWER, GT_WALL_ENERGY};
+    enum { METRICS = sizeof metrics / sizeof *metrics };
+    struct gt_provenance *all = calloc(outcome->provenance_count + METRICS, sizeof *all);
+    size_t count = 0;
+    if (!all)
+        return -ENOMEM;
+    for (size_t i = 0; i < outcome->provenance_count; i++)
+        if (outcome->provenance[i].metric != GT_WALL_POWER && outcome->provenance[i].metric != GT_WALL_ENERGY)
+            all[count++] = outcome->provenance[i];
+    for (size_t i = 0; i < METRICS; i++) {
+        struct gt_provenance *entry = &all[count++];
+        *entry = (struct gt_provenance){.scope = GT_SCOPE_SYSTEM, .metric = metrics[i], .exactness = GT_SAMPLED};
+        snprintf(entry->source, sizeof entry->source, "external power meter, %.100s", join->name);
+        snprintf(entry->note, sizeof entry->note, "joined afterwards; a line every %.3g s, lines left out: %llu",
+                 gt_meter_period(join->meter), (unsigned long long)gt_meter_left_out(join->meter));
+    }
+    outcome->provenance = all;
+    outcome->provenance_count = count;
+    return 0;
+}
+
+/* Do the same to the outcome of the run, whose last sample is of `last_ns`. Its provenance is replaced by
+ * one that the caller frees. -EINVAL: the meter has no lines of the time of the run. */
+static int meter_join_outcome(const struct gt_meter_join *join, int64_t last_ns, struct gt_outcome *outcome,
+                              struct gt_error *error)
+{
+    int64_t end_ns = last_ns;
+    if (outcome->complete && !isnan(outcome->elapsed))
+        end_ns = join->begin_ns + (int64_t)(outcome->elapsed * 1e9);
+    double joules = gt_meter_joules(join->meter, join->begin_ns, end_ns);
+    if (isnan(joules))
+        return gt_error_set(error, EINVAL, "power meter %s: it has no lines of the time of the recording", join->name);
+    outcome->value[GT_SCOPE_SYSTEM][GT_WALL_ENERGY] = joules;
+    return tell_source(join, outcome) < 0 ? gt_error_system(error, ENOMEM, "power meter") : 0;
+}
+
+static int choose_unit(char *unit, size_t size, const char *wanted,
+                       int (*check)(const char *, double *, struct gt_error *), struct gt_error *error)
+{
+    double factor;
+    if (!wanted)
+        return 0;
+    int status = check(wanted, &factor, error);
+    if (status >= 0) {
+        strncpy(unit, wanted, size - 1);
+        unit[size - 1] = '\0';
+    }
+    return status;
+}
+
+/* The file's facts, with what the caller wants otherwise. */
+static int choose(struct gt_machine *machine, const struct gt_recording_options *options, struct gt_error *error)
+{
+    struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
+    int status = choose_unit(machine->ram_unit, sizeof machine->ram_unit, options->ram_unit, gt_unit_memory, error);
+    if (status >= 0)
+        status = choose_unit(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, options->gpu_ram_unit, gt_unit_memory,
+                             error);
+    if (status >= 0)
+        status = choose_unit(machine->time_unit, sizeof machine->time_unit, options->time_unit, gt_unit_time, error);
+    return status < 0 ? status : gt_cost_read(machine, &cost, error);
+}
+
+static int summarize(struct gt_summary *summary, struct gt_recording *recording, struct gt_meter_join *join,
+                     struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    int status = gt_recording_detail(recording, true); /* for the table of GPUs */
+    while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0) {
+        sample = meter_join_sample(join, sample);
+        if (!sample || gt_summary_add(summary, sample) < 0)
+            return gt_error_system(error, ENOMEM, "report");
+    }
+    return status;
+}
+
+int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
+{
+    const struct gt_store_type *type = gt_store_type_of(path, NULL);
+    const char *suffix = type && type->has_detail_files ? gt_store_part(index) : NULL;
+    return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
+}
+
+static int use_outcome(struct gt_recording *recording, struct gt_summary *summary, struct gt_meter_join *join,
+                       const struct gt_recording_options *own, const char *path, const struct gt_recorded_use *use,
+                       struct gt_error *error)
+{
+    struct gt_machine machine = *gt_recording_machine(recording);
+    struct gt_outcome outcome;
+    const struct gt_outcome *recorded = gt_recording_outcome(recording);
+    if (recorded)
+        outcome = *recorded;
+    else
+        gt_summary_outcome(summary, &outcome);
+    outcome.lives = *gt_recording_lives(recording);
+    struct gt_provenance *provenance = outcome.provenance;
+    int status = choose(&machine, own, error);
+    if (status >= 0 && join->meter)
+        status = meter_join_outcome(join, summary->last_real_ns, &outcome, error);
+    struct gt_usage_sources sources = {&machine, summary, &outcome, path};
+    if (status >= 0)
+        status = use->of(&sources, use->context, error);
+    if (outcome.provenance != provenance)
+        free(outcome.provenance);
+    return status;
+}
+
+int gt_recorded_use(const char *path, const struct gt_recording_options *options, const struct gt_recorded_use *use,
+                    struct gt_error *error)
+{
+    GT_OWN(struct gt_recording_options, own, options);
+    struct gt_recording *recording = NULL;
+    struct gt_summary *summary = malloc(sizeof *summary);
+    if (!summary)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    struct gt_meter_join join = {0};
+    gt_summary_init(summary);
+    int status = gt_recording_open(&recording, path, error);
+    if (status >= 0)
+        status = meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);
+    if (status >= 0)
+        status = summarize(summary, recording, &join, error);
+    if (status >= 0)
+        status = use_outcome(recording, summary, &join, &own, path, use, error);
+    meter_join_close(&join);
+    gt_recording_close(recording);
+    gt_summary_release(summary);
+    free(summary);
+    return status;
+}
+
+static int report_of(const struct gt_usage_sources *sources, void *ret, struct gt_error *error)
+{
+    return gt_usage_report(ret, sources, error);
+}
+
+int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
+                        struct gt_error *error)
+{
+    return gt_recorded_use(path, options, &(struct gt_recorded_use){report_of, ret}, error);
+}
+
+/* ---- What to ask for next time ----------------------------------------------------------------------------------- */
+
+static int add_run(const struct gt_usage_sources *sources, void *next, struct gt_error *error)
+{
+    (void)error;
+    gt_next_time_add(next, &(struct gt_usage){.machine = sources->machine,
+                                              .summary = sources->summary,
+                                              .outcome = sources->outcome,
+                                              .recording = sources->recording});
+    return 0;
+}
+
+const char *gt_request_kind(size_t index)
+{
+    size_t count = 0;
+    while (gt_request_kinds[count])
+        count++;
+    return index < count ? gt_request_kinds[index] : NULL;
+}
+
+int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
+                         struct gt_error *error)
+{
+    struct gt_next_time next;
+    struct gt_buffer request = {0}, sentence = {0};
+    int status = 0;
+    gt_next_time_init(&next);
+    for (size_t i = 0; i < count && status >= 0; i++)
+        status = gt_recorded_use(paths[i], NULL, &(struct gt_recorded_use){add_run, &next}, error);
+    if (status < 0)
+        return status;
+    status = gt_next_time_request(&request, &next, kind);
+    gt_next_time_doubt(&sentence, &next);
+    if (status < 0)
+        gt_error_set(error, EINVAL, "\"%s\" is no kind of request", kind);
+    else if (request.failed || sentence.failed)
+        status = gt_error_system(error, ENOMEM, "request");
+    if (status < 0) {
+        gt_buffer_release(&request);
+        gt_buffer_release(&sentence);
+        return status == -ENOENT ? -EINVAL : status;
+    }
+    *ret = request.data;
+    *doubt = sentence.data;
+    return 0;
+}
+
+int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)
+{
+    GT_OWN(struct gt_blocks_options, own, options);
+    return gt_blocks_report(ret, &own, own.blocks_optional, error);
+}
+
+int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error)
+{
+    GT_OWN(struct gt_compare_options, own, options);
+    return gt_compare_report(ret, &own, error);
+}
+
+int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error)
+{
+    return gt_results_report(ret, type, json, error);
+}
+
+int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error)
+{
+    return gt_results_json(ret, path, error);
+}
+
+int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
+                      struct gt_error *error)
+{
+    struct gt_block_event_list list = {.skip_bad = skip_bad_rows};
+    int status = gt_block_event_list_check(path, overwrite, error);
+    for (; status == 0 && *files; files++)
+        status = gt_block_event_list_add(&list, *files, error);
+    if (status == 0)
+        status = gt_block_event_list_save(&list, path, overwrite, error);
+    gt_block_event_list_release(&list);
+    return status;
 }

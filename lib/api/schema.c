@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpu_tracker.h"
 #include "report/report.h"
+#include "schema/metric.h"
+#include "schema/unit.h"
 #include "store/store.h"
 
 static void add_scopes(struct gt_buffer *out, unsigned scopes)
@@ -104,4 +107,36 @@ int gt_schema_report(struct gt_report **ret, struct gt_error *error)
     }
     *ret = report;
     return 0;
+}
+
+int gt_metric_info(size_t metric, struct gt_metric_info *ret)
+{
+    if (metric >= GT_METRIC_COUNT)
+        return -ENOENT;
+    const struct gt_metric *m = &gt_metrics[metric];
+    *ret = (struct gt_metric_info){m->name, gt_unit_name(m->unit), gt_kind_name(m->kind), m->scopes, m->help};
+    return 0;
+}
+
+static const char *name_at(const char *const names[], size_t index)
+{
+    for (size_t i = 0; names[i]; i++)
+        if (i == index)
+            return names[i];
+    return NULL;
+}
+
+const char *gt_memory_unit(size_t index)
+{
+    return name_at(gt_memory_units, index);
+}
+
+const char *gt_time_unit(size_t index)
+{
+    return name_at(gt_time_units, index);
+}
+
+const char *gt_version(void)
+{
+    return GT_VERSION;
 }

@@ -1,11 +1,11 @@
-#include "api/tables.h"
+#include "api/python.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/number.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "blocks/interval.h"

@@ -5,7 +5,7 @@
 #include "analyse/merge/merge.h"
 #include "analyse/trace/analysis.h"
 #include "api/own.h"
-#include "api/request.h"
+#include "api/python.h"
 #include "base/number.h"
 #include "trace/walk.h"
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "analyse/usage/usage.h"
-#include "api/group.h"
 #include "base/grow.h"
 
 /* ---- Telling the caller ------------------------------------------------------------------------------------------ */
@@ -70,7 +69,8 @@ static bool is_closing(const struct gt_tracker *tracker)
     return call;
 }
 
-int gt_tracker_unlock(struct gt_tracker *tracker)
+/* Give up the lock and hand the waiting sentences to the caller. -ECANCELED: the caller has closed the tracker, which is gone. */
+static int tracker_unlock(struct gt_tracker *tracker)
 {
     struct gt_call call;
     char **text = tracker->sentence;
@@ -146,7 +146,7 @@ int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_
     }
     *ret = tracker;
     pthread_mutex_lock(&tracker->mutex);
-    return gt_tracker_unlock(tracker); /* what opening has to say */
+    return tracker_unlock(tracker); /* what opening has to say */
 }
 
 int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error)
@@ -182,7 +182,7 @@ int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error)
         return gt_error_set(error, EINVAL, "the tracker has finished");
     pthread_mutex_lock(&tracker->mutex);
     int status = gt_recorder_read(&tracker->recorder, true, error);
-    int unlocked = gt_tracker_unlock(tracker);
+    int unlocked = tracker_unlock(tracker);
     return unlocked < 0 ? unlocked : status;
 }
 
@@ -212,7 +212,7 @@ int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error)
     note_births(tracker);
     gt_schedule_memory(&tracker->schedule, gt_recorder_now(recorder),
                        recorder->sampler.memory.scope[GT_SCOPE_COMBINED].rss);
-    int unlocked = gt_tracker_unlock(tracker);
+    int unlocked = tracker_unlock(tracker);
     return unlocked < 0 ? unlocked : status;
 }
 
@@ -306,7 +306,7 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
         return status;
     int finished = gt_recorder_finish(&tracker->recorder, error);
     pthread_mutex_lock(&tracker->mutex);
-    int unlocked = gt_tracker_unlock(tracker); /* what there was to say at the end */
+    int unlocked = tracker_unlock(tracker); /* what there was to say at the end */
     return unlocked < 0 ? unlocked : finished < 0 ? finished : status;
 }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "gpu_tracker.h"
 #include "record/recorder.h"
 #include "sample/schedule.h"
 
@@ -40,9 +41,6 @@ void gt_call_begin(struct gt_call *call, struct gt_tracker *tracker);
 /* 0, or -ECANCELED: the tracker is gone. */
 int gt_call_end(struct gt_call *call);
 
-/* Give up the lock and hand the waiting sentences to the caller. -ECANCELED: the caller has closed the tracker, which is gone. */
-int gt_tracker_unlock(struct gt_tracker *tracker);
-
 /* For the sampler of Python: the largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is exact from now on. */
 void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
 
@@ -56,5 +54,8 @@ int gt_tracker_events_fd(struct gt_tracker *tracker);
 int gt_tracker_drain(struct gt_tracker *tracker, struct gt_error *error);
 /* wait4 told of a child of the calling process. */
 void gt_tracker_reaped(struct gt_tracker *tracker, pid_t pid, int wait_status, const struct rusage *usage);
+
+/* Returns the group's own control group, NULL for NULL. */
+const struct gt_cgroup *gt_group_cgroup(const struct gt_group *group);
 
 #endif

@@ -1,12 +1,27 @@
 #include "base/file.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { BLOCK = 65536 };
 
@@ -76,6 +91,299 @@ int gt_file_write_all(int fd, const void *bytes, size_t length)
 int gt_file_write_all_at(int fd, const void *bytes, size_t length, off_t offset)
 {
     return write_all(fd, bytes, length, offset);
+}
+
+/* Older container runtimes answer EPERM to system calls they do not know; faccessat2 is of Linux 5.8. The older one asks for the
+ * real user and group. */
+int gt_access(int folder, const char *path, int mode)
+{
+    if (faccessat(folder, path, mode, AT_EACCESS) == 0)
+        return 0;
+    int code = errno;
+    bool is_same = getuid() == geteuid() && getgid() == getegid();
+    if (code != EPERM || !is_same)
+        return -code;
+    return syscall(SYS_faccessat, folder, path, mode) < 0 ? -errno : 0; /* the C library's would ask the newer one */
+}
+
+/* Who writes to a pipe of a shell's was started for it, and may take its time. */
+enum { MOST = 256 << 20, NAMED_SECONDS = 5, ANONYMOUS_SECONDS = 60 };
+
+static const char *kind(mode_t mode)
+{
+    return S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+           : S_ISSOCK(mode)               ? "a socket"
+           : S_ISFIFO(mode)               ? "a pipe"
+                                          : "something else";
+}
+
+static int refuse(const char *path, mode_t mode, const char *wanted, struct gt_error *error)
+{
+    if (S_ISDIR(mode))
+        return gt_error_system(error, EISDIR, "%s", path);
+    return gt_error_set(error, EINVAL, "%s: this is %s, %s", path, kind(mode), wanted);
+}
+
+/* Those that cannot be opened are told apart as well. */
+static int open_named(const char *path, struct stat *facts, struct gt_error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), code = errno;
+    if (fd >= 0 && fstat(fd, facts) == 0 && (S_ISREG(facts->st_mode) || S_ISFIFO(facts->st_mode)))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    else if (code != ENXIO || stat(path, facts) < 0)
+        return gt_error_system(error, code, "%s", path);
+    return refuse(path, facts->st_mode, "neither a file nor a pipe", error);
+}
+
+/* ---- Pipes ---------------------------------------------------------------------------------------------------- */
+
+static int64_t now(void)
+{
+    return gt_clock_monotonic(&gt_clock_system);
+}
+
+static int patience(int pipe)
+{
+    struct statfs facts;
+    return fstatfs(pipe, &facts) == 0 && facts.f_type == PIPEFS_MAGIC ? ANONYMOUS_SECONDS : NAMED_SECONDS;
+}
+
+/* 0, also at the end; or an errno. */
+static int wait_for(int pipe, int seconds)
+{
+    int64_t until = now() + seconds * GT_SECOND, left;
+    while ((left = until - now()) > 0) {
+        int ready = poll(&(struct pollfd){.fd = pipe, .events = POLLIN}, 1, (int)(left / 1000000) + 1);
+        if (ready > 0)
+            return 0;
+        if (ready < 0 && errno != EINTR)
+            return errno;
+    }
+    return ETIMEDOUT;
+}
+
+static int copy_all(int pipe, int copy, int seconds)
+{
+    char block[65536];
+    size_t total = 0;
+    for (;;) {
+        int code = wait_for(pipe, seconds);
+        ssize_t got = code ? 0 : read(pipe, block, sizeof block);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (code || got <= 0)
+            return got < 0 ? errno : code;
+        total += (size_t)got;
+        code = total > MOST ? EFBIG : -gt_file_write_all(copy, block, (size_t)got);
+        if (code)
+            return code;
+    }
+}
+
+/* Where the kernel gives no file without a name, who reads waits for who writes. */
+static int keep_pipe(int pipe, int seconds)
+{
+    int flags = fcntl(pipe, F_GETFL);
+    int code = wait_for(pipe, seconds);
+    return code ? code : fcntl(pipe, F_SETFL, flags & ~O_NONBLOCK) < 0 ? errno : 0;
+}
+
+/* What is refused is a wrong argument, as devices are. */
+static int explain(const char *path, int code, int seconds, struct gt_error *error)
+{
+    if (code == ETIMEDOUT)
+        return gt_error_set(error, EINVAL, "%s: nothing more was written to this pipe within %d seconds", path,
+                            seconds);
+    if (code == EFBIG)
+        return gt_error_set(error, EINVAL, "%s: more than %d MiB came through this pipe, which is too large", path,
+                            MOST >> 20);
+    return gt_error_system(error, code, "%s", path);
+}
+
+static int take_pipe(int pipe, const char *path, struct gt_error *error)
+{
+    int seconds = patience(pipe), copy = memfd_create("gpu-tracker", MFD_CLOEXEC);
+    int code = copy < 0 ? keep_pipe(pipe, seconds) : copy_all(pipe, copy, seconds);
+    if (!code && copy >= 0 && lseek(copy, 0, SEEK_SET) < 0)
+        code = errno;
+    if (copy >= 0 || code)
+        close(pipe);
+    if (copy >= 0 && code)
+        close(copy);
+    return code ? explain(path, code, seconds, error) : copy >= 0 ? copy : pipe;
+}
+
+/* ---- What others call ----------------------------------------------------------------------------------------- */
+
+int gt_given_file_open(const char *path, struct stat *facts, struct gt_error *error)
+{
+    struct stat own = {0};
+    facts = facts ? facts : &own;
+    int fd = open_named(path, facts, error);
+    return fd >= 0 && S_ISFIFO(facts->st_mode) ? take_pipe(fd, path, error) : fd;
+}
+
+int gt_given_file_open_optional(const char *path, struct gt_error *error)
+{
+    struct gt_error problem = {0};
+    int fd = gt_given_file_open(path, NULL, &problem);
+    return fd >= 0 || fd == -ENOENT ? fd : gt_error_copy(error, &problem);
+}
+
+int gt_given_file_read(const char *path, struct gt_buffer *text, struct gt_error *error)
+{
+    int fd = gt_given_file_open(path, NULL, error);
+    if (fd < 0)
+        return fd;
+    int status = gt_file_read_all(fd, text);
+    close(fd);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
+int gt_given_file_check(const char *path, struct gt_error *error)
+{
+    struct stat facts;
+    if (stat(path, &facts) < 0)
+        return gt_error_system(error, errno, "%s", path);
+    return S_ISREG(facts.st_mode) ? 0 : refuse(path, facts.st_mode, "and no regular file", error);
+}
+
+/* ".gpu-tracker-PID-N.part" beside `path`. */
+static int hidden_name(char *ret, const char *path)
+{
+    static atomic_uint number;
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path + 1) : 0;
+    int length = snprintf(ret, PATH_MAX, "%.*s.gpu-tracker-%d-%u.part", folder, path, (int)getpid(),
+                          atomic_fetch_add(&number, 1));
+    return length < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* Without permissions for others until it has those of the file that it replaces. The owner may always write: the caller does. */
+static int open_hidden(const char *path, const struct stat *predecessor)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, predecessor ? 0600 : 0666);
+    int code = fd < 0 || (predecessor && fchmod(fd, (predecessor->st_mode & 0777) | 0600) < 0) ? errno : 0;
+    if (code && fd >= 0) {
+        unlink(path);
+        close(fd);
+    }
+    return code ? -code : fd;
+}
+
+int gt_new_file_begin(struct gt_new_file *file, const char *path)
+{
+    struct stat facts;
+    file->path = path;
+    file->fd = -EEXIST;
+    file->has_predecessor = lstat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+    for (int i = 0; file->fd == -EEXIST && i < 100; i++) { /* one may lie there that a killed process left */
+        int status = hidden_name(file->hidden, path);
+        if (status < 0)
+            return status;
+        file->fd = open_hidden(file->hidden, file->has_predecessor ? &facts : NULL);
+    }
+    return file->fd < 0 ? file->fd : 0;
+}
+
+/* Where the file system knows no renaming that replaces nothing, or the system forbids it, the name is taken first. */
+static int place_anew(const struct gt_new_file *file)
+{
+    if (renameat2(AT_FDCWD, file->hidden, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != EPERM)
+        return -errno;
+    int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    close(fd);
+    return rename(file->hidden, file->path) < 0 ? -errno : 0;
+}
+
+static int place_instead(const struct gt_new_file *file)
+{
+    /* What cannot be synced (a FUSE file system without it) is no less whole. */
+    if (file->has_predecessor && fsync(file->fd) < 0 && errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    return rename(file->hidden, file->path) < 0 ? -errno : 0;
+}
+
+int gt_new_file_place(struct gt_new_file *file, bool replace)
+{
+    int status = replace ? place_instead(file) : place_anew(file);
+    if (status < 0)
+        gt_new_file_drop(file);
+    return status;
+}
+
+void gt_new_file_drop(struct gt_new_file *file)
+{
+    unlink(file->hidden);
+    close(file->fd);
+}
+
+int gt_new_file_write(const char *path, const void *bytes, size_t length)
+{
+    struct gt_new_file file;
+    int status = gt_new_file_begin(&file, path);
+    if (status < 0)
+        return status;
+    status = gt_file_write_all(file.fd, bytes, length);
+    if (status < 0)
+        gt_new_file_drop(&file);
+    else
+        status = gt_new_file_place(&file, true);
+    if (status < 0)
+        return status;
+    return close(file.fd) < 0 ? -errno : 0;
+}
+
+/* A linker's name for the program itself may be relative to a folder that is no longer the current one. */
+static int own_path(char ret[PATH_MAX])
+{
+    Dl_info info;
+    static const char here;
+    if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/') &&
+        gt_file_real_path(info.dli_fname, ret) == 0)
+        return 0;
+    ssize_t length = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+    if (length < 0)
+        return -errno;
+    ret[length] = '\0';
+    return 0;
+}
+
+int gt_data_file(char *ret, size_t size, const char *name)
+{
+    char path[PATH_MAX], *slash;
+    int status = own_path(path);
+    while (status == 0 && (slash = strrchr(path, '/'))) {
+        *slash = '\0';
+        int length = snprintf(ret, size, "%s/share/gpu-tracker/%s", path, name);
+        if (length > 0 && (size_t)length < size && access(ret, R_OK) == 0)
+            return 0;
+    }
+    return status < 0 ? status : -ENOENT;
+}
+
+size_t gt_reserve_take(struct gt_reserve *reserve, size_t wanted)
+{
+    reserve->count = 0;
+    while (reserve->count < wanted && reserve->count < GT_RESERVE_MOST) {
+        int fd = reserve->count ? fcntl(reserve->fd[0], F_DUPFD_CLOEXEC, 0) : open("/", O_PATH | O_CLOEXEC);
+        if (fd < 0)
+            break;
+        reserve->fd[reserve->count++] = fd;
+    }
+    return reserve->count;
+}
+
+void gt_reserve_release(struct gt_reserve *reserve, size_t kept)
+{
+    while (reserve->count > kept)
+        close(reserve->fd[--reserve->count]);
 }
 
 /* ---- Paths ---------------------------------------------------------------------------------------------------- */

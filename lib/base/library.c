@@ -8,8 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "base/given_file.h"
-#include "base/reserve.h"
+#include "base/file.h"
 
 static int bind_symbols(struct gt_library *library, const struct gt_symbol *symbols, size_t count, void *functions,
                         struct gt_error *error)

@@ -16,10 +16,9 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/new_file.h"
+#include "base/file.h"
 #include "base/utf8.h"
 #include "blocks/block.h"
-#include "blocks/block_family.h"
 
 const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS] = {
     "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "monotonic", "cpu_time",

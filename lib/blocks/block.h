@@ -1,7 +1,7 @@
 /* Marking code blocks in a running program: the rows that gt_block_begin and gt_block_end leave behind, and the files
  * they go to. Nothing here knows how the rows are analysed.
  *
- * A file that was asked for by its name is shared by all processes of the run (see block_family.h); any other belongs to one
+ * A file that was asked for by its name is shared by all processes of the run (see gt_family_made); any other belongs to one
  * process. All that may not be shared after fork lies in one page that the kernel clears in the child (MADV_WIPEONFORK),
  * so that the child starts with no files and opens its own, or the shared ones anew.
  *
@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "blocks/marking.h"
+#include "gpu_tracker.h"
 
 /* The columns of sub-tracking files: the first four are gpu_tracker's. */
 enum gt_block_event_column {
@@ -86,5 +86,32 @@ const struct gt_block_writer *gt_block_writer_of(const char *path);
 enum { GT_BLOCK_NAME_MAX = 1000 };
 /* The name as it is written: `name`, or what is in `cut`, which has GT_BLOCK_NAME_MAX + 1 bytes. */
 const char *gt_block_name(const char *name, char *cut);
+
+/* Mark in a file of your choice, .csv or .sqlite. It stays open until the process ends; asking again gives the same. All
+ * processes of a run of the program write to it: those forked from one that has opened it, whoever opens it after a fork, and
+ * those below gt_block_parent. -EEXIST when an earlier run left it and `overwrite` is 0; a file of this run is never replaced. */
+int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
+struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
+/* The path at which the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
+const char *gt_block_file_path(const struct gt_block_file *file);
+/* 0, or why blocks are not being recorded in a file (NULL: the process's own); -ENOENT when it was removed or renamed. */
+int gt_block_file_status(const struct gt_block_file *file, struct gt_error *error);
+/* Before a file is opened: `pid` started this process as a part of its own program, but not by fork. */
+void gt_block_parent(pid_t pid);
+
+/* Which processes are one run of one program: those forked from each other, and those that multiprocessing starts. A
+ * file made by one of them belongs to all; a file of that name from an earlier run does not.
+ *
+ * A file remembers who made it in an extended attribute. */
+
+/* `pid` started this process as a part of its own program, by other means than fork. */
+void gt_family_declare_parent(pid_t pid);
+/* Is this process known to be a part that another one started or forked? */
+bool gt_family_is_child(void);
+
+/* Remember in the file that this process makes it; quiet where the file system cannot. */
+void gt_family_sign(int fd);
+/* 1 when a process of this run made the file, 0 when not; -ENOTSUP when the file system cannot say. */
+int gt_family_made(const char *path);
 
 #endif

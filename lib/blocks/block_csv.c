@@ -1,5 +1,5 @@
 /* Sub-tracking files as CSV. A row is one write(2) at the end of the file, inside one page: whoever reads the file finds whole
- * rows, whenever, and so does who finds it after a kill. See base/page.h.
+ * rows, whenever, and so does who finds it after a kill. See gt_page_rest.
  *
  * The descriptor is one of the program we live in, which may close it and use its number again. So it gets a high number,
  * and its position has to be where the last row left it. */
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/page.h"
+#include "base/file.h"
 #include "blocks/block.h"
 
 enum {

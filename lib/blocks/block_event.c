@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "blocks/block_event.h"
 #include "store/sqlite.h"

@@ -13,7 +13,6 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/grow.h"
-#include "base/new_file.h"
 #include "base/number.h"
 #include "blocks/block_event.h"
 #include "store/sqlite.h"

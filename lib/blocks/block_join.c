@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 /* Where the time that a block covers begins or ends. */
 struct edge {

@@ -22,7 +22,7 @@
 
 enum { MARK_SIZE = 80 };
 
-/* PID.csv or PID-N.csv, and what a killed process was making: see base/new_file.c. */
+/* PID.csv or PID-N.csv, and what a killed process was making: see base/file.c. */
 static bool is_named_so(const char *name)
 {
     static const char hidden[] = ".gpu-tracker-";

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 const char *const gt_statistic_names[GT_STATISTICS] = {"min", "max", "mean", "std", "p50", "p95", "p99"};
 

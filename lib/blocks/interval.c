@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 struct pairing {
     struct gt_interval *interval;

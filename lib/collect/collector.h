@@ -1,7 +1,7 @@
 /* Every source of figures is a collector, which writes them into a frame.
  *
  * A collector is opened once, asked to collect at each sample, and closed. It writes states and counters as the kernel or the driver
- * gives them; rates are computed later (aggregate/rate.h). It leaves NaN for a figure that it could not read this time. It never prints,
+ * gives them; rates are computed later (aggregate/combine.h). It leaves NaN for a figure that it could not read this time. It never prints,
  * and a process that vanished is no error. */
 #ifndef GT_COLLECT_COLLECTOR_H
 #define GT_COLLECT_COLLECTOR_H
@@ -15,7 +15,7 @@
 #include "base/root.h"
 #include "schema/metric.h"
 
-/* Counters that are added up over processes that come and go; see sample/account.h. */
+/* So many counters are added up over processes that come and go; see sample/account.h. */
 enum { GT_ACCOUNTED = 9 };
 struct gt_ledger {
     double base[GT_ACCOUNTED];     /* used before tracking began, and by then-living children it waited for since */
@@ -123,13 +123,13 @@ struct gt_frame {
     const struct gt_collector_type *owner[GT_METRIC_COUNT];
 };
 
-/* Find or add the entry of (device, pid); NULL without memory. A new entry is all NaN. */
+/* Find or add the entry of (device, pid). Returns NULL without memory. A new entry is all NaN. */
 struct gt_share *gt_frame_share(struct gt_frame *frame, int device, pid_t pid);
-/* The same for a caller that knows the entry is not there yet: no search. */
+/* Add the entry without a search, for a caller that knows that it is not there yet. */
 struct gt_share *gt_frame_add_share(struct gt_frame *frame, int device, pid_t pid);
-/* While opening: take a figure of the machine for one's own. False where a collector opened before has it. */
+/* Claim a figure of the machine while opening. Returns false where a collector that was opened before has it. */
 bool gt_frame_claim(struct gt_frame *frame, enum gt_metric_id metric, const struct gt_collector_type *type);
-/* Append a device while opening; NULL without memory. A new entry is all NaN, parent -1, selected. */
+/* Append a device while opening. Returns NULL without memory. A new entry is all NaN and selected, and its parent is -1. */
 struct gt_device *gt_frame_device(struct gt_frame *frame);
 
 enum gt_state {
@@ -174,16 +174,17 @@ struct gt_collect_options {
     double cpu_tdp;                 /* watts; 0: none */
 };
 
-/* The path given for library `name`, or NULL. */
+/* Returns the path that the user gave for library `name`, or NULL. */
 const char *gt_collect_library(const struct gt_collect_options *options, const char *name);
 
-/* How often counters of the whole machine are read that no sample needs at its moment. A sample once a second may come a
- * little early. */
+/* Counters of the whole machine that no sample needs at its moment are read once in so many nanoseconds. A sample once a second may
+ * come a little early. */
 #define GT_COLLECT_SLOW_NS (GT_SECOND - GT_SECOND / 20)
 
 struct gt_collector_type {
     const char *name;
     const char *help;
+    const char *brand; /* of GPUs that it alone reads, or reads at last, for --gpu-brand; NULL: it has none */
     const enum gt_metric_id *metrics; /* what it can fill */
     size_t metric_count;
     /* Origins of its figures. NULL, as where the driver is to be named: the source of the availability is, and counters are exact. */
@@ -206,10 +207,21 @@ struct gt_collector_type {
     bool lags;        /* its counters are read less often than samples: it is asked once more at the end */
 };
 
-/* Does it read energy counters of this machine and nothing else? */
+/* Returns true for a collector that reads energy counters of this machine and nothing else. */
 bool gt_collector_is_of_energy(const struct gt_collector_type *type);
 
 extern const struct gt_collector_type *const gt_collector_types[];
 extern const size_t gt_collector_type_count;
+
+/* The remedy for everything that takes CAP_NET_ADMIN. */
+extern const char gt_remedy_net_admin[];
+/* The remedy for energy counters that may not be read: the least first. */
+extern const char gt_remedy_energy[];
+/* The remedy for everything that takes a control group of the tracker's own. */
+extern const char gt_remedy_delegate[];
+
+/* Set the state, the reason (as printf does; cut off where it does not fit) and the remedy, which may be NULL. Always returns 0. */
+int gt_unavailable(struct gt_availability *availability, enum gt_state state, const char *remedy, const char *reason,
+                   ...) __attribute__((format(printf, 4, 5)));
 
 #endif

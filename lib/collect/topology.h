@@ -1,8 +1,8 @@
-/* Processor packages (sockets), where there are several and each has energy counters of its own, and the CPUs on them.
+/* A machine may have several processor packages (sockets) with energy counters of their own. Each CPU lies on one of them.
  *
- * The package of a CPU is /sys/devices/system/cpu/cpuN/topology/physical_package_id, which an offline CPU does not have: it is
- * asked when the CPU is first seen. Machines with one package, and those whose counters tell no packages apart, have none in
- * the frame, and nothing is read for them. */
+ * /sys/devices/system/cpu/cpuN/topology/physical_package_id tells the package of a CPU. An offline CPU has no such file, so it is
+ * read when the CPU is first seen. A frame has no packages where there is only one, or where the counters do not tell them apart;
+ * nothing is read for them then. */
 #ifndef GT_COLLECT_TOPOLOGY_H
 #define GT_COLLECT_TOPOLOGY_H
 
@@ -16,22 +16,24 @@ struct gt_topology {
     char why_no_packages[80]; /* where there seem to be several, one clause */
 };
 
-/* While opening: the packages whose energy is counted apart, by their numbers. -ENOMEM. */
+/* A collector that counts the energy of packages apart calls this while it opens, with their numbers. Returns 0 or -ENOMEM. */
 int gt_packages_declare(struct gt_frame *frame, struct gt_topology *topology, const int *numbers, int count);
-/* The packages cannot be told apart, one clause says why: the machine counts as a whole. */
+/* Let the machine count as a whole, because the packages cannot be told apart; `why` is one clause. */
 void gt_packages_forget(struct gt_frame *frame, struct gt_topology *topology, const char *why);
 /* Set all figures of the packages to NaN. */
 void gt_packages_clear(struct gt_frame *frame);
 /* Free both; topology->why_no_packages stays. */
 void gt_packages_release(struct gt_frame *frame, struct gt_topology *topology);
 
-/* True for a machine with several packages. Each CPU up to the first of another package is asked. */
+/* Returns true for a machine with several packages. It asks each CPU up to the first of another package. */
 bool gt_packages_are_several(const struct gt_root *root);
 
-/* The index of the package of a CPU; -1: not known. The first asks /sys about a CPU that is not known; -ENOMEM. */
+/* Both return the index of the package of a CPU, or -1 where it is not known. The first also asks /sys about a CPU that was not seen
+ * before, and may return -ENOMEM. */
 int gt_package_learn(struct gt_topology *topology, const struct gt_root *root, int cpu);
 int gt_package_of_cpu(const struct gt_topology *topology, int cpu);
-/* The one package that has all CPUs of a list like "0-3,8", those of unknown package left out; -1: there are several. */
+/* Returns the one package that has all CPUs of a list like "0-3,8", or -1 where they lie on several. CPUs of unknown package are left
+ * out. */
 int gt_package_of_list(const struct gt_topology *topology, const char *list);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/origin.h"
+#include "aggregate/combine.h"
 
 static bool fills(const struct gt_collector_type *type, enum gt_metric_id id)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "collect/gpu/device.h"
+#include "collect/gpu/gpu.h"
 #include "collect/process/own_peak.h"
 #include "record/allocation.h"
 

@@ -1,5 +1,5 @@
 /* JSON as Python's json.dumps(value, indent=1) writes it, at full precision. Missing values are null. */
-#include "base/json_write.h"
+#include "base/json.h"
 #include "report/format.h"
 #include "report/tree.h"
 

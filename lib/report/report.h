@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "base/table.h"
 
 struct gt_report;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/number.h"
 #include "collect/process/own_peak.h"
 #include "collect/process/process.h"
 

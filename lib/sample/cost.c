@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/data_file.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/number.h"
 
 enum column { REGION, NAME, YEAR, GRAMS, SOURCE, COLUMNS };

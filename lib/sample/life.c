@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
 int gt_lives_add(struct gt_lives *lives, const struct gt_life *life)

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/reserve.h"
+#include "base/file.h"
 #include "collect/topology.h"
 #include "collect/process/pid_namespace.h"
 #include "collect/process/process.h"

@@ -3,11 +3,8 @@
 #ifndef GT_STORE_AIPOWERMETER_H
 #define GT_STORE_AIPOWERMETER_H
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "store/aipowermeter_window.h"
-
-/* {"temperature": {...}, "cpu": {...}, "gpu": {...}} of the window. Figures that were not measured are left out. */
-void gt_experiment_write_metrics(struct gt_json *json, const struct gt_experiment_window *window);
 
 /* "2026-03-04 05:06:07.123456+01:00": local time, and its zone. */
 void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_zone);

@@ -22,23 +22,6 @@ struct gt_csv_final {
 };
 bool gt_csv_final_at(size_t index, struct gt_csv_final *ret);
 
-/* Append a number as it stands in a field; NaN appends nothing. */
-void gt_csv_number(struct gt_buffer *out, double value, bool integer);
-
-/* Append the list of processes as text, and read the list beside the recording, if there is one. The last of several rows of a
- * process counts. */
-void gt_csv_lives_header(struct gt_buffer *out);
-void gt_csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, size_t count);
-int gt_csv_lives_read(struct gt_lives *ret, const char *recording, struct gt_error *error);
-
-int gt_csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
-                  struct gt_error *error);
-int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *error);
-int gt_csv_flush(void *state, struct gt_error *error);
-bool gt_csv_is_in_place(const void *state);
-int gt_csv_restore(void *state, struct gt_error *error);
-int gt_csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
-
 int gt_csv_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
 bool gt_csv_read_has(const void *state, const char *column);
 int gt_csv_read_begin(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/number.h"
 
 /* A column of the file that is wanted. */
@@ -223,6 +223,92 @@ static int check_static(const struct static_data *data, const char *path, struct
                         gt_machine_fields[0].name);
 }
 
+/* ---- The list of processes ------------------------------------------------------------------------------------ */
+
+enum { COLUMNS = 32 };
+
+struct life_columns {
+    int field[COLUMNS]; /* of each field, or negative */
+    size_t count;
+};
+
+static void read_life_columns(struct life_columns *columns, char **fields, size_t count)
+{
+    columns->count = count;
+    for (size_t i = 0; i < count && i < COLUMNS; i++)
+        columns->field[i] = gt_field_find(gt_life_fields, gt_life_field_count, fields[i]);
+}
+
+static int read_row(const struct life_columns *columns, char **fields, const char *path, uint64_t line,
+                    struct gt_life *ret, struct gt_error *error)
+{
+    gt_life_init(ret);
+    for (size_t i = 0; i < columns->count && i < COLUMNS; i++) {
+        const struct gt_field *field = columns->field[i] < 0 ? NULL : &gt_life_fields[columns->field[i]];
+        double value = NAN;
+        if (!field)
+            continue;
+        if (field->kind != GT_FIELD_TEXT && *fields[i] && gt_number_double(fields[i], &value) < 0)
+            return gt_error_set(error, EINVAL, "%s, line %llu, column %s: \"%s\" is not a number", path,
+                                (unsigned long long)line, field->name, fields[i]);
+        if (field->kind == GT_FIELD_TEXT)
+            gt_field_set_text(field, ret, fields[i]);
+        else
+            gt_field_set_number(field, ret, value);
+    }
+    return 0;
+}
+
+/* What was not finished at the end, because the writer was killed or is at it, is left out: a row, or a text without its last
+ * quote. */
+static int read_rows(struct gt_csv_reader *csv, const char *path, struct gt_lives *ret, struct gt_error *error)
+{
+    struct life_columns columns = {.count = 0};
+    struct gt_life life;
+    char **fields;
+    size_t count;
+    int status;
+    while ((status = gt_csv_next(csv, &fields, &count, NULL)) > 0 && gt_csv_is_complete(csv)) {
+        if (!columns.count) {
+            read_life_columns(&columns, fields, count);
+            continue;
+        }
+        if (count != columns.count)
+            return gt_error_set(error, EINVAL, "%s, line %llu: %zu fields where the columns are %zu", path,
+                                (unsigned long long)gt_csv_line(csv), count, columns.count);
+        status = read_row(&columns, fields, path, gt_csv_line(csv), &life, error);
+        if (status >= 0 && gt_lives_add(ret, &life) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", path);
+        if (status < 0)
+            return status;
+    }
+    return status < 0 && status != -EBADMSG ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
+/* Append the list of processes as text, and read the list beside the recording, if there is one. The last of several rows of a
+ * process counts. */
+/* Read the list beside the recording, if there is one. The last of several rows of a process counts. */
+static int csv_lives_read(struct gt_lives *ret, const char *recording, struct gt_error *error)
+{
+    char path[PATH_MAX];
+    struct gt_csv_reader *csv = NULL;
+    if (gt_store_path_beside(path, sizeof path, recording, GT_LIFE_SUFFIX) < 0)
+        return 0;
+    int fd = gt_given_file_open_optional(path, error);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    int status = gt_csv_open(&csv, fd, path, error);
+    if (status >= 0)
+        status = read_rows(csv, path, ret, error);
+    if (status >= 0 && gt_lives_unify(ret) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", path);
+    gt_csv_close(csv);
+    close(fd);
+    return status;
+}
+
+/* ---- The recording -------------------------------------------------------------------------------------------- */
+
 static void free_line(char **line, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -262,7 +348,7 @@ int gt_csv_read_open(void **ret, const char *path, struct gt_recorded *recorded,
     if (!status)
         status = read_head(&recording->data, recorded, error);
     if (!status)
-        status = gt_csv_lives_read(&recorded->outcome.lives, path, error);
+        status = csv_lives_read(&recorded->outcome.lives, path, error);
     if (status < 0)
         gt_csv_read_close(recording);
     else

@@ -1,6 +1,3 @@
-#include "base/file.h"
-#include "store/csv.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,9 +9,48 @@
 #include <unistd.h>
 
 #include "base/csv.h"
-#include "base/new_file.h"
+#include "base/file.h"
 #include "base/number.h"
-#include "base/page.h"
+#include "store/csv.h"
+
+/* Append a number as it stands in a field; NaN appends nothing. */
+static void csv_number(struct gt_buffer *out, double value, bool integer)
+{
+    char text[GT_NUMBER_SIZE];
+    if (isnan(value))
+        return;
+    size_t length = gt_number_repr(text, value);
+    if (integer && length > 2 && !memcmp(text + length - 2, ".0", 2))
+        length -= 2;
+    gt_buffer_append(out, text, length);
+}
+
+/* The list of processes: rows are appended while it is written; a finished one has each process once. */
+static void append(struct gt_buffer *out, const struct gt_field *fact, const struct gt_life *life)
+{
+    if (fact->kind == GT_FIELD_TEXT)
+        gt_csv_field(out, gt_field_text(fact, life));
+    else
+        csv_number(out, gt_life_number(fact, life), fact->kind == GT_FIELD_INTEGER);
+}
+
+static void csv_lives_header(struct gt_buffer *out)
+{
+    for (size_t i = 0; i < gt_life_field_count; i++)
+        gt_buffer_printf(out, "%s%s", i ? "," : "", gt_life_fields[i].name);
+    gt_buffer_text(out, "\r\n");
+}
+
+static void csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        for (size_t i = 0; i < gt_life_field_count; i++) {
+            gt_buffer_text(out, i ? "," : "");
+            append(out, &gt_life_fields[i], &life[k]);
+        }
+        gt_buffer_text(out, "\r\n");
+    }
+}
 
 struct output {
     int fd;
@@ -22,7 +58,7 @@ struct output {
     off_t size;     /* whole lines only */
     size_t longest; /* line so far */
     struct gt_columns columns;
-    const struct gt_column *stretched; /* whose fractions get zeros behind, see base/page.h */
+    const struct gt_column *stretched; /* whose fractions get zeros behind, see gt_page_rest */
 };
 
 struct csv_writer {
@@ -35,17 +71,6 @@ struct csv_writer {
 };
 
 /* ---- Text ---------------------------------------------------------------------------------------------------- */
-
-void gt_csv_number(struct gt_buffer *out, double value, bool integer)
-{
-    char text[GT_NUMBER_SIZE];
-    if (isnan(value))
-        return;
-    size_t length = gt_number_repr(text, value);
-    if (integer && length > 2 && !memcmp(text + length - 2, ".0", 2))
-        length -= 2;
-    gt_buffer_append(out, text, length);
-}
 
 static void end_line(struct gt_buffer *out)
 {
@@ -88,7 +113,7 @@ static void append_static_values(struct gt_buffer *out, const struct gt_machine 
         if (fact->kind == GT_FIELD_TEXT)
             gt_csv_field(out, gt_field_text(fact, machine));
         else
-            gt_csv_number(out, gt_field_number(fact, machine), fact->kind == GT_FIELD_INTEGER);
+            csv_number(out, gt_field_number(fact, machine), fact->kind == GT_FIELD_INTEGER);
         gt_buffer_char(out, ',');
     }
     struct gt_buffer gpus = {0};
@@ -101,7 +126,7 @@ static void append_static_values(struct gt_buffer *out, const struct gt_machine 
 static void append_padded(struct gt_buffer *out, double value, bool integer)
 {
     size_t end = out->length + GT_CSV_OUTCOME_WIDTH;
-    gt_csv_number(out, value, integer);
+    csv_number(out, value, integer);
     while (out->length < end && !out->failed)
         gt_buffer_char(out, ' ');
     gt_buffer_char(out, ',');
@@ -199,7 +224,7 @@ static int open_beside(struct output *output, const struct gt_store_options *opt
 static int create_lives(struct csv_writer *writer, const struct gt_store_options *options, struct gt_error *error)
 {
     gt_buffer_clear(&writer->line);
-    gt_csv_lives_header(&writer->line);
+    csv_lives_header(&writer->line);
     return open_beside(&writer->lives, options, GT_LIFE_SUFFIX, &writer->line, error);
 }
 
@@ -246,8 +271,8 @@ static int create_data(struct csv_writer *writer, const struct gt_store_options 
     return open_output(output, options->path, options->overwrite, &writer->line, error);
 }
 
-int gt_csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
-                  struct gt_error *error)
+static int csv_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
+                      struct gt_error *error)
 {
     struct csv_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
@@ -291,7 +316,7 @@ static void append_row(struct output *output, struct gt_buffer *out, const struc
     for (size_t i = 0; i < output->columns.count; i++) {
         const struct gt_column *column = &output->columns.column[i];
         double value = row ? gt_detail_value(column, sample, row) : gt_store_column_value(column, sample);
-        gt_csv_number(out, value, column->is_integer);
+        csv_number(out, value, column->is_integer);
         if (column == output->stretched)
             stretched = out->length;
         gt_buffer_char(out, ',');
@@ -311,7 +336,7 @@ static int write_detail(struct csv_writer *writer, size_t index, const struct gt
 }
 
 /* The details first: a sample whose row is there is complete. */
-int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *error)
+static int csv_write(void *state, const struct gt_sample *sample, struct gt_error *error)
 {
     struct csv_writer *writer = state;
     int status = 0;
@@ -319,7 +344,7 @@ int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *e
         status = write_detail(writer, i, sample, error);
     if (!status && sample->life_count) {
         gt_buffer_clear(&writer->line);
-        gt_csv_lives_rows(&writer->line, sample->life, sample->life_count);
+        csv_lives_rows(&writer->line, sample->life, sample->life_count);
         status = write_lines(&writer->lives, &writer->line, error);
     }
     if (status < 0)
@@ -329,7 +354,7 @@ int gt_csv_write(void *state, const struct gt_sample *sample, struct gt_error *e
     return write_lines(&writer->data, &writer->line, error);
 }
 
-int gt_csv_flush(void *state, struct gt_error *error)
+static int csv_flush(void *state, struct gt_error *error)
 {
     (void)state, (void)error; /* write() has put every line into the page cache */
     return 0;
@@ -362,7 +387,7 @@ static enum place look_for(const struct output *output)
     return own.st_size < output->size ? CUT_OFF : IN_PLACE;
 }
 
-bool gt_csv_is_in_place(const void *state)
+static bool csv_is_in_place(const void *state)
 {
     const struct csv_writer *writer = state;
     bool is_whole = look_for(&writer->data) == IN_PLACE && look_for(&writer->lives) == IN_PLACE;
@@ -404,7 +429,7 @@ static int restore_output(struct output *output, struct gt_error *error)
     return 0;
 }
 
-int gt_csv_restore(void *state, struct gt_error *error)
+static int csv_restore(void *state, struct gt_error *error)
 {
     struct csv_writer *writer = state;
     int status = restore_output(&writer->lives, error);
@@ -435,14 +460,14 @@ static int replace_lives(struct csv_writer *writer, const struct gt_lives *lives
 {
     struct output output = {.fd = -1};
     gt_buffer_clear(&writer->line);
-    gt_csv_lives_header(&writer->line);
-    gt_csv_lives_rows(&writer->line, lives->life, lives->count);
+    csv_lives_header(&writer->line);
+    csv_lives_rows(&writer->line, lives->life, lives->count);
     int status = open_output(&output, writer->lives.path, true, &writer->line, error);
     close_output(&output, false);
     return status;
 }
 
-int gt_csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
+static int csv_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
 {
     (void)whole; /* the outcome has its place even on a full disk */
     struct csv_writer *writer = state;
@@ -454,3 +479,35 @@ int gt_csv_finish(void *state, const struct gt_outcome *outcome, bool whole, str
     release(writer, false);
     return status;
 }
+
+bool gt_csv_final_at(size_t index, struct gt_csv_final *ret)
+{
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
+        for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
+            if (!gt_metric_has(metric, scope) || gt_metrics[metric].kind == GT_GAUGE || index--)
+                continue;
+            ret->scope = scope;
+            ret->metric = metric;
+            snprintf(ret->name, sizeof ret->name, GT_CSV_FINAL "%s_%s", gt_scope_name(scope), gt_metrics[metric].name);
+            return true;
+        }
+    return false;
+}
+
+const struct gt_store_type gt_store_csv = {
+    .suffix = ".csv",
+    .help = "Text, one line a sample; GPUs and processes in files beside it",
+    .has_detail_files = true,
+    .create = csv_create,
+    .write = csv_write,
+    .flush = csv_flush,
+    .is_in_place = csv_is_in_place,
+    .restore = csv_restore,
+    .finish = csv_finish,
+    .open = gt_csv_read_open,
+    .has = gt_csv_read_has,
+    .begin = gt_csv_read_begin,
+    .next = gt_csv_read_next,
+    .unfinished = gt_csv_read_unfinished,
+    .close = gt_csv_read_close,
+};

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/json_tree.h"
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "schema/unit.h"
 

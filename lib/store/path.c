@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/access.h"
+#include "base/file.h"
 
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"

@@ -26,11 +26,6 @@ void gt_sqlite_bind_text(sqlite3_stmt *statement, int position, const char *text
 /* Run a statement that returns no rows, and reset it for the next time. */
 int gt_sqlite_step(sqlite3_stmt *statement, sqlite3 *database, const char *path, struct gt_error *error);
 
-/* Make the table for the list of processes, and a statement that writes its rows. A row replaces an earlier one of the same number. */
-int gt_sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char *path, struct gt_error *error);
-int gt_sqlite_lives_write(sqlite3_stmt *insert, const char *path, const struct gt_life *life, size_t count,
-                          struct gt_error *error);
-
 int gt_sqlite_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                      struct gt_error *error);
 int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error);
@@ -42,12 +37,9 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
 /* What lies beside a new file, from a killed writer or with another file: SQLite would take it for the new one's. Without
  * `may_remove` it is refused, and so is always what is no regular file. `check` removes nothing. */
 int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *error);
-int gt_sqlite_check_logs(const char *path, bool may_remove, struct gt_error *error);
 
 /* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
-/* Read the static data, GPUs, outcome, final values and provenance. */
-int gt_sqlite_read_fields(sqlite3 *database, const char *path, struct gt_recorded *recorded, struct gt_error *error);
 bool gt_sqlite_has_table(sqlite3 *database, const char *table);
 
 int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);

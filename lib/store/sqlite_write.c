@@ -1,5 +1,3 @@
-#include "store/sqlite.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +6,55 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/new_file.h"
+#include "base/file.h"
+#include "store/sqlite.h"
+
+/* Make the table for the list of processes, and a statement that writes its rows. A row replaces an earlier one of the same number. */
+static int sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char *path, struct gt_error *error)
+{
+    static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
+    struct gt_buffer create = {0}, insert = {0};
+    gt_buffer_text(&create, "CREATE TABLE IF NOT EXISTS " GT_LIFE_TABLE " (");
+    gt_buffer_text(&insert, "REPLACE INTO " GT_LIFE_TABLE " VALUES (");
+    for (size_t i = 0; i < gt_life_field_count; i++) {
+        const struct gt_field *fact = &gt_life_fields[i];
+        gt_buffer_printf(&create, "%s%s %s%s", i ? ", " : "", fact->name, types[fact->kind], i ? "" : " PRIMARY KEY");
+        gt_buffer_text(&insert, i ? ",?" : "?");
+    }
+    gt_buffer_char(&create, ')');
+    gt_buffer_char(&insert, ')');
+    int status = create.failed ? create.failed : insert.failed;
+    status = status < 0 ? gt_error_system(error, -status, "%s", path)
+                        : gt_sqlite_run(database, path, create.data, error);
+    if (!status)
+        status = gt_sqlite_prepare(ret, database, path, insert.data, error);
+    gt_buffer_release(&create);
+    gt_buffer_release(&insert);
+    return status;
+}
+
+static void bind(sqlite3_stmt *insert, int position, const struct gt_field *fact, const struct gt_life *life)
+{
+    if (fact->kind != GT_FIELD_TEXT)
+        gt_sqlite_bind_number(insert, position, gt_life_number(fact, life), fact->kind == GT_FIELD_INTEGER);
+    else if (*gt_field_text(fact, life))
+        gt_sqlite_bind_text(insert, position, gt_field_text(fact, life));
+    else
+        sqlite3_bind_null(insert, position);
+}
+
+/* Make the table for the list of processes, and a statement that writes its rows. A row replaces an earlier one of the same number. */
+static int sqlite_lives_write(sqlite3_stmt *insert, const char *path, const struct gt_life *life, size_t count,
+                              struct gt_error *error)
+{
+    int status = 0;
+    for (size_t k = 0; !status && k < count; k++) {
+        for (size_t i = 0; i < gt_life_field_count; i++)
+            bind(insert, (int)i + 1, &gt_life_fields[i], &life[k]);
+        status = gt_sqlite_step(insert, sqlite3_db_handle(insert), path, error);
+    }
+    return status;
+}
 
 /* A table that rows of numbers go into. */
 struct output {
@@ -140,7 +186,7 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
         status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
     }
     if (!status && writer->has_detail)
-        status = gt_sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
+        status = sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
     if (!status)
         status = gt_sqlite_run(writer->database, writer->path, schema, error);
     if (!status)
@@ -214,7 +260,7 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
         status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
                                 error);
     if (!status && writer->has_detail)
-        status = gt_sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
+        status = sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
     return status;
 }
 
@@ -315,7 +361,7 @@ int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
         status = write_detail(writer, i, sample, error);
     if (!status && writer->lives)
-        status = gt_sqlite_lives_write(writer->lives, writer->path, sample->life, sample->life_count, error);
+        status = sqlite_lives_write(writer->lives, writer->path, sample->life, sample->life_count, error);
     if (status < 0)
         return status;
     const struct output *data = &writer->data;
@@ -452,7 +498,7 @@ static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *
     if (!status && writer->lives)
         status = gt_sqlite_run(writer->database, writer->path, "DELETE FROM " GT_LIFE_TABLE, error);
     if (!status && writer->lives)
-        status = gt_sqlite_lives_write(writer->lives, writer->path, outcome->lives.life, outcome->lives.count, error);
+        status = sqlite_lives_write(writer->lives, writer->path, outcome->lives.life, outcome->lives.count, error);
     if (!status)
         status = insert_outcome(writer, outcome, error);
     return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);

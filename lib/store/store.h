@@ -6,6 +6,7 @@
 #ifndef GT_STORE_STORE_H
 #define GT_STORE_STORE_H
 
+#include "aggregate/energy_curve.h"
 #include "sample/sample.h"
 
 struct gt_store;
@@ -116,5 +117,9 @@ double gt_store_column_value(const struct gt_column *column, const struct gt_sam
 double gt_store_column_measured(const struct gt_column *column, const struct gt_sample *sample);
 /* Set the figure that a column's value stands for, in a sample that has its fixed rows. A column with is_zero sets none. */
 void gt_store_column_assign(const struct gt_column *column, double value, struct gt_sample *sample);
+
+/* Read all samples, and what is known of the end, into a curve; its moments are seconds since the epoch, or of the monotonic clock.
+ * The caller releases it, also after an error. */
+int gt_recording_energy(struct gt_energy_curve *ret, const char *path, bool is_monotonic, struct gt_error *error);
 
 #endif

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/library.h"
 #include "trace/input.h"
 

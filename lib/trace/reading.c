@@ -8,7 +8,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- from four numbers to one ---- */
 

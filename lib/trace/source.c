@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/given_file.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "trace/trace.h"
 

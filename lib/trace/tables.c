@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "trace/format.h"
 #include "trace/trace.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
 {

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "store/detail.h"
+#include "store/type.h"
 #include "store/field.h"
 #include "view/view_model.h"
 

@@ -14,11 +14,10 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "base/early.h"
-#include "base/error.h"
-#include "base/json_write.h"
-#include "base/library.h"
 #include "base/root.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/library.h"
 
 static void the_first_error_stays(void **state)
 {

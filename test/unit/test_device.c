@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "collect/gpu/device.h"
+#include "collect/gpu/gpu.h"
 
 static void add(struct gt_frame *frame, const char *uuid, const char *brand, int index)
 {

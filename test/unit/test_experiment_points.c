@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "collect/host/temperature.h"
-#include "api/energy_sample.h"
+#include "api/python.h"
 #include "analyse/experiment/experiment.h"
 #include "gpu_tracker.h"
 #include "support/fake_proc.h"

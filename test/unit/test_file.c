@@ -16,9 +16,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/given_file.h"
 #include "base/grow.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "support/folder.h"
 
 enum { LARGE = 300000 };

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "support/folder.h"
 #include "support/valgrind.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/history.h"
+#include "aggregate/summary.h"
 #include "base/clock.h"
 
 static struct gt_history history;

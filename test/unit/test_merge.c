@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "analyse/merge/merge.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "support/folder.h"
 #include "support/trace_file.h"
 

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/new_file.h"
-#include "base/page.h"
+#include "base/file.h"
 #include "support/folder.h"
 
 static int make(const char *path, const char *text, bool replace)

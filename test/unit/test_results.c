@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "api/blocks.h"
+#include "api/python.h"
 #include "gpu_tracker.h"
 
 static char *text_of(const char *type, const char *json)

@@ -18,7 +18,7 @@
 #include "analyse/trace/phases.h"
 #include "analyse/trace/utilization.h"
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- sentences ---- */
 

@@ -7,7 +7,7 @@
 #include "analyse/trace/operators.h"
 #include "analyse/trace/lists.h"
 #include "analyse/trace/steps.h"
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- work ---- */
 

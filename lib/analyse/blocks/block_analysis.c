@@ -9,7 +9,7 @@
 
 #include "analyse/energy.h"
 #include "base/clock.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "sample/cost.h"
 
 static void warn(const struct gt_block_analysis *analysis, const char *format, ...)

@@ -7,7 +7,7 @@
 
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "schema/unit.h"
 
 static void add_statistics(struct gt_node *section, struct gt_distribution *distribution, bool with_total)

@@ -3,7 +3,7 @@
 #define GT_ANALYSE_BLOCKS_H
 
 #include "aggregate/energy_curve.h"
-#include "aggregate/history.h"
+#include "aggregate/summary.h"
 #include "blocks/block_event.h"
 #include "blocks/block_join.h"
 #include "report/report.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
-#include "base/given_file.h"
+#include "base/file.h"
 #include "blocks/block_event.h"
 #include "schema/unit.h"
 #include "store/store.h"

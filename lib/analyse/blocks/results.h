@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "report/report.h"
 
 /* Reads the results in a file: JSON, pickles, or a tracking file, which is analysed; of an earlier version, too. The

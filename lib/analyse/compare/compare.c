@@ -8,7 +8,7 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/display.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "store/store.h"
 
 /* ---- rows of sessions, as the original has them ---- */

@@ -7,7 +7,7 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "schema/unit.h"
 
 enum { KEYS = 4 };

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- which of many figures differ ---- */
 

@@ -13,7 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/grow.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "report/report.h"
 #include "store/aipowermeter.h"
 

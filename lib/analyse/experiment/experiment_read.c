@@ -15,10 +15,8 @@
 #include "analyse/experiment/experiment.h"
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/given_file.h"
-#include "base/json_tree.h"
+#include "base/json.h"
 #include "base/number.h"
-#include "store/recording_energy.h"
 #include "store/store.h"
 
 enum { LONGEST = 64 << 20 }; /* a line, or a value */

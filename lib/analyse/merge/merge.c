@@ -13,8 +13,7 @@
 
 #include "analyse/merge/merged_trace.h"
 #include "base/file.h"
-#include "base/json_write.h"
-#include "base/new_file.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
 /* ---- the merged file ---- */

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/number.h"
-#include "base/order.h"
 
 /* ---- numbers of processes and threads ---- */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/merge/merge.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "trace/source.h"
 
 enum { MOST_PHASES = 40 };

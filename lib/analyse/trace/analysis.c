@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyse/trace/analysis.h"
-#include "base/order.h"
+#include "base/number.h"
 
 #define ANALYSIS(entry) extern const struct gt_analysis gt_analysis_##entry;
 #include "analyse/trace/analysis.def"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/number.h"
 #include "analyse/trace/dataloader.h"
 #include "trace/tables.h"
 

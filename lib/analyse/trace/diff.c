@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyse/trace/lists.h"
-#include "base/order.h"
+#include "base/number.h"
 
 #define STEP "ProfilerStep"
 

@@ -11,7 +11,7 @@
 #include "analyse/trace/functions.h"
 #include "analyse/trace/lists.h"
 #include "base/grow.h"
-#include "base/order.h"
+#include "base/number.h"
 
 static const char *const figures[] = {"tottime", "cumtime", "pcalls", "ncalls", NULL};
 static const char *const dump_groups[] = {"function", "dump", "step", "mode", "training_phase", "job_phase", NULL};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/dataloader.h"
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- the work of GPUs as spans ---- */
 

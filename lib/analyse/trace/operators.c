@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyse/trace/gpu.h"
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- operators ----
  * Operators on the CPU: how often, how long, how long without the operators inside them, and for how long the GPU

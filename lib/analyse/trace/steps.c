@@ -8,7 +8,7 @@
 
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/trace_energy.h"
-#include "base/order.h"
+#include "base/number.h"
 
 /* ---- steps ----
  * How long steps take. A step is that of one node and one mode: number 3 of TRAIN and number 3 of EVAL are two, and

@@ -11,7 +11,6 @@
 #include "analyse/trace/lists.h"
 #include "analyse/trace/phases.h"
 #include "base/number.h"
-#include "base/order.h"
 #include "schema/metric.h"
 
 /* ---- resources ---- */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/lists.h"
-#include "base/order.h"
+#include "base/number.h"
 #include "trace/tables.h"
 
 enum { MOST_BANDS = 500 };

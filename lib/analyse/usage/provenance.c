@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregate/rate.h"
+#include "aggregate/combine.h"
 #include "analyse/display.h"
 
 /* Which metric each figure of the report rests on, and how it follows from it. A plain table. */

@@ -1,14 +1,125 @@
 #include "collect/cgroup/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-#include "collect/availability.h"
-#include "collect/cgroup/cgroup_delegation.h"
+#include "base/number.h"
+#include "base/root.h"
+#include "collect/collector.h"
+#include "collect/cgroup/cgroup_place.h"
+
+/* Enabling controllers below a version 2 group that was given to the tracker alone.
+ *
+ * A version 2 group with processes cannot enable controllers for the groups below it. Where systemd marks the tracker's group as
+ * delegated (xattr user.delegate, from systemd 251, or trusted.delegate; systemd.resource-control(5) Delegate=) and nobody but
+ * the tracker is in it, the tracker moves into a leaf below and enables memory and pids for the job's group beside that
+ * leaf. This is what delegation is for, and all of it is undone at the end. */
+
+struct gt_cgroup_delegation {
+    const struct gt_root *root;
+    bool is_open;
+    char group[GT_CGROUP_PATH]; /* the delegated group */
+    char leaf[GT_CGROUP_PATH];  /* where the tracker lies meanwhile */
+};
+
+static int write_text(const struct gt_root *root, const char *group, const char *file, const char *text)
+{
+    char path[GT_CGROUP_PATH + 32];
+    snprintf(path, sizeof path, "%s/%s", group, file);
+    int fd = gt_root_open_to_write(root, path);
+    if (fd < 0)
+        return fd;
+    int result = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+    close(fd);
+    return result;
+}
+
+static int enter(const struct gt_root *root, const char *group)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", (int)getpid());
+    return write_text(root, group, "cgroup.procs", number);
+}
+
+static bool is_delegated(const struct gt_root *root, const char *group)
+{
+    char value[4] = "";
+    int fd = gt_root_open_directory(root, group);
+    if (fd < 0)
+        return false;
+    bool marked = fgetxattr(fd, "user.delegate", value, sizeof value) > 0 ||
+                  fgetxattr(fd, "trusted.delegate", value, sizeof value) > 0;
+    close(fd);
+    return marked && *value == '1';
+}
+
+static bool is_alone(const struct gt_root *root, const char *group)
+{
+    char path[GT_CGROUP_PATH + 32], text[64];
+    snprintf(path, sizeof path, "%s/cgroup.procs", group);
+    if (gt_root_read(root, path, text, sizeof text) <= 0)
+        return false;
+    char *end;
+    return strtol(text, &end, 10) == getpid() && !strcmp(end, "\n");
+}
+
+static bool lists(const struct gt_root *root, const char *group, const char *file, const char *controller)
+{
+    char path[GT_CGROUP_PATH + 32], text[512];
+    snprintf(path, sizeof path, "%s/%s", group, file);
+    if (gt_root_read(root, path, text, sizeof text) <= 0)
+        return false;
+    for (char *rest = text, *word; (word = strsep(&rest, " \n"));)
+        if (!strcmp(word, controller))
+            return true;
+    return false;
+}
+
+/* Disable the controllers, and move back. The job's group must be gone. */
+static void cgroup_delegation_close(struct gt_cgroup_delegation *delegation)
+{
+    if (!delegation->is_open)
+        return;
+    write_text(delegation->root, delegation->group, "cgroup.subtree_control", "-memory");
+    write_text(delegation->root, delegation->group, "cgroup.subtree_control", "-pids");
+    enter(delegation->root, delegation->group);
+    gt_root_remove_directory(delegation->root, delegation->leaf);
+    delegation->is_open = false;
+}
+
+/* `group` is the caller's own. 0: done; 1: not needed or not delegated; negative errno: refused, and undone. */
+static int cgroup_delegation_open(struct gt_cgroup_delegation *delegation, const struct gt_root *root,
+                                  const char *group, const char *leaf)
+{
+    *delegation = (struct gt_cgroup_delegation){.root = root};
+    if (!lists(root, group, "cgroup.controllers", "memory") || lists(root, group, "cgroup.subtree_control", "memory") ||
+        !is_delegated(root, group) || !is_alone(root, group))
+        return 1;
+    if (strlen(group) + 1 + strlen(leaf) >= GT_CGROUP_PATH)
+        return -ENAMETOOLONG;
+    snprintf(delegation->group, GT_CGROUP_PATH, "%s", group);
+    snprintf(delegation->leaf, GT_CGROUP_PATH, "%.*s/%s", (int)strlen(group), group, leaf);
+    int result = gt_root_make_directory(root, delegation->leaf);
+    if (result < 0 && result != -EEXIST)
+        return result;
+    result = enter(root, delegation->leaf);
+    if (result == 0)
+        result = write_text(root, group, "cgroup.subtree_control", "+memory");
+    delegation->is_open = true;
+    if (result < 0)
+        cgroup_delegation_close(delegation);
+    else if (lists(root, group, "cgroup.controllers", "pids"))
+        write_text(root, group, "cgroup.subtree_control", "+pids");
+    return result;
+}
 
 struct gt_cgroup {
     const struct gt_root *root;
@@ -149,7 +260,7 @@ static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *n
 {
     char leaf[NAME_MAX];
     if (snprintf(leaf, sizeof leaf, "%s.tracker", name) < NAME_MAX)
-        gt_cgroup_delegation_open(&cgroup->delegation, cgroup->root, parent, leaf);
+        cgroup_delegation_open(&cgroup->delegation, cgroup->root, parent, leaf);
 }
 
 /* Fills in the groups made; the reason why the last one could not be. */
@@ -203,7 +314,7 @@ int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const c
     cgroup->is_own = true;
     result = make_all(cgroup, &parent, name, &made);
     if (!made) {
-        gt_cgroup_delegation_close(&cgroup->delegation);
+        cgroup_delegation_close(&cgroup->delegation);
         gt_cgroup_close(cgroup);
         refuse(availability, result);
         return 0;
@@ -242,7 +353,7 @@ int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error)
             failed = gt_error_system(error, -result, "control group /%s", directory);
     }
     if (!*cgroup->place.path[GT_CGROUP_UNIFIED])
-        gt_cgroup_delegation_close(&cgroup->delegation);
+        cgroup_delegation_close(&cgroup->delegation);
     return failed;
 }
 
@@ -283,7 +394,8 @@ static double read_figure(int fd, const struct source *source)
     return end == at || errno ? NAN : (double)value * source->scale;
 }
 
-double gt_cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
+/* One of them. */
+static double cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
 {
     return read_figure(cgroup->figure[figure], cgroup->source[figure]);
 }
@@ -291,7 +403,7 @@ double gt_cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure 
 void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES])
 {
     for (int i = 0; i < GT_CGROUP_FIGURES; i++)
-        ret[i] = gt_cgroup_read_one(cgroup, (enum gt_cgroup_figure)i);
+        ret[i] = cgroup_read_one(cgroup, (enum gt_cgroup_figure)i);
 }
 
 const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure)
@@ -303,3 +415,98 @@ const struct gt_cgroup_place *gt_cgroup_place(const struct gt_cgroup *cgroup)
 {
     return &cgroup->place;
 }
+
+static bool is_left_behind(const char *name, const char *prefix)
+{
+    int64_t pid;
+    size_t length = strlen(prefix);
+    return !strncmp(name, prefix, length) && gt_number_i64(name + length, &pid) == 0 && pid > 0 && pid <= INT_MAX &&
+           kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+static void sweep(const struct gt_root *root, const char *parent, const char *prefix)
+{
+    int fd = gt_root_open_directory(root, parent);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (!directory) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        char path[PATH_MAX];
+        if (is_left_behind(entry->d_name, prefix) &&
+            snprintf(path, sizeof path, "%s/%s", parent, entry->d_name) < (int)sizeof path)
+            gt_root_remove_directory(root, path); /* fails when processes are still inside, and shall */
+    }
+    closedir(directory);
+}
+
+void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *own, const char *prefix)
+{
+    for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
+        char parent[PATH_MAX];
+        snprintf(parent, sizeof parent, "%s", own->path[i]);
+        char *slash = strrchr(parent, '/');
+        if (!slash)
+            continue;
+        *slash = '\0';
+        sweep(root, parent, prefix);
+    }
+}
+
+/* What the job's own control group tells of its memory. Nothing when the job merely lies in a group with others. */
+
+static const enum gt_metric_id metrics[] = {GT_CGROUP_RAM, GT_CGROUP_RAM_PEAK};
+
+static int open_group(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                      struct gt_availability *availability, struct gt_error *error)
+{
+    (void)frame;
+    (void)error;
+    *ret = NULL;
+    *availability = (struct gt_availability){.state = GT_READY, .source = "control group of the job"};
+    if (!options->cgroup)
+        return gt_unavailable(availability, GT_ABSENT, NULL, "%s",
+                              options->pid ? "the job has no control group of its own"
+                                           : "a job that is started gets a group of its own where it may have one");
+    const char *memory = gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY);
+    const char *peak = gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY_PEAK);
+    if (!memory)
+        return gt_unavailable(availability, GT_DENIED, gt_remedy_delegate,
+                              "the memory controller is not enabled for groups below the tracker's own");
+    snprintf(availability->source, sizeof availability->source, "control group of the job: %s%s%s", memory,
+             peak ? ", " : "", peak ? peak : "");
+    *ret = (void *)options->cgroup; /* lent by the tracker, for as long as the collector is open */
+    return 0;
+}
+
+static int collect(void *state, struct gt_frame *frame, struct gt_error *error)
+{
+    (void)error;
+    frame->job[GT_CGROUP_RAM] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY);
+    frame->job[GT_CGROUP_RAM_PEAK] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
+    return 0;
+}
+
+static void close_group(void *state)
+{
+    (void)state;
+}
+
+static const struct gt_origin origins[] = {
+    {GT_CGROUP_RAM, GT_SAMPLED, "control group", "page cache included"},
+    {GT_CGROUP_RAM_PEAK, GT_EXACT, "control group", "page cache included"},
+};
+
+const struct gt_collector_type gt_collector_cgroup = {
+    .name = "cgroup",
+    .help = "Memory charged to the job's own control group",
+    .metrics = metrics,
+    .metric_count = sizeof metrics / sizeof *metrics,
+    .origins = origins,
+    .origin_count = sizeof origins / sizeof *origins,
+    .open = open_group,
+    .collect = collect,
+    .close = close_group,
+};

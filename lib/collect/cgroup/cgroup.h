@@ -1,10 +1,10 @@
-/* A control group of the job's own, so that the kernel itself adds up what the job uses.
+/* The job gets a control group of its own, so that the kernel itself adds up what the job uses.
  *
- * It is made below the groups the tracker lies in: limits set there go on to bind the job, and no other group is changed. Where a
+ * The group is made below the groups the tracker lies in: limits set there go on to bind the job, and no other group is changed. Where a
  * hierarchy also shares out processor time (version 1 "cpu,cpuacct" mounted together, version 2 with "cpu" enabled) none is
  * made, since the job would be scheduled differently. In version 2 a group with processes cannot enable the memory
  * controller for those below it (cgroups(7), "no internal processes"), so there it tells processor time and processes, and
- * memory only where the tracker's group was delegated to it alone (collect/cgroup/cgroup_delegation.h):
+ * memory only where the tracker's group was delegated to it alone (see cgroup.c):
  *     systemd-run --user --scope -p Delegate=yes gpu-tracker ...
  *
  * How a launcher uses it
@@ -41,29 +41,26 @@ struct gt_cgroup;
  * unless it is GT_READY. Negative only for ENOMEM and the like. `root` must outlive it. */
 int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const char *name,
                      struct gt_availability *availability, struct gt_error *error);
-/* A group that is there, to read only: entering and removing it do nothing. */
+/* Open a group that is there, to read only: entering and removing it do nothing. */
 int gt_cgroup_open(struct gt_cgroup **ret, const struct gt_root *root, const struct gt_cgroup_place *place,
                    struct gt_error *error);
 
-/* The version 2 directory for clone3, or negative. */
+/* Returns the version 2 directory for clone3, or a negative number. */
 int gt_cgroup_directory(const struct gt_cgroup *cgroup);
 /* Move the calling thread, which must be the only one of its process, into the version 1 groups. May be called between fork and
- * execve. 0 or the negative errno of the first that failed. */
+ * execve. Returns 0 or the negative errno of the first that failed. */
 int gt_cgroup_enter_self(const struct gt_cgroup *cgroup);
 
-/* All figures at once; NaN for what this group does not tell. */
+/* Read all figures at once; NaN stands for what this group does not tell. */
 void gt_cgroup_read(const struct gt_cgroup *cgroup, double ret[GT_CGROUP_FIGURES]);
-/* One of them. */
-double gt_cgroup_read_one(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure);
-/* Where a figure comes from ("memory.usage_in_bytes"), or NULL when it is not told. */
+/* Returns the file that a figure comes from ("memory.usage_in_bytes"), or NULL where the group does not tell it. */
 const char *gt_cgroup_source(const struct gt_cgroup *cgroup, enum gt_cgroup_figure figure);
 
-/* Where it lies. */
 const struct gt_cgroup_place *gt_cgroup_place(const struct gt_cgroup *cgroup);
-/* Beside a group at `own`, remove the empty groups PREFIXpid of processes that are no more: what killed trackers left. */
+/* Remove the empty groups PREFIXpid beside the group at `own` whose processes are no more: killed trackers left them. */
 void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *own, const char *prefix);
 
-/* Remove the directories that were made. -EBUSY: processes are still inside, what is occupied stays. */
+/* Remove the directories that were made. Returns -EBUSY where processes are still inside; what is occupied stays. */
 int gt_cgroup_remove(struct gt_cgroup *cgroup, struct gt_error *error);
 void gt_cgroup_close(struct gt_cgroup *cgroup);
 

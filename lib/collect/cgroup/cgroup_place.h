@@ -1,4 +1,4 @@
-/* Where a process lies in the control group hierarchies: version 2, the version 1 hierarchies that account, or both. */
+/* A process lies in one group of each control group hierarchy: of version 2, of the version 1 hierarchies that account, or of both. */
 #ifndef GT_COLLECT_CGROUP_PLACE_H
 #define GT_COLLECT_CGROUP_PLACE_H
 
@@ -25,8 +25,9 @@ struct gt_cgroup_place {
     bool schedules[GT_CGROUP_HIERARCHIES];
 };
 
-/* From /proc/PID/cgroup and the mounts of /proc/self/mountinfo (of PID's, when there is no "self": stored machines). A group
- * outside of what is mounted, as from within a container, has no path. -ENOENT: no such process, or no control groups. */
+/* Find the groups by /proc/PID/cgroup and the mounts of /proc/self/mountinfo, or PID's on a stored machine, which has no "self". A
+ * group outside of what is mounted, as from within a container, has no path. Returns -ENOENT where there is no such process, or no
+ * control groups. */
 int gt_cgroup_locate(struct gt_cgroup_place *ret, const struct gt_root *root, pid_t pid, struct gt_error *error);
 
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "collect/availability.h"
+#include "collect/collector.h"
 #include "collect/energy/power.h"
 
 extern const struct gt_collector_type gt_collector_battery;

@@ -2,11 +2,18 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/number.h"
+#include "collect/collector.h"
 
 const enum gt_metric_id gt_relay_metrics[GT_RELAY_FIGURES] = {GT_CPU_ENERGY, GT_CORE_ENERGY, GT_UNCORE_ENERGY,
                                                               GT_DRAM_ENERGY, GT_PLATFORM_ENERGY};
@@ -92,3 +99,226 @@ int gt_relay_parse(const char *text, size_t length, struct gt_relay_answer *ret)
         *ret = answer;
     return status;
 }
+
+/* The collector "relay": energy counters that this user may not read, by way of an energy relay that may. It fills in what no
+ * collector before it could read.
+ *
+ * A relay that died leaves its figures missing; one that is started again goes on from what was counted before. */
+
+extern const struct gt_collector_type gt_collector_relay;
+
+/* A relay that does not answer holds up a sample so long, and is left alone afterwards. */
+enum { PATIENCE_MS = 50 };
+static const int64_t AGAIN_NS = GT_SECOND;
+/* One that was just started may have no figure yet: a counter has one once it was seen to move. It has new ones each period. */
+enum { FIRST_LOOKS = 4 };
+static const double LONGEST_WAIT = 0.25;
+
+struct state {
+    struct sockaddr_un address;
+    const struct gt_clock *clock;
+    int fd; /* negative: not connected */
+    int64_t again_ns;
+    bool is_wanted[GT_RELAY_FIGURES];
+    struct gt_relay_answer last;
+    double joules[GT_RELAY_FIGURES];
+    unsigned failures;
+    bool is_anew; /* its counters, by the latest answer */
+};
+
+/* Where no relay is, nothing is asked for. -ENOTSOCK: this process may make no socket, and errno says why. */
+static int connect_to(const struct sockaddr_un *address)
+{
+    if (access(address->sun_path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return -ENOENT;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -ENOTSOCK;
+    if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
+        return fd;
+    int status = -errno;
+    close(fd);
+    return status;
+}
+
+static int ask(int fd, struct gt_relay_answer *ret)
+{
+    char text[GT_RELAY_MESSAGE];
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    if (send(fd, GT_RELAY_REQUEST, strlen(GT_RELAY_REQUEST), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return -errno;
+    if (poll(&polled, 1, PATIENCE_MS) <= 0)
+        return -ETIMEDOUT;
+    ssize_t length = recv(fd, text, sizeof text, MSG_DONTWAIT | MSG_TRUNC);
+    if (length <= 0)
+        return length < 0 ? -errno : -EPIPE;
+    return (size_t)length > sizeof text ? -EMSGSIZE : gt_relay_parse(text, (size_t)length, ret);
+}
+
+static bool has_any(const struct gt_relay_answer *answer)
+{
+    bool any = false;
+    for (int k = 0; k < GT_RELAY_FIGURES; k++)
+        any |= answer->has[k];
+    return any;
+}
+
+/* The first answer with a figure in it. -ENODATA: none had one. */
+static int ask_first(int fd, struct gt_relay_answer *ret)
+{
+    for (int look = 0; look < FIRST_LOOKS; look++) {
+        int status = ask(fd, ret);
+        if (status < 0 || has_any(ret))
+            return status;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(fmin(ret->period, LONGEST_WAIT) * 1e9)}, NULL);
+    }
+    return -ENODATA;
+}
+
+static void disconnect(struct state *state)
+{
+    if (state->fd >= 0)
+        close(state->fd);
+    state->fd = -1;
+}
+
+static void relay_close(void *opaque)
+{
+    struct state *state = opaque;
+    if (state)
+        disconnect(state);
+    free(state);
+}
+
+static int explain(struct gt_availability *availability, const char *path, int status, int code)
+{
+    char remedy[200];
+    snprintf(remedy, sizeof remedy, "sudo usermod -aG \"$(stat -c %%G %.80s)\" \"$USER\"", path);
+    switch (-status) {
+    case ENOENT:
+    case ENOTDIR: return gt_unavailable(availability, GT_ABSENT, NULL, "no energy relay runs on this machine");
+    case ENOTSOCK:
+        return gt_unavailable(availability, GT_BROKEN, NULL, "this process may make no socket to ask it: %s",
+                              strerror(code));
+    case EPERM:
+        return gt_unavailable(availability, GT_BROKEN, NULL, "the system forbids this process to connect to %.80s",
+                              path);
+    case EACCES: return gt_unavailable(availability, GT_DENIED, remedy, "this user may not connect to %.100s", path);
+    case ECONNREFUSED: return gt_unavailable(availability, GT_BROKEN, NULL, "nobody answers at %.100s", path);
+    case ENODATA:
+        return gt_unavailable(availability, GT_BROKEN, NULL,
+                              "the relay at %.80s has no figures: its counters stand still", path);
+    case EPROTONOSUPPORT:
+        return gt_unavailable(availability, GT_BROKEN, NULL, "the relay at %.80s is of another version", path);
+    default: return gt_unavailable(availability, GT_BROKEN, NULL, "%.80s: %s", path, strerror(-status));
+    }
+}
+
+/* Only what no collector before could read. */
+static void claim(struct state *state, struct gt_frame *frame)
+{
+    bool any = false;
+    for (int k = 0; k < GT_RELAY_FIGURES; k++) {
+        state->is_wanted[k] = state->last.has[k] && gt_frame_claim(frame, gt_relay_metrics[k], &gt_collector_relay);
+        any |= state->is_wanted[k];
+    }
+    if (!any)
+        disconnect(state);
+    state->again_ns = any ? 0 : INT64_MAX;
+}
+
+static int relay_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
+                      struct gt_availability *availability, struct gt_error *error)
+{
+    const char *given = gt_collect_library(options, "energy-relay"), *path = given ? given : GT_ENERGY_RELAY_SOCKET;
+    *ret = NULL;
+    *availability = (struct gt_availability){.source = "energy relay"};
+    if (!given && !options->root->is_machine)
+        return gt_unavailable(availability, GT_ABSENT, NULL, "a stored machine has no energy relay");
+    struct state *state = calloc(1, sizeof *state);
+    if (!state)
+        return gt_error_system(error, ENOMEM, "energy relay");
+    state->clock = options->clock;
+    state->address.sun_family = AF_UNIX;
+    snprintf(state->address.sun_path, sizeof state->address.sun_path, "%s", path);
+    int status = strlen(path) < sizeof state->address.sun_path ? connect_to(&state->address) : -ENAMETOOLONG;
+    state->fd = status;
+    if (status >= 0)
+        status = ask_first(state->fd, &state->last);
+    if (status < 0) {
+        int code = errno;
+        relay_close(state);
+        return explain(availability, path, status, code);
+    }
+    availability->refresh = state->last.period;
+    for (int k = 0; k < GT_RELAY_FIGURES; k++) {
+        size_t said = strlen(availability->reason);
+        if (!state->last.has[k])
+            snprintf(availability->reason + said, sizeof availability->reason - said, "%s%s", said ? ", " : "without ",
+                     gt_metrics[gt_relay_metrics[k]].name);
+    }
+    snprintf(availability->source, sizeof availability->source, "energy relay at %.100s", path);
+    claim(state, frame);
+    *ret = state;
+    return 0;
+}
+
+static void advance(struct state *state, const struct gt_relay_answer *answer)
+{
+    for (int k = 0; k < GT_RELAY_FIGURES; k++) {
+        bool goes_on = answer->instance == state->last.instance && answer->has[k] && state->last.has[k] &&
+                       answer->count[k] > state->last.count[k];
+        if (goes_on)
+            state->joules[k] += (double)(answer->count[k] - state->last.count[k]) * answer->quantum;
+        if (answer->has[k]) {
+            state->last.has[k] = true;
+            state->last.count[k] = answer->count[k];
+        }
+    }
+    state->is_anew = answer->instance != state->last.instance;
+    state->last.instance = answer->instance;
+}
+
+static int relay_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
+{
+    (void)error;
+    struct state *state = opaque;
+    struct gt_relay_answer answer;
+    int64_t now = gt_clock_monotonic(state->clock);
+    if (state->fd < 0 && now >= state->again_ns)
+        state->fd = connect_to(&state->address);
+    if (state->fd < 0 || ask(state->fd, &answer) < 0) {
+        disconnect(state);
+        if (now >= state->again_ns)
+            state->again_ns = now + AGAIN_NS;
+        state->failures += state->again_ns != INT64_MAX;
+        return 0;
+    }
+    advance(state, &answer);
+    for (int k = 0; k < GT_RELAY_FIGURES; k++)
+        if (state->is_wanted[k] && answer.has[k]) {
+            frame->system[gt_relay_metrics[k]] = state->joules[k];
+            frame->doubt[gt_relay_metrics[k]] = state->is_anew ? INFINITY : 0;
+        }
+    return 0;
+}
+
+static void relay_describe(const void *opaque, char *text, size_t size)
+{
+    const struct state *state = opaque;
+    int length = snprintf(text, size, "in steps of %g J, new every %g s", state->last.quantum, state->last.period);
+    if (state->failures && length > 0 && (size_t)length < size)
+        snprintf(text + length, size - (size_t)length, "; samples without an answer: %u", state->failures);
+}
+
+const struct gt_collector_type gt_collector_relay = {
+    .name = "relay",
+    .help = "energy of the processors from an energy relay, where this user may not read the counters",
+    .claims = true,
+    .metrics = gt_relay_metrics,
+    .metric_count = GT_RELAY_FIGURES,
+    .open = relay_open,
+    .collect = relay_collect,
+    .close = relay_close,
+    .describe = relay_describe,
+};

@@ -25,9 +25,9 @@ struct gt_relay_answer {
     bool has[GT_RELAY_FIGURES];
 };
 
-/* Its length, which is below GT_RELAY_MESSAGE. */
+/* Returns the length of the message, which is below GT_RELAY_MESSAGE. */
 size_t gt_relay_write(char text[GT_RELAY_MESSAGE], const struct gt_relay_answer *answer);
-/* 0; -EINVAL: not such a message; -EPROTONOSUPPORT: of another version. Figures of other names are passed over. */
+/* Returns 0, -EINVAL for what is no such message, or -EPROTONOSUPPORT for another version. Figures of other names are passed over. */
 int gt_relay_parse(const char *text, size_t length, struct gt_relay_answer *ret);
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/availability.h"
+#include "collect/collector.h"
 #include "collect/gpu/gpu.h"
 #include "collect/energy/power.h"
 

@@ -1,4 +1,4 @@
-/* The file of an external power meter: CSV of time and watts, read while it grows or afterwards.
+/* An external power meter leaves a file: CSV of time and watts, which is read while it grows or afterwards.
  *
  * A header within the first lines names the columns: one of times (timestamp, time, date, ...), and those of watts (with "watt",
  * "power" or a unit in their names; kW and mW are scaled). OmegaWatt's files have #timestamp, #frame_is_ok and then a column for
@@ -8,6 +8,7 @@
 #ifndef GT_COLLECT_METER_H
 #define GT_COLLECT_METER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -19,15 +20,19 @@ struct gt_meter;
 int gt_meter_open(struct gt_meter **ret, const char *name, struct gt_error *error);
 /* Take in what was appended. -EINVAL names the first line that could not be read, once; the others count all the same. */
 int gt_meter_read(struct gt_meter *meter, struct gt_error *error);
-/* Joules from the one moment to the other, by the trapezoidal rule, times in ns since 1970. Beyond the first and the last line
- * their watts hold for two of the meter's periods; NaN where the meter has nothing at `from` or nothing at `to`. */
+/* Returns joules from one moment to another, in ns since 1970, by the trapezoidal rule. Beyond the first and the last line their watts
+ * hold for two of the meter's periods. NaN: the meter has nothing at `from` or nothing at `to`. */
 double gt_meter_joules(const struct gt_meter *meter, int64_t from_ns, int64_t to_ns);
-/* At a moment; NaN where the meter has nothing. */
+/* Returns watts at a moment, NaN where the meter has nothing. */
 double gt_meter_watts(const struct gt_meter *meter, int64_t at_ns);
-/* Seconds between two lines, NaN while there is only one. */
+/* Returns seconds between two lines, NaN while there is only one. */
 double gt_meter_period(const struct gt_meter *meter);
-/* Lines left out: frames that were not ok, or that could not be read. */
+/* Returns how many lines were left out, because their frames were not ok or could not be read. */
 uint64_t gt_meter_left_out(const struct gt_meter *meter);
 void gt_meter_close(struct gt_meter *meter);
+
+/* Read a moment: seconds (or milliseconds and so on) since 1970, or ISO 8601, which is local time without a zone. Returns false for
+ * anything else, and for what is before 1973. */
+bool gt_meter_time(const char *text, int64_t *ret_ns);
 
 #endif

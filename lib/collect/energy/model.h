@@ -1,4 +1,4 @@
-/* The power of processors as the user says it depends on their use, where nothing counts it.
+/* A model tells the power of processors from their use, as the user says, where nothing counts it.
  *
  * A model is a file of lines "key = value"; # begins a comment.
  *   name        = what it is of, for the report (optional)
@@ -29,9 +29,9 @@ struct gt_model {
     double dram_watts; /* NaN: not told */
 };
 
-/* -EINVAL names file and line. `path` NULL: that of a TDP. */
+/* Read a model from a file, or make one of a TDP where `path` is NULL. -EINVAL names file and line. */
 int gt_model_read(struct gt_model *ret, const char *path, double tdp, struct gt_error *error);
-/* The same of a text, which ends in '\0' behind `length` characters and is written over. `path` is for messages. */
+/* Read a model from a text, which ends in '\0' behind `length` characters and is written over. `path` is for messages. */
 int gt_model_parse(struct gt_model *ret, const char *path, char *text, size_t length, struct gt_error *error);
 double gt_model_watts(const struct gt_model *model, double ratio);
 

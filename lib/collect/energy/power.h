@@ -1,4 +1,4 @@
-/* Power that is added up to energy, where nothing counts energy itself. */
+/* Power is added up to energy where nothing counts energy itself. */
 #ifndef GT_COLLECT_POWER_H
 #define GT_COLLECT_POWER_H
 
@@ -13,9 +13,10 @@ struct gt_power_integral {
     double doubt;    /* INFINITY: there was none for long, and what was drawn then is not in the sum */
 };
 
-/* Joules since the first reading, by the trapezoidal rule. NaN in, NaN out, and the next reading covers a short gap. */
+/* Returns joules since the first reading, by the trapezoidal rule. For watts that are NaN it returns NaN, and the next reading covers a
+ * short gap. */
 double gt_power_integrate(struct gt_power_integral *integral, int64_t now_ns, double watts);
-/* As a frame has it; asked for once. */
+/* Returns the doubt as a frame has it, and clears it. */
 double gt_power_doubt(struct gt_power_integral *integral);
 
 #endif

@@ -6,9 +6,146 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "collect/availability.h"
+#include "base/root.h"
+#include "collect/collector.h"
+#include "collect/remedy.h"
 #include "collect/topology.h"
+
+/* Two figures of one energy that differ by less agree. */
+static const double MOST_APART = 0.05;
+/* Both are read right after each other, at both ends: a refresh of 1 ms may lie between, or a few. */
+static const double READING_SECONDS = 0.004;
+/* The platform's counter may count whole joules. */
+static const double PLATFORM_STEP = 1;
+/* `doctor` looks again, for longer, where they seem to disagree: something may have come between two readings. */
+enum { LOOKS = 3 };
+static const long LOOK_NS = 200000000;
+
+/* What the package's own parts say: no less can the package have drawn than its cores, and no processor draws that much. */
+static bool is_plausible(const struct gt_rapl_zones *zones, int interface, double seconds)
+{
+    double package = gt_rapl_total(zones, interface, GT_RAPL_PACKAGE);
+    double core = gt_rapl_total(zones, interface, GT_RAPL_CORE);
+    int packages = 0;
+    for (int i = 0; i < zones->count; i++)
+        packages += (int)zones->zone[i].interface == interface && zones->zone[i].domain == GT_RAPL_PACKAGE;
+    return !(package < core) && !(package > gt_rapl_most_watts * packages * seconds);
+}
+
+bool gt_rapl_compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, double seconds,
+                     struct gt_rapl_comparison *ret)
+{
+    double a = gt_rapl_total(zones, GT_RAPL_PERF, domain), b = gt_rapl_total(zones, GT_RAPL_POWERCAP, domain);
+    if (isnan(a) || isnan(b))
+        return false;
+    double most = fmax(a, b), slack = most * (MOST_APART + READING_SECONDS / seconds);
+    if (domain == GT_RAPL_PLATFORM)
+        slack += PLATFORM_STEP;
+    *ret = (struct gt_rapl_comparison){.domain = domain, .perf = a, .powercap = b, .seconds = seconds};
+    ret->disagrees = fabs(a - b) > slack;
+    ret->is_powercap_better = ret->disagrees && !is_plausible(zones, GT_RAPL_PERF, seconds) &&
+                              is_plausible(zones, GT_RAPL_POWERCAP, seconds);
+    return true;
+}
+
+static bool rapl_compare_all(const struct gt_rapl_zones *zones, double seconds, struct gt_rapl_comparison *ret)
+{
+    struct gt_rapl_comparison each;
+    bool any = false;
+    for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
+        if (!gt_rapl_compare(zones, domain, seconds, &each))
+            continue;
+        if (!any || (each.disagrees && !ret->disagrees))
+            *ret = each;
+        any = true;
+    }
+    return any;
+}
+
+/* The first domain on which they disagree, else the first that both have. */
+static void rapl_comparison_write(const struct gt_rapl_comparison *comparison, char *text, size_t size)
+{
+    double most = fmax(comparison->perf, comparison->powercap);
+    snprintf(text, size, "%s and %s %s on %s: %.3g J and %.3g J in %.2g s, %.1f %% apart%s", gt_rapl_perf.name,
+             gt_rapl_powercap.name, comparison->disagrees ? "disagree" : "agree",
+             gt_metrics[gt_rapl_metrics[comparison->domain]].name, comparison->perf, comparison->powercap,
+             comparison->seconds, most > 0 ? 100 * fabs(comparison->perf - comparison->powercap) / most : 0,
+             !comparison->disagrees           ? ""
+             : comparison->is_powercap_better ? "; powercap is used"
+                                              : "; perf events are used");
+}
+
+static const char *other_than(enum gt_rapl_interface interface)
+{
+    return gt_rapl_sources[interface == GT_RAPL_PERF ? GT_RAPL_POWERCAP : GT_RAPL_PERF]->name;
+}
+
+/* Whether both have a package to compare; else why not. */
+static bool has_both(const struct gt_rapl_zones *zones, struct gt_availability *availability)
+{
+    static const enum gt_rapl_interface both[] = {GT_RAPL_PERF, GT_RAPL_POWERCAP};
+    int missing = 0;
+    for (int i = 0; i < 2; i++)
+        if (!gt_rapl_has(zones, both[i], GT_RAPL_PACKAGE)) {
+            missing++;
+            gt_unavailable(availability, GT_ABSENT, NULL, "only %s can read the processor packages",
+                           other_than(both[i]));
+        }
+    if (missing == 2)
+        gt_unavailable(availability, GT_ABSENT, NULL,
+                       "neither perf events nor powercap can read the processor packages");
+    return missing == 0;
+}
+
+bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability)
+{
+    static const enum gt_rapl_interface both[] = {GT_RAPL_PERF, GT_RAPL_POWERCAP};
+    struct gt_rapl_comparison comparison;
+    int standing = 0;
+    *availability = (struct gt_availability){.source = "RAPL by perf events and powercap", .refresh = 0.001};
+    if (!has_both(zones, availability))
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (isnan(gt_rapl_total(zones, both[i], GT_RAPL_PACKAGE))) {
+            standing++;
+            gt_unavailable(availability, GT_BROKEN, NULL, "by %s the counters stand still, by %s they do not",
+                           gt_rapl_sources[both[i]]->name, other_than(both[i]));
+        }
+    if (standing == 2)
+        gt_unavailable(availability, GT_BROKEN, NULL,
+                       zones->zone[0].falls ? "the counters run backwards in both"
+                                            : "the counters stand still in both, as in virtual machines");
+    if (standing || !rapl_compare_all(zones, seconds, &comparison))
+        return true;
+    availability->state = comparison.disagrees ? GT_BROKEN : GT_READY;
+    rapl_comparison_write(&comparison, availability->reason, sizeof availability->reason);
+    return !comparison.disagrees;
+}
+
+void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *availability)
+{
+    struct gt_rapl_zones *zones = calloc(1, sizeof *zones);
+    *availability = (struct gt_availability){.source = "RAPL by perf events and powercap"};
+    if (!zones)
+        return;
+    gt_rapl_perf.find(zones, root);
+    gt_rapl_powercap.find(zones, root);
+    int64_t begin_ns = gt_clock_monotonic(&gt_clock_system), now_ns = begin_ns;
+    gt_rapl_read(zones, begin_ns);
+    gt_rapl_find_mirrors(zones);
+    bool is_sure = !has_both(zones, availability);
+    for (int look = 0; look < LOOKS && !is_sure; look++) {
+        if (root->is_machine)
+            nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        now_ns = gt_clock_monotonic(&gt_clock_system);
+        gt_rapl_read(zones, now_ns);
+        is_sure = gt_rapl_judge(zones, (double)(now_ns - begin_ns) / 1e9, availability);
+    }
+    gt_rapl_close(zones);
+    free(zones);
+}
 
 const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS] = {
     [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
@@ -23,7 +160,6 @@ const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES] = {
 
 /* Sources that can both be read are compared once, over at least this time; counters of 1 ms refresh then differ by much less. */
 static const int64_t COMPARE_NS = GT_SECOND;
-static const double MOST_APART = 0.05;
 /* A counter that has not moved after that long, fifty refreshes, is dead. */
 static const int64_t DEAD_NS = GT_SECOND / 20;
 
@@ -174,8 +310,8 @@ static void change_source(struct state *state, int domain, int interface)
 static void compare(struct state *state, double seconds)
 {
     struct gt_rapl_comparison comparison;
-    if (gt_rapl_compare_all(&state->zones, seconds, &comparison))
-        gt_rapl_comparison_write(&comparison, state->comparison, sizeof state->comparison);
+    if (rapl_compare_all(&state->zones, seconds, &comparison))
+        rapl_comparison_write(&comparison, state->comparison, sizeof state->comparison);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
         if (state->from[domain] == GT_RAPL_PERF && gt_rapl_compare(&state->zones, domain, seconds, &comparison) &&
             comparison.is_powercap_better)
@@ -315,3 +451,66 @@ void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root
     gt_rapl_close(zones);
     free(zones);
 }
+
+/* Energy counters that this user may not read: by the relay, by perf events, by powercap. */
+
+/* kernel/events/core.c: above 0, events of a whole CPU take CAP_PERFMON; CAP_SYS_ADMIN before Linux 5.8. */
+static bool is_perf_denied(struct gt_access *access)
+{
+    char text[16] = "2";
+    gt_root_read(access->root, "proc/sys/kernel/perf_event_paranoid", text, sizeof text);
+    return gt_access_exists(access, "sys/bus/event_source/devices/power/type") && strtol(text, NULL, 10) > 0 &&
+           !gt_access_has(access, GT_CAPABILITY_PERFMON) && !gt_access_has(access, GT_CAPABILITY_SYS_ADMIN) &&
+           !(access->root->is_machine && gt_early_has("perf/"));
+}
+
+static bool is_powercap_denied(struct gt_access *access)
+{
+    static const char *const zones[] = {"intel-rapl:0", "intel-rapl:1", "intel-rapl-mmio:0"};
+    char path[128];
+    bool any = false;
+    for (size_t i = 0; i < sizeof zones / sizeof *zones; i++) {
+        snprintf(path, sizeof path, "sys/class/powercap/%s/energy_uj", zones[i]);
+        any |= gt_access_is_denied(access, path, R_OK) && !(access->root->is_machine && gt_early_has(path));
+    }
+    return any;
+}
+
+static bool is_relay_denied(struct gt_access *access)
+{
+    return gt_access_is_denied(access, &GT_ENERGY_RELAY_SOCKET[1], W_OK);
+}
+
+static bool is_relay_wanted(struct gt_access *access)
+{
+    return !gt_access_exists(access, &GT_ENERGY_RELAY_SOCKET[1]) &&
+           (is_perf_denied(access) || is_powercap_denied(access));
+}
+
+#define SIDE_CHANNEL \
+    "energy read every millisecond tells what other programs compute: keys were found so (PLATYPUS, CVE-2020-8694)"
+
+const struct gt_remedy gt_energy_remedies[] = {
+    {is_relay_wanted, "CPU energy, for a group of users, coarsely",
+     "sudo useradd --system --user-group --shell /usr/sbin/nologin gpu-tracker\n"
+     "sudo usermod -aG gpu-tracker \"$USER\"\n"
+     "sudo systemctl enable --now gpu-tracker-energy-relay.service",
+     "joules of the whole machine, ten times a second, in steps of 0.1 J, to members of the group gpu-tracker",
+     "least of the three ways to CPU energy: too coarse for the attacks that are known on single operations",
+     GT_NO_CAPABILITY},
+    {is_relay_denied, "CPU energy from the relay that runs",
+     "sudo usermod -aG \"$(stat -c %%G " GT_ENERGY_RELAY_SOCKET ")\" \"$USER\"",
+     "joules of the whole machine, ten times a second, in steps of 0.1 J, to this user", "as above", GT_NO_CAPABILITY},
+    {is_perf_denied, "CPU energy by perf events", NULL,
+     "joules of the whole machine, exactly and as often as wanted, to whoever executes gpu-tracker", SIDE_CHANNEL,
+     GT_CAPABILITY_PERFMON},
+    {is_powercap_denied, "CPU energy by powercap",
+     "sudo groupadd --system --force energy\n"
+     "sudo usermod -aG energy \"$USER\"\n"
+     "printf 'z /sys/devices/virtual/powercap/%%s/energy_uj 0440 root energy - -\\n' '*/*' '*/*/*' | "
+     "sudo tee /etc/tmpfiles.d/energy.conf\n"
+     "sudo systemd-tmpfiles --create /etc/tmpfiles.d/energy.conf",
+     "the energy counters, to every program of the members of the group energy; in force again after each start",
+     SIDE_CHANNEL, GT_NO_CAPABILITY},
+    {0},
+};

@@ -1,4 +1,4 @@
-/* Energy counters of processors: RAPL (Running Average Power Limit), of Intel and AMD.
+/* RAPL (Running Average Power Limit) has energy counters of processors, Intel's and AMD's.
  *
  * A zone is one counter. Zones contain each other, so a domain is summed over zones of one kind only: packages, their cores, their
  * graphics units (uncore), DRAM, or the whole platform (psys, which contains the packages). Domains are never added up: core and
@@ -49,7 +49,7 @@ struct gt_rapl_zones {
     bool is_read; /* they were, or it was tried */
 };
 
-/* The next zone, cleared; NULL when there are too many. */
+/* Add a zone. Returns it cleared, or NULL when there are too many. */
 struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
                                  enum gt_rapl_domain domain, const char *name);
 /* Take in one reading. A lower one than the last is a wrap where that could be at any believable power; else the counter was
@@ -57,13 +57,13 @@ struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_inter
 void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns);
 /* Read every zone. One that fails has no reading this time: its next covers the gap. */
 void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns);
-/* Joules of a domain since the first reading, as one interface has them; NaN without, when one of its zones has no reading, or
- * while one has not moved yet: a counter that stands still measures nothing. */
+/* Returns joules of a domain since the first reading, as one interface has them. NaN: it has no zone of the domain, one of its zones has no
+ * reading, or one has not moved yet, for a counter that stands still measures nothing. */
 double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
-/* The same of one package. */
+/* Do the same for one package. */
 double gt_rapl_package_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
                              enum gt_rapl_domain domain, int package);
-/* The packages that have counters, where there are several; how many, 0 or 1 where not. -ENOENT: one does not tell whose it is; -E2BIG. */
+/* List the packages that have counters. Returns how many there are, -ENOENT where a counter does not tell whose it is, or -E2BIG. */
 int gt_rapl_packages(const struct gt_rapl_zones *zones, int numbers[GT_PACKAGES]);
 /* Look for dies that show one and the same counter, after the first reading. */
 void gt_rapl_find_mirrors(struct gt_rapl_zones *zones);
@@ -86,7 +86,7 @@ struct gt_rapl_source {
 extern const struct gt_rapl_source gt_rapl_perf, gt_rapl_powercap, gt_rapl_msr;
 extern const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES];
 
-/* AMD counts by socket, whatever its dies. */
+/* Returns true where the counters are of sockets, whatever their dies, as AMD's are. */
 bool gt_rapl_is_of_socket(const struct gt_root *root);
 
 /* Perf events and powercap, where both can be read, are compared. What differs by less than 5 % agrees, and comes from perf
@@ -98,21 +98,18 @@ struct gt_rapl_comparison {
     double seconds;
     bool disagrees, is_powercap_better;
 };
-/* False: one of them has no figure. */
+/* Returns false where one of them has no figure. */
 bool gt_rapl_compare(const struct gt_rapl_zones *zones, enum gt_rapl_domain domain, double seconds,
                      struct gt_rapl_comparison *ret);
-/* The first domain on which they disagree, else the first that both have. */
-bool gt_rapl_compare_all(const struct gt_rapl_zones *zones, double seconds, struct gt_rapl_comparison *ret);
-void gt_rapl_comparison_write(const struct gt_rapl_comparison *comparison, char *text, size_t size);
-/* Write the sentence of `doctor` about zones of both that were read twice, some seconds apart. False: they disagree. */
+/* Write the sentence of `doctor` about zones of both that were read twice, some seconds apart. Returns false where they disagree. */
 bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_availability *availability);
-/* Find, read, wait and judge. */
+/* Find the zones of both, read them, wait, read them again and judge. */
 void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *availability);
 
 /* Find the zones of one source, and say whether they can be read, and if not, why. */
 void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root, struct gt_availability *availability);
 
-/* Is there a zone of the domain that can be read, and is there one that may not be read? */
+/* The first tells that there are zones of the domain and all can be read; the second that one of the interface may not be read. */
 bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface);
 /* Close the counters that have not moved since the first reading: virtual machines show such. Real ones move at each of their

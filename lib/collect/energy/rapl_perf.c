@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/early.h"
+#include "base/root.h"
 #include "base/number.h"
 #include "collect/energy/rapl.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/availability.h"
+#include "collect/collector.h"
 #include "collect/energy/rapl.h"
 
 static const char directory[] = "sys/class/powercap";

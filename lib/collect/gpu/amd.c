@@ -365,6 +365,7 @@ static void amd_describe(const void *state, char *text, size_t size)
 const struct gt_collector_type gt_collector_amd = {
     .name = "amd",
     .help = "AMD GPUs, by AMD SMI or ROCm SMI",
+    .brand = "amd",
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .open = amd_open,

@@ -1,14 +1,118 @@
-/* The AMD collector's own state, shared by its files: one collector, two libraries behind it. */
+/* One collector reads AMD GPUs by one of two libraries. Its files share this. */
 #ifndef GT_COLLECT_AMD_H
 #define GT_COLLECT_AMD_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/library.h"
-#include "collect/gpu/amd_api.h"
+#include "collect/energy/power.h"
 #include "collect/gpu/gpu.h"
 #include "collect/gpu/gpu_pid.h"
-#include "collect/energy/power.h"
 
-/* One moment of one card as its library tells it; NaN what it does not. */
+/* The parts of AMD SMI and ROCm SMI that we call, declared by hand.
+ *
+ * Facts from the reference pages of both libraries (rocm.docs.amd.com, ROCm 5.6 to 7.13) and checked against the
+ * structures of the amdsmi package 7.0.2. Their structures change from release to release, so only fields that kept
+ * their place, or whose place can be told, are used, and the library always writes into a larger buffer of ours. */
+
+enum { AMD_SUCCESS = 0 };
+
+/* ---- AMD SMI ---- */
+
+enum {
+    AMDSMI_INIT_GPUS = 2,
+    AMDSMI_NO_PERMISSION = 10,
+    AMDSMI_OUT_OF_RESOURCES = 15, /* the caller's array is too small */
+    AMDSMI_TYPE_GPU = 1,
+    AMDSMI_TYPE_APU = 6,
+    AMDSMI_MEMORY_VRAM = 0,
+    AMDSMI_CLOCK_GRAPHICS = 0,
+    AMDSMI_CLOCK_MEMORY = 4,
+    AMDSMI_TEMPERATURE_EDGE = 0,
+    AMDSMI_TEMPERATURE_HOTSPOT = 1,
+    AMDSMI_TEMPERATURE_CURRENT = 0,
+};
+
+/* "Not available" in a field of 32 bits; smaller fields of the firmware are widened. */
+#define AMDSMI_NOT_AVAILABLE UINT32_MAX
+#define AMDSMI_NOT_AVAILABLE_16 UINT16_MAX
+
+struct amdsmi_activity {
+    uint32_t graphics, memory, media; /* percent */
+    uint32_t reserved[61];
+};
+
+struct amdsmi_clock {
+    uint32_t current; /* MHz */
+    uint32_t reserved[63];
+};
+
+/* The first word is 23 for ROCm 5.7, 24 for 6.0 to 6.3, 25 for 6.4, 26 and more for 7: once the year, now the major version. */
+struct amdsmi_version {
+    uint32_t first;
+    uint32_t reserved[31];
+};
+
+struct amdsmi_functions {
+    int (*init)(uint64_t flags);
+    int (*shutdown)(void);
+    int (*version)(struct amdsmi_version *);
+    int (*sockets)(uint32_t *count, void **sockets);
+    int (*processors)(void *socket, uint32_t *count, void **processors);
+    int (*type)(void *processor, int *type);
+    int (*bdf)(void *processor, uint64_t *bdf); /* function 3 bits, device 5, bus 8, domain 48 */
+    int (*uuid)(void *processor, unsigned *length, char *text);
+    int (*asic)(void *processor, void *info); /* begins with the name */
+    int (*memory_total)(void *processor, int type, uint64_t *bytes);
+    int (*memory_usage)(void *processor, int type, uint64_t *bytes);
+    int (*activity)(void *processor, struct amdsmi_activity *);
+    int (*temperature)(void *processor, int sensor, int metric, int64_t *celsius);
+    int (*clock)(void *processor, int type, struct amdsmi_clock *);
+    int (*power)(void *processor, void *info);
+    int (*energy)(void *processor, uint64_t *count, float *microjoules_per_count, uint64_t *time_ns);
+    int (*processes)(void *processor, uint32_t *count, void *rows);
+};
+
+/* ---- ROCm SMI ---- */
+
+enum {
+    RSMI_PERMISSION = 4,
+    RSMI_MEMORY_VRAM = 0,
+    RSMI_CLOCK_SYSTEM = 0,
+    RSMI_CLOCK_MEMORY = 4,
+    RSMI_TEMPERATURE_EDGE = 0,
+    RSMI_TEMPERATURE_JUNCTION = 1,
+    RSMI_TEMPERATURE_CURRENT = 0,
+};
+
+/* One process on one device; releases add fields behind. */
+struct rsmi_process {
+    uint32_t pid, pasid;
+    uint64_t vram; /* bytes */
+    uint32_t reserved[60];
+};
+
+struct rsmi_functions {
+    int (*init)(uint64_t flags);
+    int (*shutdown)(void);
+    int (*count)(uint32_t *count);
+    int (*name)(uint32_t device, char *text, size_t size);
+    int (*unique_id)(uint32_t device, uint64_t *id);
+    int (*pci)(uint32_t device, uint64_t *bdf); /* domain from bit 32, bus 8, device 3, function 0 */
+    int (*memory_total)(uint32_t device, int type, uint64_t *bytes);
+    int (*memory_usage)(uint32_t device, int type, uint64_t *bytes);
+    int (*busy)(uint32_t device, uint32_t *percent);
+    int (*memory_busy)(uint32_t device, uint32_t *percent);
+    int (*temperature)(uint32_t device, uint32_t sensor, int metric, int64_t *millicelsius);
+    int (*clock)(uint32_t device, int type, void *frequencies);
+    int (*power)(uint32_t device, uint64_t *microwatts, int *type);
+    int (*power_average)(uint32_t device, uint32_t sensor, uint64_t *microwatts);
+    int (*energy)(uint32_t device, uint64_t *count, float *microjoules_per_count, uint64_t *time_ns);
+    int (*process)(uint32_t pid, uint32_t device, struct rsmi_process *);
+};
+
+/* A library tells this of a card at one moment; what it does not tell is NaN. */
 struct amd_reading {
     double memory;            /* bytes in use */
     double busy, memory_busy; /* ratio */
@@ -79,7 +183,7 @@ struct amd_library {
 
 extern const struct amd_library gt_amdsmi_library, gt_rsmi_library;
 
-/* For the libraries. A new card and its device (the last of the frame); NULL without memory. */
+/* The libraries add cards and rows. Returns a new card, whose device is the last of the frame, or NULL without memory. */
 struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame);
 int gt_amd_add_row(struct amd_rows *rows, struct amd_row row);
 double gt_amd_percent(int result, uint32_t percent);

@@ -29,57 +29,14 @@ struct drm_client {
     pid_t pid;
 };
 
-/* Share of the time since an older reading; NaN what the driver does not count. */
+/* Engines were busy for this share of the time since an older reading; NaN: the driver does not count it. */
 struct drm_usage {
     double graphics, encoder, decoder;
 };
 
-/* Parse the text of an fdinfo file. False when it is not of a DRM device that tells a client. */
+/* Parse the text of an fdinfo file. Returns false for one that is not of a DRM device, or tells no client. */
 bool gt_drm_parse(const char *text, struct drm_client *client);
 /* `before` NULL: the client was opened since then, its counters began at 0. */
 struct drm_usage gt_drm_usage(const struct drm_client *now, const struct drm_client *before, double seconds);
-
-/* The collector's own state. */
-struct drm_driver {
-    const char *name;
-    const char *brand;
-};
-
-enum { DRM_MOST_CARDS = 64, DRM_DIRECTORY = 48, DRM_HWMON = 96 };
-
-struct drm_card {
-    char directory[DRM_DIRECTORY]; /* "sys/class/drm/card0" */
-    char hwmon[DRM_HWMON];         /* "sys/class/drm/card0/device/hwmon/hwmon3", empty when it has none */
-    const struct drm_driver *driver;
-    int device;       /* index in the frame */
-    unsigned missing; /* bits of the sources that are not there */
-    struct gt_energy_counter energy;
-    struct gt_power_integral integral; /* where there is no counter */
-    int64_t read_ns;
-    bool is_asleep;  /* it was not asked */
-    bool is_package; /* its power is that of a processor with a graphics unit: counted there */
-    double value[GT_METRIC_COUNT];
-};
-
-struct drm_clients {
-    struct drm_client *client;
-    size_t count, capacity;
-};
-
-struct drm {
-    const struct gt_root *root;
-    const struct gt_clock *clock;
-    struct drm_card card[DRM_MOST_CARDS];
-    size_t card_count;
-    struct gt_pace values, lists;
-    struct drm_clients clients, previous;
-    struct drm_usage *usage; /* one for each client */
-    size_t usage_capacity;
-    int64_t clients_ns; /* 0: not read yet */
-};
-
-/* drm_card.c: the cards that are not measured by another collector; how many graphics cards there are at all. */
-int gt_drm_add_cards(struct drm *drm, const struct gt_collect_options *options, struct gt_frame *frame, int *ret_found);
-void gt_drm_read_card(struct drm *drm, struct drm_card *card);
 
 #endif

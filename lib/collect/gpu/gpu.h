@@ -1,10 +1,10 @@
-/* The GPU collectors share this: a pace for slow drivers, counters that restart, and rows of unknown layout. */
+/* The GPU collectors share a pace for slow drivers, counters that restart, rows of unknown layout, and the choice of devices. */
 #ifndef GT_COLLECT_GPU_H
 #define GT_COLLECT_GPU_H
 
 #include "collect/collector.h"
 
-/* A group of driver calls that may use only a part of a core: after a call of t seconds the next one comes t / share later. */
+/* Some driver calls may use only a part of a core: after a call of t seconds the next one comes t / share later. */
 struct gt_pace {
     double share;    /* of one core */
     int64_t cost_ns; /* what a call costs, single outliers smoothed */
@@ -22,10 +22,10 @@ struct gt_energy_counter {
     uint32_t told; /* of them, to those who asked for the doubt */
 };
 
-/* Joules since the first reading. NaN in, NaN out, and the counter goes on at the next reading. */
+/* Returns joules since the first reading. For NaN it returns NaN, and the counter goes on at the next reading. */
 double gt_energy_counter_read(struct gt_energy_counter *counter, double joules);
 
-/* As a frame has it: INFINITY where the counter was set back since this was last asked, else 0. */
+/* Returns the doubt as a frame has it: INFINITY where the counter was set back since the last call, else 0. */
 double gt_energy_counter_doubt(struct gt_energy_counter *counter);
 
 /* An energy counter held against the power of the same device. Some counters stand still, some count in a wrong unit. */
@@ -45,16 +45,16 @@ struct gt_energy_check {
 /* `joules` is what gt_energy_counter_read said. Once two windows in a row were off by more than a factor of 4 the counter is
  * taken as wrong for good. */
 void gt_energy_check_add(struct gt_energy_check *check, int64_t now_ns, double joules, double watts);
-/* The better of counter and power added up: the counter, unless it is wrong, or missing or off by that factor before it has ever
- * agreed: so the first seconds are right, too. Changing from one to the other does not step back. */
+/* Returns the better of the counter and the power added up. That is the counter, unless it is wrong, or missing or off by that factor
+ * before it has ever agreed; so the first seconds are right, too. A change from one to the other does not step back. */
 double gt_energy_choose(struct gt_energy_check *check, double counted, double summed);
-/* A sentence about the device once its counter is taken as wrong, and one when it is used though it is off by more than a quarter:
- * -EIO, else 0. */
+/* Returns -EIO with a sentence once the counter is taken as wrong, and again when it is used though it is off by more than a quarter;
+ * else 0. */
 int gt_energy_check_report(struct gt_energy_check *check, const struct gt_device *device, struct gt_error *error);
-/* How far counter and power agree so far; nothing before there is enough to tell. Its length, as snprintf. */
+/* Write how far counter and power agree so far, or nothing before there is enough to tell. Returns the length, as snprintf. */
 int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size);
 
-/* A row of a list that a driver writes; its size differs between driver versions that export the same function. */
+/* A driver writes lists of rows. The size of a row differs between driver versions that export the same function. */
 struct gt_row_layout {
     size_t size;
     size_t pid;   /* offsets in a row */
@@ -63,20 +63,27 @@ struct gt_row_layout {
 
 enum { GT_ROW_PATTERN = 0xA5 };
 
-/* Which of `layouts` the driver wrote `count` rows with, told from how far it wrote into `rows`, which was filled with
- * GT_ROW_PATTERN before, and from the process numbers; the last `slack` bytes of a row may be left unwritten. NULL: none. */
+/* Find out which of `layouts` the driver wrote `count` rows with. `rows` was filled with GT_ROW_PATTERN before, so it shows how far the
+ * driver wrote; the process numbers tell the rest. The last `slack` bytes of a row may be left unwritten. Returns NULL for none. */
 const struct gt_row_layout *gt_row_layout_find(const unsigned char *rows, size_t capacity, size_t count, size_t slack,
                                                const struct gt_row_layout *layouts, size_t layout_count);
 uint32_t gt_row_u32(const unsigned char *row, size_t offset);
 uint64_t gt_row_u64(const unsigned char *row, size_t offset);
 
-/* Does the user want devices of this brand? */
+/* Returns true where the user wants devices of this brand. */
 bool gt_brand_wanted(const struct gt_collect_options *options, const char *brand);
-/* "0000:03:00.0" */
+/* Write an address like "0000:03:00.0". */
 void gt_pci_name(char text[16], unsigned domain, unsigned bus, unsigned device, unsigned function);
-/* Does the device sleep, or is it about to? A driver would wake it to answer; this look wakes nothing. False where that is not told. */
+/* Returns true for a device that sleeps or is about to, false where that is not told. A driver would wake it to answer; this look wakes
+ * nothing. */
 bool gt_pci_is_asleep(const struct gt_root *root, const char *pci);
-/* Does the frame already have the device at this address? */
+/* Returns true where the frame already has the device at this address. */
 bool gt_pci_known(const struct gt_frame *frame, const char *pci);
+
+/* Select exactly the devices that `text` names, separated by commas: full UUIDs, UUID prefixes that fit one device only,
+ * indices, "MIG-<uuid>" and the older "MIG-GPU-<uuid>/<gpu instance>/<compute instance>". A board that is named brings
+ * its slices. NULL or blank selects all. -EINVAL names the part that fits no device, or more than one, and the known ones;
+ * the selection is then unchanged. */
+int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *error);
 
 #endif

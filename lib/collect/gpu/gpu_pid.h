@@ -1,4 +1,4 @@
-/* Process numbers as a GPU driver gives them, in terms of the tracker's own PID namespace.
+/* Process numbers that a GPU driver gives are translated to the tracker's own PID namespace.
  *
  * A driver may give numbers of the host, of the process' own namespace or of the caller's, by version and by function. So:
  * outside of containers a number that is visible is taken as it is; inside, it is when that process holds the device open;
@@ -27,7 +27,7 @@ void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root);
 /* Fill in `pid` of the entries that have none. `file` is the device's, "/dev/nvidia0"; NULL when it is not known. */
 void gt_gpu_pids_resolve(struct gt_gpu_pids *map, const struct gt_frame *frame, const char *file,
                          struct gt_pid_entry *entries, size_t count);
-/* "as they are visible", "by NSpid", ... */
+/* Write the methods that were needed: "as they are visible", "by NSpid", ... */
 void gt_gpu_pids_describe(const struct gt_gpu_pids *map, char *text, size_t size);
 
 #endif

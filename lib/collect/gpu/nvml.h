@@ -1,4 +1,4 @@
-/* The NVML collector's own state, shared by its files. */
+/* The files of the NVML collector share this. */
 #ifndef GT_COLLECT_NVML_H
 #define GT_COLLECT_NVML_H
 
@@ -68,43 +68,26 @@ struct nvml {
     size_t buffer_size;
 };
 
-/* nvml_open.c: 0, -ENOMEM, or -ENODEV with the availability filled in. */
-int gt_nvml_open(struct nvml *nvml, const struct gt_collect_options *options, struct gt_frame *frame,
-                 struct gt_availability *availability);
-/* Fill in the availability; -ENODEV. */
-int gt_nvml_unavailable(struct gt_availability *availability, enum gt_state state, const char *reason,
-                        const char *remedy);
-
-/* nvml_power.c: readings, as those of nvml_device.c: they tell the driver's result. */
-int gt_nvml_read_power(struct nvml *nvml, struct nvml_gpu *gpu);
-int gt_nvml_read_memory_power(struct nvml *nvml, struct nvml_gpu *gpu);
-int gt_nvml_read_energy(struct nvml *nvml, struct nvml_gpu *gpu);
-double gt_nvml_number(const union nvml_value *value, int type);
-/* While the board sleeps: no figures, and no power. */
+/* Set all figures to NaN and the power to zero while the board sleeps. */
 void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu);
-/* Work out the energy from the counter and the power that were just read. */
-void gt_nvml_settle_energy(struct nvml *nvml, struct nvml_gpu *gpu);
 /* Append clauses, each ended by "; ", about how the boards' energy comes about. */
 int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
-/* Seconds over which the figures of the least sharp board lag behind. */
+/* Returns the seconds by which the figures of the least sharp board lag behind. */
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
 
-/* nvml_device.c */
 /* Read all states and counters of a device into gpu->value. */
 void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu);
-/* The peaks in the driver's own samples since the last call. */
+/* Take the peaks out of the driver's own samples since the last call. */
 void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu);
 
-/* nvml_process.c: -ENOMEM or 0. Rows as they are now, with what was known of them before. */
+/* List the processes of a device, and keep what was known of those that are still there: 0, -ENOMEM. */
 int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame);
 int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame);
 
-/* nvml_list.c: the rows of all lists of a device, one per process, into nvml->fresh. 0, -ENOTSUP, -ENOMEM, -EIO. */
-int gt_nvml_list(struct nvml *nvml, struct nvml_gpu *gpu);
-/* Room for at least `size` bytes in nvml->buffer. */
+/* Make room for at least `size` bytes in nvml->buffer. */
 int gt_nvml_buffer(struct nvml *nvml, size_t size);
-/* Note that a call told that the device is gone. True when it did. */
+/* Note a result that tells that the device is gone. Returns true once one did. */
 bool gt_nvml_lost(struct nvml_gpu *gpu, int result);
 
 #endif

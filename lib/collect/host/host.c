@@ -8,8 +8,168 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/availability.h"
-#include "collect/host/cpu_stat.h"
+#include "base/grow.h"
+#include "collect/collector.h"
+#include "collect/topology.h"
+
+/* Busy CPU time of the machine, and where the frame has packages, of each of them, from one reading of /proc/stat.
+ *
+ * A CPU that goes offline loses its line, and keeps its counter: what it had used until then is counted when it is back. One
+ * that is new counts from its first reading on. */
+
+struct gt_cpu_stat {
+    struct gt_topology *topology;
+    const struct gt_root *root;
+    int fd; /* negative errno: it cannot be read */
+    char *text;
+    size_t size;
+    double *last; /* of each CPU, seconds; NaN: not seen yet */
+    size_t cpu_capacity;
+    double busy[GT_PACKAGES]; /* seconds since opening */
+    int cpus[GT_PACKAGES];    /* online at the last reading */
+};
+
+enum { FIRST_LINE = 256, MOST_TEXT = 1 << 24 };
+
+/* "user nice system idle iowait irq softirq steal guest guest_nice": guest time is part of user and nice. Seconds. */
+static double busy_time(const char *fields)
+{
+    enum { USER, NICE, SYSTEM, IDLE, WAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
+    unsigned long long field[FIELDS] = {0};
+    int count = 0;
+    for (char *end; count < FIELDS; fields = end, count++) {
+        field[count] = strtoull(fields, &end, 10);
+        if (end == fields)
+            break;
+    }
+    if (count <= IDLE)
+        return NAN;
+    unsigned long long busy = field[USER] + field[NICE] + field[SYSTEM] + field[IRQ] + field[SOFTIRQ] + field[STEAL];
+    return (double)busy / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double whole_machine(const char *text)
+{
+    return strncmp(text, "cpu ", 4) ? NAN : busy_time(text + 4);
+}
+
+/* The lines of CPUs come first: all of them are there when another one follows. */
+static bool has_all_cpus(const char *text)
+{
+    const char *line = text;
+    while (line && !strncmp(line, "cpu", 3)) {
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+    return line && *line;
+}
+
+static bool read_text(struct gt_cpu_stat *stat)
+{
+    ssize_t length = gt_root_reread_piece(stat->fd, stat->text, stat->size);
+    while (length == (ssize_t)stat->size - 1 && !has_all_cpus(stat->text) && stat->size < MOST_TEXT) {
+        if (GT_GROW_TO(stat->text, stat->size, stat->size * 2) < 0)
+            return false;
+        length = gt_root_reread_piece(stat->fd, stat->text, stat->size);
+    }
+    return length > 0;
+}
+
+static int make_room(struct gt_cpu_stat *stat, size_t cpu)
+{
+    size_t before = stat->cpu_capacity;
+    if (GT_GROW_TO(stat->last, stat->cpu_capacity, cpu + 1) < 0)
+        return -ENOMEM;
+    for (size_t i = before; i < stat->cpu_capacity; i++)
+        stat->last[i] = NAN;
+    return 0;
+}
+
+/* The package of the CPU, or what gt_package_learn has instead. */
+static int count_cpu(struct gt_cpu_stat *stat, int cpu, double busy)
+{
+    int package = gt_package_learn(stat->topology, stat->root, cpu);
+    if (package < 0 || isnan(busy))
+        return package;
+    if (make_room(stat, (size_t)cpu) < 0)
+        return -ENOMEM;
+    stat->cpus[package]++;
+    if (busy > stat->last[cpu])
+        stat->busy[package] += busy - stat->last[cpu];
+    stat->last[cpu] = busy;
+    return package;
+}
+
+/* False: it is not known on which package a CPU is. */
+static bool count_cpus(struct gt_cpu_stat *stat)
+{
+    bool is_whole = true;
+    memset(stat->cpus, 0, sizeof stat->cpus);
+    for (const char *line = strchr(stat->text, '\n'); line && !strncmp(line + 1, "cpu", 3);
+         line = strchr(line + 1, '\n')) {
+        char *end;
+        int cpu = (int)strtol(line + 4, &end, 10);
+        is_whole &= count_cpu(stat, cpu, busy_time(end)) >= 0;
+    }
+    return is_whole;
+}
+
+static bool has_every_package(const struct gt_cpu_stat *stat, const struct gt_frame *frame)
+{
+    for (size_t i = 0; i < frame->package_count; i++)
+        if (!stat->cpus[i])
+            return false;
+    return true;
+}
+
+static void cpu_stat_show(const struct gt_cpu_stat *stat, struct gt_frame *frame)
+{
+    for (size_t i = 0; i < frame->package_count; i++) {
+        frame->package[i].cpus = stat->cpus[i];
+        frame->package[i].value[GT_CPU_TIME] = stat->busy[i];
+    }
+}
+
+/* Forgets the frame's packages where it is not known on which every CPU is. -ENOMEM. */
+static int cpu_stat_open(struct gt_cpu_stat *stat, const struct gt_collect_options *options, struct gt_frame *frame)
+{
+    *stat = (struct gt_cpu_stat){
+        .root = options->root, .topology = options->topology, .size = frame->package_count ? 16384 : FIRST_LINE};
+    stat->fd = gt_root_open_file(options->root, "proc/stat");
+    stat->text = malloc(stat->size);
+    if (!stat->text)
+        return -ENOMEM;
+    if (!frame->package_count)
+        return 0;
+    if (stat->fd >= 0 && read_text(stat) && count_cpus(stat) && has_every_package(stat, frame))
+        return 0;
+    gt_packages_forget(frame, stat->topology, "the system does not tell on which package each CPU is");
+    stat->size = FIRST_LINE;
+    return 0;
+}
+
+/* Seconds since the machine started, NaN without. Fills the packages' CPU_TIME. */
+static double cpu_stat_read(struct gt_cpu_stat *stat, struct gt_frame *frame)
+{
+    if (stat->fd < 0)
+        return NAN;
+    if (!frame->package_count)
+        return gt_root_reread_piece(stat->fd, stat->text, stat->size) > 0 ? whole_machine(stat->text) : NAN;
+    if (!read_text(stat))
+        return NAN;
+    count_cpus(stat);
+    cpu_stat_show(stat, frame);
+    return whole_machine(stat->text);
+}
+
+/* Show the packages' last reading again. */
+static void cpu_stat_close(struct gt_cpu_stat *stat)
+{
+    if (stat->fd >= 0)
+        close(stat->fd);
+    free(stat->text);
+    free(stat->last);
+}
 
 /* The kernel counts CPU time of the machine in clock ticks: faster readings would tell nothing new, and cost a third of a fast
  * sample. */
@@ -54,7 +214,7 @@ static void host_close(void *opaque)
     if (state && state->meminfo >= 0)
         close(state->meminfo);
     if (state)
-        gt_cpu_stat_close(&state->stat);
+        cpu_stat_close(&state->stat);
     free(state);
 }
 
@@ -69,11 +229,11 @@ static int host_open(void **ret, const struct gt_collect_options *options, struc
     state->read_ns = 0;
     gt_values_clear(state->last);
     state->meminfo = gt_root_open_file(options->root, "proc/meminfo");
-    if (gt_cpu_stat_open(&state->stat, options, frame) < 0) {
+    if (cpu_stat_open(&state->stat, options, frame) < 0) {
         host_close(state);
         return gt_error_system(error, ENOMEM, "host collector");
     }
-    state->cpu_at_open = gt_cpu_stat_read(&state->stat, frame);
+    state->cpu_at_open = cpu_stat_read(&state->stat, frame);
     if (state->meminfo < 0 && state->stat.fd < 0) {
         bool is_denied = state->meminfo == -EACCES;
         host_close(state);
@@ -91,9 +251,9 @@ static int host_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
     if (!state->read_ns || frame->monotonic_ns - state->read_ns >= PERIOD_NS) {
         state->read_ns = frame->monotonic_ns;
         read_memory(state);
-        state->last[GT_CPU_TIME] = gt_cpu_stat_read(&state->stat, frame) - state->cpu_at_open;
+        state->last[GT_CPU_TIME] = cpu_stat_read(&state->stat, frame) - state->cpu_at_open;
     }
-    gt_cpu_stat_show(&state->stat, frame);
+    cpu_stat_show(&state->stat, frame);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         frame->system[metrics[i]] = state->last[metrics[i]];
     return 0;

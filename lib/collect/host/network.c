@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "collect/availability.h"
+#include "collect/collector.h"
 
 static const enum gt_metric_id metrics[] = {GT_NETWORK_NAMESPACE_RECEIVED, GT_NETWORK_NAMESPACE_SENT};
 

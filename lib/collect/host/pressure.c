@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/availability.h"
+#include "collect/collector.h"
 
 /* `full` is meaningless for the CPU of a whole machine: some task always runs there. */
 static const struct resource {

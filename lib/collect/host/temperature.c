@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/order.h"
+#include "base/number.h"
 
 static const char directory[] = "sys/class/hwmon";
 

@@ -1,6 +1,7 @@
-/* Temperatures of the machine's sensors, as the kernel's hwmon drivers show them.
+/* The kernel's hwmon drivers show the temperatures of a machine's sensors.
  *
- * Source: Documentation/hwmon/sysfs-interface.rst in the kernel's sources: tempN_input, _max, _crit in thousandths of a degree. */
+ * Documentation/hwmon/sysfs-interface.rst in the kernel's sources describes the files: tempN_input, _max and _crit hold thousandths
+ * of a degree. */
 #ifndef GT_COLLECT_TEMPERATURE_H
 #define GT_COLLECT_TEMPERATURE_H
 
@@ -15,7 +16,7 @@ struct gt_temperature {
     double high, critical; /* NaN: not told */
 };
 
-/* Up to `most` sensors that can be read now, by device and number. */
+/* Fill in up to `most` sensors that can be read now, by device and number. Returns how many. */
 size_t gt_temperatures_read(const struct gt_root *root, struct gt_temperature *list, size_t most);
 
 #endif

@@ -1,4 +1,4 @@
-/* Receives the datagrams of a netlink socket many at a time: one system call for up to 64 of them. */
+/* The datagrams of a netlink socket are received many at a time, up to 64 of them with one system call. */
 #ifndef GT_COLLECT_DATAGRAM_H
 #define GT_COLLECT_DATAGRAM_H
 
@@ -9,14 +9,14 @@ enum { GT_DATAGRAM_BATCH = 64 };
 
 struct gt_datagrams;
 
-/* `size`: the longest datagram that matters; longer ones are cut off. NULL without memory. */
+/* Datagrams longer than `size` are cut off. Returns NULL without memory. */
 struct gt_datagrams *gt_datagrams_new(int fd, size_t size);
 void gt_datagrams_free(struct gt_datagrams *datagrams);
 
-/* Ask the kernel for more, without waiting. How many came: 0 when there are none; -ENOBUFS: some were lost before or
- * among those that wait, ask again; another negative errno. The datagrams of the previous call are gone. */
+/* Ask the kernel for more, without waiting. Returns how many came; -ENOBUFS where some were lost before or among those that wait, and the
+ * caller should ask again; or another negative errno. The datagrams of the previous call are gone. */
 int gt_datagrams_receive(struct gt_datagrams *datagrams);
-/* The next datagram of the batch that came from the kernel, NULL at its end. Aligned for netlink headers. */
+/* Returns the next datagram of the batch, aligned for netlink headers, or NULL at its end. */
 const void *gt_datagrams_next(struct gt_datagrams *datagrams, size_t *length);
 
 /* Make the socket's queue as long as this user may, at most `bytes` of the kernel's accounting: 896 for an event, 1408 for a record

@@ -12,16 +12,16 @@
 
 struct gt_event_filter;
 
-/* Filters the sockets of the process events and, unless negative, of the exit records. At first it lets everything through. NULL: this
- * kernel or user has no such filters (Linux 5.5 and CAP_BPF), and the sockets are as they were. */
+/* Filter the sockets of the process events and, unless it is negative, of the exit records. At first the filter lets everything through.
+ * Returns NULL where this kernel or user has no such filters (Linux 5.5 and CAP_BPF); the sockets are then as they were. */
 struct gt_event_filter *gt_event_filter_new(int forks, int records);
-/* The sockets keep theirs. */
+/* Free it; the sockets keep their filters. */
 void gt_event_filter_free(struct gt_event_filter *filter);
-/* As it was at first. */
+/* Let it be as it was at first. */
 void gt_event_filter_reset(struct gt_event_filter *filter);
 
 void gt_event_filter_mark(struct gt_event_filter *filter, pid_t task);
-/* How many datagrams it has let through, of both sockets together; those are queued a moment later. */
+/* Returns how many datagrams it has let through, of both sockets together. They are queued a moment later. */
 uint32_t gt_event_filter_passed(const struct gt_event_filter *filter);
 /* Let through marked tasks only, or all. */
 void gt_event_filter_narrow(struct gt_event_filter *filter, bool is_narrow);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/availability.h"
+#include "collect/collector.h"
 #include "collect/process/event_filter.h"
 #include "collect/process/proc_events.h"
 #include "collect/process/taskstats.h"

@@ -63,19 +63,19 @@ int gt_events_open(struct gt_events **ret, const struct gt_root *root, unsigned 
  * the next. */
 void gt_events_open_early(const struct gt_root *root);
 bool gt_events_has_early(enum gt_event_source source);
-/* A descriptor that becomes readable when events wait; negative when that source is not open. */
+/* Returns a descriptor that becomes readable when events wait, or a negative number when that source is not open. */
 int gt_events_fd(const struct gt_events *events, enum gt_event_source source);
-/* 1: *ret is the next event; 0: nothing waits. LOST: the kernel had to drop events of `source` because they were not read
- * in time; it comes before those that were kept. Never waits. */
+/* Returns 1 with the next event in *ret, or 0 when nothing waits; it never waits itself. The event LOST tells that the kernel had to drop
+ * events of `source` because they were not read in time; it comes before those that were kept. */
 int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_error *error);
-/* False: none has come since all were read, as the filter of gt_events_narrow counts; no system call. One that comes just now may be
- * told of a call later. */
+/* Returns false where none has come since all were read, as the filter of gt_events_narrow counts. It makes no system call. An event that
+ * comes just now may be told of a call later. */
 bool gt_events_may_wait(struct gt_events *events);
 void gt_events_close(struct gt_events *events);
 
 /* Only events that concern marked tasks, or a few others, are told after gt_events_narrow(events, true), where the kernel can sort them
- * out; at first all are. What a marked task forks is marked by the kernel. Whoever narrows has marked all tasks it follows, and has
- * then read all that waited, and marked what those had forked: so nothing is missed. False: the kernel cannot, and tells all. */
+ * out; at first all are. What a marked task forks is marked by the kernel. A caller that narrows has marked all tasks it follows, and has
+ * then read all that waited, and marked what those had forked, so it misses nothing. Returns false where the kernel tells all. */
 void gt_events_mark(struct gt_events *events, pid_t task);
 bool gt_events_narrow(struct gt_events *events, bool is_narrow);
 

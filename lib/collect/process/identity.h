@@ -1,4 +1,4 @@
-/* Whose process it is: the user, the program, and the job that its control group names. */
+/* A process belongs to a user, executes a program, and may be in a job that its control group names. */
 #ifndef GT_COLLECT_IDENTITY_H
 #define GT_COLLECT_IDENTITY_H
 
@@ -21,13 +21,14 @@ struct gt_identity {
     char job[96]; /* "" without one */
 };
 
-/* From /proc/PID/status and /proc/PID/cgroup; what is not UTF-8 in them is "?". Negative errno when it has gone or is not shown. */
+/* Read /proc/PID/status and /proc/PID/cgroup; what is not UTF-8 in them becomes "?". Returns negative errno where the process has gone or
+ * is not shown. */
 int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *ret);
-/* The job in the text of /proc/PID/cgroup: that of Slurm before a container before a unit. Slurm's groups are
+/* Find the job in the text of /proc/PID/cgroup: that of Slurm before a container before a unit. Slurm's groups are
  * /system.slice/slurmstepd.scope/job_N/step_S (version 2; the scope may have the node's name before it) and
  * /slurm/uid_U/job_N/step_S (version 1): https://slurm.schedmd.com/cgroup_v2.html and cgroups.html. */
 void gt_identity_job(const char *cgroups, struct gt_identity *ret);
-/* The name of a user, or the number where it has no name here. */
+/* Write the name of a user, or the number where it has no name here. */
 void gt_user_name(const struct gt_root *root, uid_t uid, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Memory of a set of processes in which each page counts once. Definitions and limits: docs/memory.md.
+/* In the memory of a set of processes each page counts once. docs/memory.md has the definitions and limits.
  *
  *   unique  page frame numbers: exact. Needs CAP_SYS_ADMIN.
  *   pss     the kernel's own sums. Exact when no process outside the set shares with it; else the larger of two lower bounds,
@@ -45,8 +45,8 @@ struct gt_memory_totals {
 
 struct gt_memory;
 
-/* `method` "auto" (NULL), "unique", "pss" or "rss"; auto takes the first of these three that works here. -EINVAL: no such
- * method; -EPERM, -ENOENT: the method named cannot be had. `root` stays the caller's. Always fills *availability. */
+/* `method` is "auto" (or NULL), "unique", "pss" or "rss"; auto takes the first of these three that works here. Returns -EINVAL for
+ * another name, -EPERM or -ENOENT where the method cannot be had. `root` stays the caller's. *availability is always filled in. */
 int gt_memory_open(struct gt_memory **ret, const struct gt_root *root, const char *method,
                    struct gt_availability *availability, struct gt_error *error);
 enum gt_memory_method gt_memory_method(const struct gt_memory *memory);
@@ -56,7 +56,7 @@ const char *gt_memory_label(const struct gt_memory *memory); /* "unique page fra
  * itself needs is given back before it returns. */
 int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, size_t count,
                    struct gt_memory_totals *ret);
-/* From another thread: end the walk in progress early, with -ECANCELED, and every later one. */
+/* End the walk in progress with -ECANCELED, and every later one. Another thread may call this. */
 void gt_memory_cancel(struct gt_memory *memory);
 void gt_memory_close(struct gt_memory *memory);
 

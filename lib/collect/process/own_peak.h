@@ -1,4 +1,4 @@
-/* The largest resident memory of the calling process within windows of time, from the kernel's high-water mark.
+/* The kernel's high-water mark tells the largest resident memory of the calling process within windows of time.
  *
  * The kernel has one mark for each process (VmHWM), and lets the process set it back to what is resident now by writing 5 to
  * /proc/self/clear_refs (proc(5)). It is read and set back when a window begins, and read when one ends, and every window that is
@@ -9,11 +9,11 @@
 #ifndef GT_COLLECT_OWN_PEAK_H
 #define GT_COLLECT_OWN_PEAK_H
 
-/* A window begins; its number, above 0. Negative errno: the mark cannot be read or set back. */
+/* Begin a window. Returns its number, above 0, or negative errno where the mark cannot be read or set back. */
 int gt_own_peak_begin(void);
-/* The mark of the calling process now: bytes, or infinity when it cannot be read. */
+/* Returns the mark of the calling process now in bytes, or infinity where it cannot be read. */
 double gt_own_mark(void);
-/* It ends: bytes, NaN when there is no such window or the mark cannot be read. */
+/* End a window. Returns bytes, or NaN where there is no such window or the mark cannot be read. */
 double gt_own_peak_end(int window);
 
 #endif

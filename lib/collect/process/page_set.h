@@ -1,4 +1,4 @@
-/* A set of page frames, each with two marks, one for each side of the job: a hash of blocks of 512 frames. Memory is taken only where
+/* The set holds page frames, each with two marks, one for each side of the job. It is a hash of blocks of 512 frames. Memory is taken only where
  * frames are: 0.1 to 0.2 MB for each GiB of physical memory (with pages of 4 KiB) that is full of members. */
 #ifndef GT_COLLECT_PAGE_SET_H
 #define GT_COLLECT_PAGE_SET_H

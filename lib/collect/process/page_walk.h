@@ -1,4 +1,4 @@
-/* One pass over the page tables of one process: which of its resident pages are its own, and which frames it shares.
+/* One pass over the page tables of a process tells which of its resident pages are its own, and which frames it shares.
  *
  * Sources: /proc/PID/maps and /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst in the kernel's sources); the
  * PAGEMAP_SCAN ioctl of Linux 6.7 leaps over empty ranges. Counted is what the kernel counts as resident: not the zero
@@ -43,15 +43,15 @@ struct gt_page_count {
     int64_t rested_ns; /* and for how long */
 };
 
-/* True when page frame numbers are readable here (CAP_SYS_ADMIN in the initial user namespace). Also learns the numbers of the
- * zero pages, so it is called once, before any count. Always true for a stored machine. */
+/* Returns true where page frame numbers can be read (CAP_SYS_ADMIN in the initial user namespace), and on a stored machine. It also
+ * learns the numbers of the zero pages, so it is called once, before any count. */
 bool gt_page_walk_probe(struct gt_page_walk *walk);
-/* Times that this thread had to wait so far, for locks or of its own will. */
+/* Returns how often this thread had to wait so far, for locks or of its own will. */
 long gt_page_walk_switches(void);
-/* Before a row of counts. */
+/* Call this before a row of counts. */
 void gt_page_walk_begin(struct gt_page_walk *walk);
-/* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, or `start` (0: any) is not its start time. `cpu_time` as in
- * gt_process_file_is_of. */
+/* Returns -EACCES or -EPERM for another user's process, -ESRCH where it has gone or `start` (0: any) is not its start time. `cpu_time` is
+ * as in gt_process_file_is_of. */
 int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, double cpu_time, enum gt_page_mark mark,
                        struct gt_page_count *ret);
 

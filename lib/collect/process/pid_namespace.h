@@ -9,9 +9,9 @@ struct gt_pid_namespace_fault {
     const char *reason, *remedy;
 };
 
-/* NULL on a stored machine, and where /proc is of this process's own PID namespace, and its children's. */
+/* Returns NULL on a stored machine, and where /proc is of this process's own PID namespace, and its children's. */
 const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root *root);
-/* The same as an error: 0, or the negative code. */
+/* Returns 0, or the negative code with the reason and the remedy as an error. */
 int gt_pid_namespace_check(const struct gt_root *root, struct gt_error *error);
 
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "collect/availability.h"
+#include "collect/collector.h"
 #include "collect/topology.h"
 #include "collect/energy/rapl.h"
 

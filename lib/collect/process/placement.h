@@ -1,4 +1,4 @@
-/* On which processor package a process used its CPU time. Linux does not count that.
+/* Placement divides the CPU time of a process among processor packages. Linux does not count that.
  *
  * Where the affinity mask of each thread lies in one package it is known exactly, and called bound. Else a thread's time is
  * counted where it last ran (field 39 of /proc/PID/task/TID/stat), in halves when that was another package than at the look

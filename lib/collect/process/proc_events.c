@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collect/availability.h"
+#include "collect/collector.h"
 #include "collect/process/datagram.h"
 
 enum {

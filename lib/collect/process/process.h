@@ -1,4 +1,4 @@
-/* Reading one process from /proc, at the cost of the reads.
+/* One process is read from /proc, at the cost of the reads.
  *
  * Every reading: CPU clock (clock_gettime of the process's own clock, ns; Linux keeps it for dead threads too), RSS
  * (statm), threads (links of /proc/PID/task). Once a second: stat (faults, what waited-for children used), status
@@ -9,41 +9,42 @@
 
 #include "collect/collector.h"
 
-/* Open `pid`; `process` is filled with identity, NaN values and kept descriptors.
- * -ESRCH: it is gone; -EACCES and the like: /proc does not show it. */
+/* Open `pid`. *ret gets its identity, NaN values and kept descriptors. Returns -ESRCH where it is gone, -EACCES and the like where /proc
+ * does not show it. */
 int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t pid);
 void gt_process_close(struct gt_process *process);
 
-/* The reading of every sample. 0, or -ESRCH with is_gone set. */
+/* Read what every sample reads. Returns 0, or -ESRCH with is_gone set. */
 int gt_process_read(struct gt_process *process, const struct gt_root *root);
-/* The process has used no CPU time, to the nanosecond, since before the last slow reading, and kept its resident set: so it
- * has caused no faults, bytes or switches either, and what that reading said still holds. Its parent is the exception: it
- * changes when that one ends. False where CPU time comes in clock ticks. */
+/* Returns true where the process has used no CPU time, to the nanosecond, since before the last slow reading, and kept its resident set.
+ * It has caused no faults, bytes or switches then, and what that reading said still holds, but for its parent, which changes when
+ * that one ends. Returns false where CPU time comes in clock ticks. */
 bool gt_process_was_idle(const struct gt_process *process);
-/* The reading of once a second. */
+/* Read what is read once a second. */
 int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root);
-/* Only stat: parent, faults, what waited-for children used. */
+/* Read only stat: parent, faults, and what waited-for children used. */
 int gt_process_read_stat(struct gt_process *process, const struct gt_root *root);
-/* It has used no CPU time, to the nanosecond, since before stat was last read: it lives or is a zombie as it was then, with the same
- * threads, program and faults. False where CPU time comes in clock ticks. */
+/* Returns true where it has used no CPU time, to the nanosecond, since before stat was last read. It lives or is a zombie as it was then,
+ * with the same threads, program and faults. Returns false where CPU time comes in clock ticks. */
 bool gt_process_has_rested(const struct gt_process *process);
-/* All files but stat, of one that was just opened. */
+/* Read all files but stat, of a process that was just opened. */
 int gt_process_read_first(struct gt_process *process, const struct gt_root *root);
-/* Its CPU clock before stat was last read, seconds; NaN: it has none. The clock of process `pid` now. */
+/* The first returns its CPU clock before stat was last read, the second that of process `pid` now; seconds, NaN where it has none. */
 double gt_process_clock_at_stat(const struct gt_process *process);
 double gt_process_clock(pid_t pid);
 
-/* For a forked process that was just read: what it began with. Reads `parent`, the member of the job that forked it. */
+/* Find out what a forked process that was just read began with. It reads `parent`, the member of the job that forked it. */
 void gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root);
-/* For a forked process, at each look: whether it has become a worker, or another program. `parent` may be NULL. */
+/* Find out at each look whether a forked process has become a worker, or another program. `parent` may be NULL. */
 void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
                              int64_t now_ns);
 
-/* It samples for another tracker, see base/own_name.h. */
+/* Returns true for one that samples for another tracker, see base/own_name.h. */
 bool gt_process_is_sampler(struct gt_process *process);
-/* Its figures may turn out to be another's: it was just forked, or it has just become a program that may be a sampler. */
+/* Returns true where its figures may turn out to be another's: it was just forked, or has just become a program that may be a sampler. */
 bool gt_process_is_pending(const struct gt_process *process);
-/* A file of /proc/PID, cut off at size - 1, with a NUL behind it; its length or negative errno. Never another process's. */
+/* Read a file of /proc/PID, cut off at size - 1, with a NUL behind it, and never that of another process. Returns its length or negative
+ * errno. */
 ssize_t gt_process_read_text(const struct gt_process *process, const char *name, char *text, size_t size);
 
 /* Append the children of the process to `pids`; of its main thread, or of every thread. Returns how many there are in all now,

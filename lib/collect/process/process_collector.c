@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "collect/availability.h"
+#include "collect/collector.h"
 #include "collect/process/pid_namespace.h"
 #include "collect/process/process.h"
 

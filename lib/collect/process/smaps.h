@@ -11,8 +11,8 @@ struct gt_smaps {
     double faults;                                      /* minor and major page faults before the reading */
 };
 
-/* -EACCES, -EPERM: another user's process; -ESRCH: it has gone, has no memory, or `start` (0: any) is not its start time;
- * -ENOENT: this kernel has neither file. */
+/* Returns -EACCES or -EPERM for another user's process; -ESRCH where it has gone, has no memory, or `start` (0: any) is not its start time;
+ * -ENOENT where this kernel has neither file. */
 int gt_smaps_read(const struct gt_root *root, pid_t pid, uint64_t start, struct gt_smaps *ret);
 
 #endif

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/own_name.h"
-#include "collect/availability.h"
+#include "collect/collector.h"
 #include "collect/process/datagram.h"
 #include "collect/process/process.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "store/sqlite.h"
 #include "trace/format.h"
 

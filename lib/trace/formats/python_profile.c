@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "base/json_tree.h"
-#include "base/order.h"
+#include "base/json.h"
+#include "base/number.h"
 #include "trace/formats/marshal.h"
 #include "trace/formats/smdebug.h"
 

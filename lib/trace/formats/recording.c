@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "blocks/block_event.h"
 #include "store/store.h"
 #include "trace/format.h"

@@ -1,12 +1,42 @@
-/* JSON read into a tree of values, which may be changed, made and written. Every function accepts NULL for a value, as for a member that
- * is not there. A value lives as long as the tree that it belongs to. */
-#ifndef GT_BASE_JSON_TREE_H
-#define GT_BASE_JSON_TREE_H
+/* JSON is written to a buffer piece by piece, and the writer puts commas, line breaks and indentation between the pieces.
+ * With an indent above 0 it lays out as Python's json.dumps(value, indent=indent, ensure_ascii=False) does; with 0 it
+ * writes one line with ", " and ": ". Errors are those of the buffer. */
+#ifndef GT_BASE_JSON_H
+#define GT_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "base/buffer.h"
+
+#define GT_JSON_DEPTH 32 /* deeper nesting fails the buffer with -E2BIG */
+
+struct gt_json {
+    struct gt_buffer *out;
+    int indent;
+    int depth;
+    bool has_member[GT_JSON_DEPTH];
+    bool after_key;
+};
+
+void gt_json_init(struct gt_json *json, struct gt_buffer *out, int indent);
+void gt_json_object_begin(struct gt_json *json);
+void gt_json_object_end(struct gt_json *json);
+void gt_json_array_begin(struct gt_json *json);
+void gt_json_array_end(struct gt_json *json);
+void gt_json_key(struct gt_json *json, const char *key);
+void gt_json_text(struct gt_json *json, const char *text); /* NULL writes null; invalid UTF-8 becomes U+FFFD */
+void gt_json_double(struct gt_json *json, double value);   /* NaN and infinities write null */
+void gt_json_integer(struct gt_json *json, int64_t value);
+void gt_json_bool(struct gt_json *json, bool value);
+
+/* Append the text as a JSON string, for other writers. */
+void gt_json_quote(struct gt_buffer *out, const char *text);
+
+/* JSON read into a tree of values, which may be changed, made and written. Every function accepts NULL for a value, as for a member that
+ * is not there. A value lives as long as the tree that it belongs to. */
 
 struct gt_json_value;
 
@@ -17,16 +47,16 @@ enum gt_json_flag {
     GT_JSON_MORE_FOLLOWS = 8  /* reading ends behind the value; else only blanks may follow */
 };
 
-/* Why a text is not JSON, and in which line. */
+/* The reason why a text is not JSON, and its line. */
 struct gt_json_trouble {
     int line;
     char text[160];
 };
 
-/* The value that a text is, or NULL and *trouble, which may be NULL. Free with gt_json_free. */
+/* Parse a text. Returns its value, to be freed with gt_json_free, or NULL and *trouble, which may be NULL. */
 struct gt_json_value *gt_json_parse(const char *text, size_t length, unsigned flags, struct gt_json_trouble *trouble);
 struct gt_json_value *gt_json_parse_text(const char *text, unsigned flags, struct gt_json_trouble *trouble);
-/* The next value of a file, of `most` bytes at most; what follows is not read. */
+/* Read the next value of a file, of `most` bytes at most, and nothing behind it. */
 struct gt_json_value *gt_json_read(FILE *file, size_t most, unsigned flags, struct gt_json_trouble *trouble);
 void gt_json_free(struct gt_json_value *tree);
 

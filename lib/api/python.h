@@ -1,0 +1,62 @@
+/* What the Python package calls beside the functions of gpu_tracker.h. */
+#ifndef GT_API_PYTHON_H
+#define GT_API_PYTHON_H
+
+#include "base/table.h"
+#include "gpu_tracker.h"
+#include "trace/trace.h"
+
+/* Read the results in a file as JSON: of the file itself, or of a pickle made by this project, its Python package or the original
+ * gpu_tracker 5. A pickle's names are compared with those that results have, and nothing of it is run. Free *ret with free(). */
+int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error);
+/* Make a report of results in JSON that are not in a file. They are of the type "sub_tracking_results" (of gt_blocks_analyze),
+ * "code_block_results" (one of its blocks) or "comparison_results" (of gt_blocks_compare). */
+int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error);
+
+struct gt_time_span {
+    double start, stop; /* seconds since the epoch; both ends belong to it */
+};
+
+/* Read the samples of a recording, with the columns and in the units of its file; those inside any of the spans (NULL: all). */
+int gt_recording_samples(const char *path, const struct gt_time_span *spans, size_t span_count, struct gt_table **ret,
+                         struct gt_error *error);
+/* Read the machine and the units of a recording: one row. */
+int gt_recording_static(const char *path, struct gt_table **ret, struct gt_error *error);
+/* Read every call of every block in sub-tracking files and folders of them, by start: code_block_name, process_id, thread_id,
+ * call, start, stop (seconds since the epoch; missing when it never ended), elapsed and self (seconds). */
+int gt_blocks_calls(const char *const *files, struct gt_table **ret, struct gt_error *error);
+/* Read when the calls of one block began and ended, by process and start: start, stop (seconds since the epoch). Calls that never
+ * ended are left out, as in the figures of the block. Returns -EBADMSG where a stop lies before its start, or has none. */
+int gt_blocks_pairs(const char *const *files, const char *name, struct gt_table **ret, struct gt_error *error);
+
+/* Turn a request for traces into the readers' options; NULL asks for everything. -EINVAL names the bound that is none. */
+int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error);
+
+/* The energy counters of the processors at one moment, or what they counted between two. */
+struct gt_energy_sample;
+
+/* Read the counters. -EACCES and -ENODEV come with the reason why there are none. */
+int gt_energy_sample_take(struct gt_energy_sample **ret, const char *machine_root, struct gt_error *error);
+/* Subtract the earlier sample from the later one, wraps taken into account. The difference is a sample, too. */
+int gt_energy_sample_between(struct gt_energy_sample **ret, const struct gt_energy_sample *earlier,
+                             const struct gt_energy_sample *later, struct gt_error *error);
+void gt_energy_sample_free(struct gt_energy_sample *sample);
+
+/* Zones contain each other, so their joules are not to be added. */
+struct gt_energy_zone {
+    const char *name; /* "package-0", "package-0/dram", "psys" */
+    double joules;    /* as the counter stands, or between the two samples; NaN: it could not be read */
+};
+/* Get zone number `index`. Returns 0 or -ENOENT. */
+int gt_energy_sample_zone(const struct gt_energy_sample *sample, size_t index, struct gt_energy_zone *ret);
+/* Returns seconds since the epoch, and in *ret_seconds those between the two samples, NaN for one. */
+double gt_energy_sample_time(const struct gt_energy_sample *sample, double *ret_seconds);
+/* Returns the watts of a difference: "intel_power" (all packages), "psys_power", "cpu_power" (their cores), "dram_power",
+ * "uncore_power"; NaN without such a zone. */
+double gt_energy_sample_watts(const struct gt_energy_sample *sample, const char *name);
+
+/* Returns 1 where energy of the processors ("cpu") or power of GPUs ("gpu") can be measured here, else 0. *ret (free with free())
+ * names the source, or what stands in the way and what would help. */
+int gt_power_source(const char *device, const char *machine_root, char **ret, struct gt_error *error);
+
+#endif
