@@ -231,6 +231,11 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error);
 const char *gt_request_kind(size_t index); /* "slurm", "k8s", "pbs", "docker", then NULL */
+/* How memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
+ * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a fact of the
+ * recording. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
+int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
+                         struct gt_report **ret, struct gt_error *error);
 /* A recording in CSV may be several files, "run.csv", "run.gpus.csv" and so on: the path of number `index` of the others, whether it is
  * there or not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
@@ -259,6 +264,8 @@ int gt_schema_report(struct gt_report **ret, struct gt_error *error);
  * NULL without memory. */
 char *gt_text_show(const char *text);
 
+/* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
+int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
 /* Several reports as one, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and CSV
