@@ -146,8 +146,8 @@ static int collect_blocks(struct track *track, const struct options *options)
 }
 
 /* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to the
- * recording, which the report tells of, too. */
-static int conclude(struct track *track, const struct options *options, int *collected)
+ * recording, which the report tells of, too. `words`: the command, to be kept in the list of runs, or NULL. */
+static int conclude(struct track *track, const struct options *options, char **words, int *collected)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
@@ -159,7 +159,12 @@ static int conclude(struct track *track, const struct options *options, int *col
         error = (struct gt_error){0};
     }
     *collected = collect_blocks(track, options);
+    char *change = words ? past_keep(options, track->watch.tracker, words) : NULL;
     int status = gt_tracker_report(track->watch.tracker, &report, &error);
+    bool is_noted = change && status >= 0 && gt_report_note(report, "change", change) > 0 && track->output.is_brief;
+    if (change && !is_noted && !track->watch.is_quiet)
+        say("%s", change);
+    free(change);
     status = output_result(&track->output, status, report, &error);
     return finished < 0 ? EXIT_TRACKER : status;
 }
@@ -309,23 +314,13 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
-static void tell_change(const struct track *track, const struct options *options, char **words)
-{
-    char *change = past_keep(options, track->watch.tracker, words);
-    if (change && !track->watch.is_quiet)
-        say("%s", change);
-    free(change);
-}
-
 /* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
 static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
     name_survivors(&track->watch);
     if (as_original)
         say_completed(stdout, track->watch.wait_status);
-    int collected = 0, written = conclude(track, options, &collected);
-    if (!as_original)
-        tell_change(track, options, words);
+    int collected = 0, written = conclude(track, options, as_original ? NULL : words, &collected);
     if (!as_original && !track->output.is_brief)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
@@ -374,7 +369,7 @@ int track_process(const struct options *options, pid_t pid)
     } else {
         int watched = watch(&track, options);
         int collected;
-        status = conclude(&track, options, &collected);
+        status = conclude(&track, options, NULL, &collected);
         if (!track.output.is_quiet)
             fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
                     track.watch.main_ended ? "has ended" : "goes on");

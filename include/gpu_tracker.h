@@ -264,6 +264,8 @@ int gt_schema_report(struct gt_report **ret, struct gt_error *error);
  * NULL without memory. */
 char *gt_text_show(const char *text);
 
+/* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
+int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
 /* Several reports as one, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and CSV

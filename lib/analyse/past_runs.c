@@ -49,7 +49,7 @@ static double median(double *value, size_t count)
 /* How much more it is than it was, as a ratio; 0: no more than what runs differ by. */
 static double change_of(double now, double *before, size_t count, double least)
 {
-    double distance[GT_CHANGE_RUNS_MOST];
+    double distance[GT_CHANGE_RUNS_MOST] = {0};
     double middle = median(before, count);
     for (size_t i = 0; i < count; i++)
         distance[i] = fabs(before[i] - middle);

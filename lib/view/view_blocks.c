@@ -21,8 +21,6 @@ struct reading {
     uint32_t *parent; /* of each name: the name of what it lies in */
 };
 
-enum { NONE = UINT32_MAX };
-
 static int add_files(struct gt_block_event_list *list, const char *recording, struct gt_error *error)
 {
     char path[PATH_MAX];
@@ -87,7 +85,7 @@ static void find_parents(struct reading *reading)
             depth--;
         while (depth && open[depth - 1]->stop <= call->start)
             depth--;
-        if (reading->parent[call->name] == NONE && depth && open[depth - 1]->name != call->name)
+        if (reading->parent[call->name] == GT_MAP_ABSENT && depth && open[depth - 1]->name != call->name)
             reading->parent[call->name] = open[depth - 1]->name;
         if (depth < sizeof open / sizeof *open)
             open[depth++] = call;
@@ -102,11 +100,11 @@ static int order(struct reading *reading, struct gt_life_place **place)
     for (size_t i = 0; !status && i < reading->calls->count; i++) {
         const struct gt_interval *call = &reading->calls->interval[i];
         uint32_t parent = reading->parent[call->name];
-        if (reading->number[call->name] != NONE)
+        if (reading->number[call->name] != GT_MAP_ABSENT)
             continue;
         struct gt_life life = {.number = lives.count,
                                .pid = (pid_t)call->name + 1,
-                               .parent = parent == NONE ? 0 : (pid_t)parent + 1,
+                               .parent = parent == GT_MAP_ABSENT ? 0 : (pid_t)parent + 1,
                                .begin = call->start};
         reading->number[call->name] = (uint32_t)lives.count;
         status = gt_lives_add(&lives, &life);
@@ -137,7 +135,7 @@ static int fill(struct reading *reading)
     reading->parent = malloc((names + 1) * sizeof *reading->parent);
     int status = reading->number && reading->parent ? 0 : -ENOMEM;
     for (size_t i = 0; !status && i < names; i++)
-        reading->number[i] = reading->parent[i] = NONE;
+        reading->number[i] = reading->parent[i] = GT_MAP_ABSENT;
     if (!status) {
         find_parents(reading);
         qsort(reading->calls->interval, reading->calls->count, sizeof *reading->calls->interval, by_start);

@@ -85,6 +85,8 @@ static void state_text(char *text, size_t size, const struct gt_view_model *mode
         snprintf(text, size, "at %s of %s", at, whole);
     else if (model->state == GT_VIEW_WAITING)
         snprintf(text, size, "no sample yet");
+    else if (model->state == GT_VIEW_RUNNING && model->time_limit > 0)
+        snprintf(text, size, "%s of %s running", at, gt_quantity_clock(whole, model->time_limit));
     else if (model->state == GT_VIEW_RUNNING)
         snprintf(text, size, "%s running", at);
     else if (model->state == GT_VIEW_SILENT)
@@ -239,7 +241,8 @@ static int draw_cpu(const struct gt_view_picture *picture, int row)
     struct gauge gauge = {.label = "cpu", .line = GT_VIEW_CPU, .least_scale = 1, .share = model->cpu / model->cores};
     gt_quantity_number(gauge.value, model->cpu);
     if (!isnan(model->cores))
-        snprintf(gauge.tail[0], sizeof gauge.tail[0], "of %.0f core%s", model->cores, model->cores == 1 ? "" : "s");
+        snprintf(gauge.tail[0], sizeof gauge.tail[0], "of %.*f core%s", model->cores != round(model->cores),
+                 model->cores, model->cores == 1 ? "" : "s");
     snprintf(gauge.tail[1], sizeof gauge.tail[1], "mean %s", gt_quantity_number(mean, model->cpu_mean));
     if (!isnan(model->cores))
         snprintf(gauge.tail[2], sizeof gauge.tail[2], "%s efficient",

@@ -61,8 +61,9 @@ struct gt_view_model {
     double silence;  /* seconds since the last sample, while it should run */
     bool is_past;    /* the moment shown is not the last */
 
+    /* Capacity and cores: what the job was given, else what the machine has. time_limit: seconds; 0: none is known. */
     double ram, ram_peak, ram_capacity, swap;
-    double cpu, cpu_mean, cores;
+    double cpu, cpu_mean, cores, time_limit;
     double power, cpu_power, gpu_power, energy, carbon; /* watts of the job, joules, grams */
     double disk, disk_read, disk_written, disk_wait;    /* bytes a second, bytes, share of the time */
     double processes, threads;

@@ -88,6 +88,20 @@ const char *gt_view_reader_path(const struct gt_view_reader *reader)
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
 
+static double smaller(double limit, double known)
+{
+    return limit > 0 && !(known <= limit) ? limit : known;
+}
+
+static void take_limits(struct gt_view_model *model, const struct gt_machine *machine)
+{
+    const struct gt_limit *limit = machine->limit;
+    double ram = machine->ram_capacity > 0 ? machine->ram_capacity : NAN;
+    model->ram_capacity = smaller(limit[GT_LIMIT_MEMORY].value, smaller(limit[GT_LIMIT_GROUP_MEMORY].value, ram));
+    model->cores = smaller(limit[GT_LIMIT_CORES].value, machine->core_count > 0 ? machine->core_count : NAN);
+    model->time_limit = limit[GT_LIMIT_TIME].value;
+}
+
 static int set_up(struct gt_view_reader *reader, const struct gt_machine *machine, struct gt_error *error)
 {
     struct gt_view_model *model = &reader->model;
@@ -101,8 +115,7 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
     snprintf(model->host, sizeof model->host, "%s", machine->host);
     if (machine->pid > 0)
         snprintf(model->pid_text, sizeof model->pid_text, "%d", (int)machine->pid);
-    model->ram_capacity = machine->ram_capacity > 0 ? machine->ram_capacity : NAN;
-    model->cores = machine->core_count > 0 ? machine->core_count : NAN;
+    take_limits(model, machine);
     for (size_t i = 0; i < machine->gpu_length; i++) {
         gt_life_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
         model->gpu[i].capacity = machine->gpu[i].memory > 0 ? machine->gpu[i].memory : NAN;

@@ -70,6 +70,18 @@ def test_a_recording_without_details(top, cli):
     assert not any("process" in line for line in top("b.sqlite"))
 
 
+def test_what_the_job_was_given(top, gpu_tracker, tmp_path):
+    given = {"SLURM_JOB_ID": "7", "SLURM_MEM_PER_NODE": "4096", "SLURM_JOB_END_TIME": str(int(time.time()) + 3600)}
+    line = [gpu_tracker, "run", "--disable-logs", "--st=0.1", "--tf", "s.sqlite", "--", "sleep", "300"]
+    job = subprocess.Popen(line, cwd=tmp_path, env={**os.environ, **given}, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "s.sqlite").exists())
+    wait_until(lambda: subprocess.run([gpu_tracker, "top", "--once", "s.sqlite"], cwd=tmp_path, capture_output=True, check=False).returncode == 0)
+    lines = top("s.sqlite")
+    job.terminate()
+    job.wait()
+    assert re.search(r"0:\d\d of (59:5\d|1:00:00) running$", lines[0]) and " of 4.29 GB" in lines[1]
+
+
 def test_an_original_recording(top, tmp_path):
     """gpu_tracker's own columns alone."""
     cells = {"timestamp": ["1700000000.0", "1700000001.0"], "combined_ram": ["0.5", "0.7"],

@@ -208,6 +208,9 @@ static void test_choices(void **state)
     expect("filter", picture(model, NULL, (struct gt_view_choice){.filter = "BACK"}, 80, ROWS, false));
     expect("window",
            picture(model, NULL, (struct gt_view_choice){.window = 300, .hides_processes = true}, 80, ROWS, false));
+    model->time_limit = 7200;
+    expect("limit",
+           picture(model, NULL, (struct gt_view_choice){.hides_processes = true, .hides_gpus = true}, 80, ROWS, false));
     before->whole = 4000;
     before->ram = 12e9;
     expect("against", picture(model, before, (struct gt_view_choice){.hides_processes = true}, 80, ROWS, false));
