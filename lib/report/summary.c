@@ -267,19 +267,19 @@ static size_t lines_in(const char *text)
 }
 
 /* Where lines have to be broken to fit, the last figures give way. */
-static void put_brief(struct page *page, const struct gt_node *brief)
+static void put_brief(const struct page *page, const struct gt_node *brief)
 {
-    struct gt_buffer *out = page->out, own = {0};
-    page->out = &own;
+    struct gt_buffer own = {0};
+    struct page trial = *page;
+    trial.out = &own;
     for (size_t most = count_of(gt_brief_first_line(brief)) + 1; most--;) {
         gt_buffer_clear(&own);
-        put_all(page, brief, most);
+        put_all(&trial, brief, most);
         if (own.failed || !own.length || lines_in(own.data) <= MOST_LINES)
             break;
     }
-    page->out = out;
-    gt_buffer_append(out, own.data ? own.data : "", own.length);
-    out->failed = own.failed ? own.failed : out->failed;
+    gt_buffer_append(page->out, own.data ? own.data : "", own.length);
+    page->out->failed = own.failed ? own.failed : page->out->failed;
     gt_buffer_release(&own);
 }
 

@@ -75,8 +75,9 @@ def test_by_size(cli, runs, variable):
 
 def test_by_size_in_words(cli, runs):
     text = cli("report", "--by=name", "--for=100", *runs).stdout
-    assert re.search(r"^Memory:\n   Law: \d\d\.\d MB \+ \d\d\.\d MB for each \(.* to .*\)\n   Expected: [\d.]+ GB \(.*\), far from all runs$", text,
-                     re.MULTILINE), text
+    law, expected = re.search(r"^Memory:\n   Law: (.*)\n   Expected: (.*)$", text, re.MULTILINE).groups()
+    assert re.fullmatch(r"\d\d\.\d MB \+ \d\d\.\d MB for each \(.* to .*\)", law), law
+    assert re.fullmatch(r"[\d.]+ GB \(.*\), far from all runs", expected), expected
 
 
 def test_by_the_size_of_files(cli, tmp_path):

@@ -49,8 +49,13 @@ def limited(group, gpu_tracker, tmp_path, monkeypatch):
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
 
     def run(*words):
-        line = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh", gpu_tracker, "run", "--st=0.05", *words]
-        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        """Once more where the kernel took the tracker, too, which lies in the same group: memory of who was killed goes late."""
+        line = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh", gpu_tracker, "run", "--overwrite", "--st=0.05", *words]
+        for _ in range(10):
+            done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+            if done.returncode != -9:
+                break
+        return done
 
     return run
 
@@ -60,9 +65,8 @@ def test_killed_for_memory(limited, cli):
     assert done.returncode == 137, done.stderr
     head = done.stderr.splitlines()[0]
     assert re.search(r"   OUT OF MEMORY, killed at [\d.]+ m?s$", head), done.stderr
-    name = re.escape(pathlib.Path(os.path.realpath(sys.executable)).name)[:15]
-    assert re.search(r"^  ! the kernel killed \S+ \(pid \d+, (29|30)\d MB\) at the limit of 300 MB$", done.stderr, re.MULTILINE), (name, done.stderr)
-    assert re.search(r"^    memory grew by \d+ MB a second at the end$|GB a second", done.stderr, re.MULTILINE)
+    assert re.search(r"^  ! the kernel killed \S+ \(pid \d+, (29|30)\d MB\) at the limit of 300 MB$", done.stderr, re.MULTILINE)
+    assert re.search(r"^    memory grew by [\d.]+ [MG]B a second at the end$", done.stderr, re.MULTILINE), done.stderr
     assert re.search(r"^  memory    (29|30)\d MB .* peak, at the limit of 300 MB$", done.stderr, re.MULTILINE)
     report = json.loads(cli("report", "-f", "json", "run.sqlite").stdout)
     assert report["warnings"][0]["name"] == "out_of_memory"
@@ -76,14 +80,15 @@ def test_in_which_block(limited):
     grows += GROWS.replace("\n", "\n ")
     done = limited("--blocks", "--tf=run.sqlite", "--", sys.executable, "-c", grows)
     assert done.stderr.splitlines()[0].endswith("s") and "OUT OF MEMORY, killed at" in done.stderr, done.stderr
-    assert re.search(r'^    memory grew by \d+ MB a second at the end, in block "load"$', done.stderr, re.MULTILINE), done.stderr
+    assert re.search(r'^    memory grew by [\d.]+ [MG]B a second at the end, in block "load"$', done.stderr, re.MULTILINE), done.stderr
 
 
 def test_a_child_is_killed_and_the_job_goes_on(limited):
     done = limited("--", "sh", "-c", f'"{sys.executable}" -c "$1"; sleep 0.2; exit 4', "sh", GROWS)
     assert done.returncode == 4
     assert "   OUT OF MEMORY, exit 4, " in done.stderr
-    assert re.search(r"^  ! the kernel killed \S+ \(pid \d+, (2[5-9]|30)\d MB\) at the limit of 300 MB$", done.stderr, re.MULTILINE), done.stderr
+    killed = r"^  ! the kernel killed \S+ \(pid \d+, (2[5-9]|30)\d MB\) at the limit of 300 MB$"
+    assert re.search(killed, done.stderr, re.MULTILINE), done.stderr
 
 
 def test_nobody_is_blamed_for_a_signal(limited):
