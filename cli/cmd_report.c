@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "gpu_tracker.h"
@@ -43,6 +44,22 @@ static int report_of_all(const struct options *options, int count, char **paths,
     return status;
 }
 
+static int print_request(const struct options *options, const struct output *output, int count, char **paths)
+{
+    struct gt_error error = {0};
+    char *request = NULL, *doubt = NULL;
+    int status = gt_recording_request((const char *const *)paths, (size_t)count, options->request, &request, &doubt,
+                                      &error);
+    if (status < 0)
+        return say_failure(status, &error);
+    if (doubt)
+        say("next time: %s", doubt);
+    status = output_text(output, request, strlen(request));
+    free(request);
+    free(doubt);
+    return status;
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
@@ -50,9 +67,13 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     if (options->columns && !options->at)
         return say_usage("--columns needs --at");
+    if (options->request && (options->at || options->format))
+        return say_usage("--request prints lines for a scheduler: it takes neither --at nor --format");
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    if (options->request)
+        return print_request(options, &output, count, operands);
     if (isatty(STDOUT_FILENO) && !options->at)
         output_prefer_summary(&output, options);
     status = report_of_all(options, count, operands, &report, &error);

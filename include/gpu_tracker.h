@@ -226,6 +226,11 @@ struct gt_recording_options {
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. `options` may be NULL. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error);
+/* What to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is one of gt_request_kind.
+ * *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
+int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
+                         struct gt_error *error);
+const char *gt_request_kind(size_t index); /* "slurm", "k8s", "pbs", "docker", then NULL */
 /* A recording in CSV may be several files, "run.csv", "run.gpus.csv" and so on: the path of number `index` of the others, whether it is
  * there or not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);

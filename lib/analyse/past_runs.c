@@ -39,7 +39,7 @@ static int by_size(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Of a list that it sorts. */
+/* Sorts the list. */
 static double median(double *value, size_t count)
 {
     qsort(value, count, sizeof *value, by_size);
@@ -141,7 +141,7 @@ static void put_began(struct gt_table *table, double start)
 
 typedef const char *write_quantity(char *ret, double value);
 
-/* What people see, and what data have. */
+/* People see the first, data have the second. */
 static void put_figure(struct gt_table *table, double shown, double value, write_quantity *write)
 {
     char text[GT_QUANTITY_SIZE];

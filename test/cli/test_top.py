@@ -162,6 +162,15 @@ def test_the_job_that_runs(top, cli, running, runtime):
     assert top("a.sqlite")[0].endswith(f" exit {128 + signal.SIGTERM}")
 
 
+def test_a_job_that_has_just_begun(top, gpu_tracker, tmp_path, runtime):
+    line = [gpu_tracker, "run", "--disable-logs", "--tf", "a.sqlite", "--", "sleep", "300"]
+    job = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (runtime / str(job.pid)).is_symlink())
+    assert re.search("running$|no sample yet$", top()[0])
+    job.terminate()
+    job.wait()
+
+
 def test_several_jobs(cli, running):
     pids = {str(running(path).pid) for path in ("a.sqlite", "b.sqlite")}
     done = cli("top")
