@@ -44,7 +44,19 @@ static int print_text(struct gt_view *view, int rows, int indent)
     return status;
 }
 
-static int show(const struct options *options, const char *path, bool is_ascii)
+/* A recording has its first sample a moment after its tracker has begun. */
+static int open_view(struct gt_view **ret, const char *path, const struct gt_view_options *options, bool is_running,
+                     struct gt_error *error)
+{
+    static const struct timespec MOMENT = {.tv_nsec = 50000000};
+    int status;
+    for (int patience = is_running ? 40 : 0; (status = gt_view_open(ret, path, options, NULL)) < 0 && patience;
+         patience--)
+        nanosleep(&MOMENT, NULL);
+    return status < 0 ? gt_view_open(ret, path, options, error) : status;
+}
+
+static int show(const struct options *options, const char *path, bool is_running, bool is_ascii)
 {
     struct gt_view_options wanted = GT_INIT(struct gt_view_options);
     struct gt_error error = {0};
@@ -54,7 +66,7 @@ static int show(const struct options *options, const char *path, bool is_ascii)
     wanted.moment = options->seek;
     wanted.ascii = is_ascii;
     wanted.is_still = !is_live;
-    int status = gt_view_open(&view, path, &wanted, &error);
+    int status = open_view(&view, path, &wanted, is_running, &error);
     if (status < 0)
         return say_failure(status, &error);
     status = is_live ? screen_run(view) : print_text(view, ROWS, 0);
@@ -165,7 +177,7 @@ static int follow(const struct options *options, const char *pid, bool is_ascii)
     pid_t sampler = start_sampler(path, said, pid);
     if (sampler > 0) {
         if (wait_for_samples(sampler, path))
-            status = show(options, path, is_ascii);
+            status = show(options, path, true, is_ascii);
         else
             tell(said);
         kill(sampler, SIGTERM); /* it ends; the process it follows goes on */
@@ -185,7 +197,7 @@ static int show_running(const struct options *options, const struct job *jobs, s
         say("top: none of your jobs that run here is recorded (gpu-tracker run --tracking-file FILE --detail -- COMMAND)");
         return EXIT_NO_JOB;
     }
-    return count == 1 ? show(options, jobs[0].recording, is_ascii) : list_jobs(jobs, count, is_ascii);
+    return count == 1 ? show(options, jobs[0].recording, true, is_ascii) : list_jobs(jobs, count, is_ascii);
 }
 
 static int run(const struct options *options, int count, char **operands)
@@ -199,11 +211,11 @@ static int run(const struct options *options, int count, char **operands)
     if (!count)
         status = show_running(options, jobs, running, is_ascii);
     else if (job)
-        status = show(options, job->recording, is_ascii);
+        status = show(options, job->recording, true, is_ascii);
     else if (is_pid)
         status = follow(options, operands[0], is_ascii);
     else
-        status = show(options, operands[0], is_ascii);
+        status = show(options, operands[0], false, is_ascii);
     free(jobs);
     return status;
 }

@@ -401,9 +401,16 @@ static int greatest(int a, int b)
     return a > b ? a : b;
 }
 
+static bool has_hint(const struct gt_view_picture *picture)
+{
+    return !picture->model->has_detail && !picture->choice->hides_processes;
+}
+
 static int lists_rows(const struct gt_view_picture *picture)
 {
     int blocks = gt_view_blocks_rows(picture), processes = gt_view_processes_rows(picture);
+    if (has_hint(picture))
+        return blocks + 1;
     return picture->grid.columns >= WIDE ? greatest(blocks, processes) : blocks + processes;
 }
 
@@ -411,6 +418,9 @@ static int lists_rows(const struct gt_view_picture *picture)
 static void draw_lists(const struct gt_view_picture *picture, int row, int rows)
 {
     int columns = picture->grid.columns;
+    if (has_hint(picture))
+        gt_cells_text(&picture->grid, row + --rows, 1, columns - 2, GT_VIEW_DIM,
+                      "each process and each GPU: recorded by gpu-tracker run --detail");
     int blocks = gt_view_blocks_rows(picture), processes = gt_view_processes_rows(picture);
     if (blocks && processes && columns >= WIDE) {
         int half = columns * 2 / 5;
@@ -421,7 +431,7 @@ static void draw_lists(const struct gt_view_picture *picture, int row, int rows)
     int first = processes ? least(blocks, rows > 10 ? rows / 2 : 3) : least(blocks, rows);
     if (blocks + processes <= rows)
         first = blocks;
-    if (first > 1)
+    if (first > 1 && first <= rows)
         gt_view_blocks_draw(picture, (struct gt_view_box){row, 0, first, columns});
     else
         first = 0;

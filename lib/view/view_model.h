@@ -72,6 +72,7 @@ struct gt_view_model {
     struct gt_view_gpu *gpu;
     size_t process_count; /* those that live, in the order of the tree */
     struct gt_view_process *process;
+    bool has_detail;          /* the recording tells of processes */
     bool has_ended_processes; /* of a job that ended: all that it had, their use of CPU and memory over their lives */
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;

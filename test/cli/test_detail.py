@@ -160,11 +160,12 @@ def test_a_killed_tracker_leaves_names(gpu_tracker, cli, tmp_path, path):
     line = [gpu_tracker, "run", QUIET, "--detail", "--st=0.05", "--tf", path, "--", "sh", "-c", "sleep 0.1; sleep 300"]
     tracker = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL)
 
-    def ends():
+    def lives():
         done = cli("report", "-f", "json", path)
-        return [process["end"] is None for process in json.loads(done.stdout).get("process_list", [])] if not done.returncode else None
+        processes = json.loads(done.stdout).get("process_list", []) if not done.returncode else []
+        return [(process["name"], process["end"] is None) for process in processes]
 
-    wait_until(lambda: ends() == [True, False, True])
+    wait_until(lambda: lives() == [("sh", True), ("sleep", False), ("sleep", True)])
     job = int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
     tracker.kill()
     tracker.wait()

@@ -67,7 +67,8 @@ def test_walking_in_time(top, ended):
 
 def test_a_recording_without_details(top, cli):
     cli("run", "--disable-logs", "--tf", "b.sqlite", "--", "sleep", "0.2")
-    assert not any("process" in line for line in top("b.sqlite"))
+    lines = top("b.sqlite")
+    assert not any("process (" in line for line in lines) and lines[-1].endswith("run --detail")
 
 
 def test_what_the_job_was_given(top, gpu_tracker, tmp_path):
@@ -75,7 +76,8 @@ def test_what_the_job_was_given(top, gpu_tracker, tmp_path):
     line = [gpu_tracker, "run", "--disable-logs", "--st=0.1", "--tf", "s.sqlite", "--", "sleep", "300"]
     job = subprocess.Popen(line, cwd=tmp_path, env={**os.environ, **given}, stderr=subprocess.DEVNULL)
     wait_until(lambda: (tmp_path / "s.sqlite").exists())
-    wait_until(lambda: subprocess.run([gpu_tracker, "top", "--once", "s.sqlite"], cwd=tmp_path, capture_output=True, check=False).returncode == 0)
+    once = [gpu_tracker, "top", "--once", "s.sqlite"]
+    wait_until(lambda: b"running" in subprocess.run(once, cwd=tmp_path, capture_output=True, check=False).stdout)
     lines = top("s.sqlite")
     job.terminate()
     job.wait()
@@ -160,6 +162,15 @@ def test_the_job_that_runs(top, cli, running, runtime):
     job.wait()
     assert not runtime.exists()
     assert top("a.sqlite")[0].endswith(f" exit {128 + signal.SIGTERM}")
+
+
+def test_a_job_that_has_just_begun(top, gpu_tracker, tmp_path, runtime):
+    line = [gpu_tracker, "run", "--disable-logs", "--tf", "a.sqlite", "--", "sleep", "300"]
+    job = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (runtime / str(job.pid)).is_symlink())
+    assert re.search("running$|no sample yet$", top()[0])
+    job.terminate()
+    job.wait()
 
 
 def test_several_jobs(cli, running):

@@ -69,6 +69,7 @@ static void add_process(struct gt_view_model *model, const char *name, const cha
                         uint64_t open)
 {
     size_t i = model->process_count++;
+    model->has_detail = true;
     model->process = realloc(model->process, model->process_count * sizeof *model->process);
     struct gt_view_process *process = &model->process[i];
     *process = (struct gt_view_process){.pid = 4711 + (pid_t)(i ? 20 + i : 0),
@@ -227,6 +228,12 @@ static void test_states(void **state)
     model->state = GT_VIEW_SILENT;
     model->silence = 92;
     expect("silent", picture(model, NULL, (struct gt_view_choice){.hides_processes = true}, 80, ROWS, false));
+    size_t processes = model->process_count;
+    model->has_detail = false;
+    model->process_count = 0;
+    expect("plain", picture(model, NULL, (struct gt_view_choice){0}, 80, ROWS, false));
+    model->has_detail = true;
+    model->process_count = processes;
     model->state = GT_VIEW_ENDED;
     model->exit_status = 137;
     model->has_ended_processes = true;

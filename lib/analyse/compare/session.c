@@ -428,7 +428,8 @@ static int match_run(struct gt_comparison *comparison, size_t reference, size_t 
         slot = slot_end;
         block = block_end;
     }
-    qsort(comparison->slot, comparison->slots, sizeof *comparison->slot, compare_slots);
+    if (comparison->slots)
+        qsort(comparison->slot, comparison->slots, sizeof *comparison->slot, compare_slots);
     return status;
 }
 
