@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,6 +61,15 @@ static int print_request(const struct options *options, const struct output *out
     return status;
 }
 
+static int print_scaling(const struct options *options, const struct output *output, int count, char **paths)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    double size = options->given[OPTION_NUMBER_for_size] ? options->for_size : NAN;
+    int status = gt_recording_scaling((const char *const *)paths, (size_t)count, options->by, size, &report, &error);
+    return output_result(output, status, report, &error);
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
@@ -69,9 +79,15 @@ static int run(const struct options *options, int count, char **operands)
         return say_usage("--columns needs --at");
     if (options->request && (options->at || options->format))
         return say_usage("--request prints lines for a scheduler: it takes neither --at nor --format");
+    if (options->given[OPTION_NUMBER_for_size] && (!options->by || !(options->for_size > 0)))
+        return say_usage("--for needs --by, and a size above 0");
+    if (options->by && (options->at || options->request))
+        return say_usage("--by takes neither --at nor --request: with --for it tells what to ask for");
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    if (options->by)
+        return print_scaling(options, &output, count, operands);
     if (options->request)
         return print_request(options, &output, count, operands);
     if (isatty(STDOUT_FILENO) && !options->at)

@@ -231,6 +231,11 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error);
 const char *gt_request_kind(size_t index); /* "slurm", "k8s", "pbs", "docker", then NULL */
+/* How memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
+ * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a fact of the
+ * recording. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
+int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
+                         struct gt_report **ret, struct gt_error *error);
 /* A recording in CSV may be several files, "run.csv", "run.gpus.csv" and so on: the path of number `index` of the others, whether it is
  * there or not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);

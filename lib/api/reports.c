@@ -6,6 +6,7 @@
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/usage.h"
 #include "api/own.h"
+#include "api/recorded.h"
 #include "api/meter_join.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
@@ -58,14 +59,8 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
     return suffix ? gt_store_path_beside(ret, size, path, suffix) : -ENOENT;
 }
 
-/* What is done with a recording that was read. */
-struct use {
-    int (*of)(const struct gt_usage_sources *sources, void *context, struct gt_error *error);
-    void *context;
-};
-
 static int use_outcome(struct gt_recording *recording, struct gt_summary *summary, struct gt_meter_join *join,
-                       const struct gt_recording_options *own, const char *path, const struct use *use,
+                       const struct gt_recording_options *own, const char *path, const struct gt_recorded_use *use,
                        struct gt_error *error)
 {
     struct gt_machine machine = *gt_recording_machine(recording);
@@ -88,8 +83,8 @@ static int use_outcome(struct gt_recording *recording, struct gt_summary *summar
     return status;
 }
 
-static int use_recording(const char *path, const struct gt_recording_options *options, const struct use *use,
-                         struct gt_error *error)
+int gt_recorded_use(const char *path, const struct gt_recording_options *options, const struct gt_recorded_use *use,
+                    struct gt_error *error)
 {
     GT_OWN(struct gt_recording_options, own, options);
     struct gt_recording *recording = NULL;
@@ -120,7 +115,7 @@ static int report_of(const struct gt_usage_sources *sources, void *ret, struct g
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error)
 {
-    return use_recording(path, options, &(struct use){report_of, ret}, error);
+    return gt_recorded_use(path, options, &(struct gt_recorded_use){report_of, ret}, error);
 }
 
 /* ---- What to ask for next time ----------------------------------------------------------------------------------- */
@@ -151,7 +146,7 @@ int gt_recording_request(const char *const paths[], size_t count, const char *ki
     int status = 0;
     gt_next_time_init(&next);
     for (size_t i = 0; i < count && status >= 0; i++)
-        status = use_recording(paths[i], NULL, &(struct use){add_run, &next}, error);
+        status = gt_recorded_use(paths[i], NULL, &(struct gt_recorded_use){add_run, &next}, error);
     if (status < 0)
         return status;
     status = gt_next_time_request(&request, &next, kind);

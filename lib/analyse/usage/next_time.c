@@ -26,13 +26,26 @@ static double round_up(double value, double step)
     return ceil(value / step - 1e-9) * step;
 }
 
+static double round_memory(double bytes)
+{
+    return round_up(bytes, bytes < FINE_BELOW_GIB * GIB ? LEAST_SPARE_MIB * MIB : GIB);
+}
+
+static double memory_for(double used)
+{
+    return round_memory(fmax(used * SPARE, used + LEAST_SPARE_MIB * MIB));
+}
+
+static double seconds_for(double elapsed)
+{
+    return round_up(elapsed * SPARE + SPARE_SECONDS, ROUND_SECONDS);
+}
+
 /* The kernel's marks rather than the largest sample. The page cache is not added: the kernel gives it up. */
 static double memory_of(const struct gt_usage *usage)
 {
     double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
-    double used = gt_usage_peak_bound(usage) + (swap > 0 ? swap : 0);
-    double wanted = fmax(used * SPARE, used + LEAST_SPARE_MIB * MIB);
-    return round_up(wanted, wanted < FINE_BELOW_GIB * GIB ? LEAST_SPARE_MIB * MIB : GIB);
+    return memory_for(gt_usage_peak_bound(usage) + (swap > 0 ? swap : 0));
 }
 
 static double killed_at(const struct gt_usage *usage)
@@ -82,7 +95,7 @@ static double seconds_of(const struct gt_usage *usage)
 {
     if (usage->outcome->exit_status != 0 || !usage->outcome->complete)
         return NAN;
-    return round_up(usage->outcome->elapsed * SPARE + SPARE_SECONDS, ROUND_SECONDS);
+    return seconds_for(usage->outcome->elapsed);
 }
 
 void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
@@ -96,8 +109,13 @@ void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
     next->seconds = fmax(next->seconds, seconds_of(usage));
     next->killed_at = fmax(next->killed_at, limit);
     if (!isnan(limit))
-        next->memory = fmax(next->memory,
-                            round_up(2 * limit, 2 * limit < FINE_BELOW_GIB * GIB ? LEAST_SPARE_MIB * MIB : GIB));
+        next->memory = fmax(next->memory, round_memory(2 * limit));
+}
+
+void gt_next_time_expect(struct gt_next_time *next, double memory, double seconds)
+{
+    next->memory = memory_for(memory);
+    next->seconds = seconds_for(seconds);
 }
 
 /* ---- In the words of schedulers ---------------------------------------------------------------------------------- */

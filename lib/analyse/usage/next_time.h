@@ -17,6 +17,8 @@ struct gt_next_time {
 
 void gt_next_time_init(struct gt_next_time *next);
 void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage);
+/* Instead of what the runs used, so many bytes and seconds are expected. */
+void gt_next_time_expect(struct gt_next_time *next, double memory, double seconds);
 
 /* "slurm", "k8s", "pbs", "docker"; NULL behind the last. */
 extern const char *const gt_request_kinds[];
