@@ -145,8 +145,8 @@ static int collect_blocks(struct track *track, const struct options *options)
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
-/* The report, whatever happened to the job; the exit status of writing it. `words`: the command, to be kept in the list of runs, or
- * NULL. *collected is the status of bringing its blocks to the recording, which the report tells of, too. */
+/* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to the
+ * recording, which the report tells of, too. `words`: the command, to be kept in the list of runs, or NULL. */
 static int conclude(struct track *track, const struct options *options, char **words, int *collected)
 {
     struct gt_error error = {0};

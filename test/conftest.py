@@ -4,7 +4,6 @@ import os
 import pathlib
 import signal
 import subprocess
-import tempfile
 
 import pytest
 
@@ -18,8 +17,9 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No test writes to the list of runs of whoever runs the tests, or shows them a job of theirs.
-STATE = tempfile.TemporaryDirectory(prefix="gpu-tracker-state-")
-os.environ["XDG_STATE_HOME"] = os.environ["XDG_RUNTIME_DIR"] = STATE.name
+STATE = BUILD / "test" / "state"
+STATE.mkdir(parents=True, exist_ok=True)
+os.environ["XDG_STATE_HOME"] = os.environ["XDG_RUNTIME_DIR"] = str(STATE)
 
 
 @pytest.fixture(scope="session")
