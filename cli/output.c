@@ -89,7 +89,7 @@ int output_prepare(struct output *output, const struct options *options, int fd)
     bool is_replaced;
     bool is_dash = options->output && strcmp(options->output, "-") == 0;
     const char *path = is_dash ? NULL : options->output;
-    *output = (struct output){options->format, path, is_dash ? STDOUT_FILENO : fd};
+    *output = (struct output){options->format, path, is_dash ? STDOUT_FILENO : fd, (size_t)(options->html_size * 1e6)};
     int status = path && !output->format ? format_of_suffix(path, &output->format) : 0;
     if (status)
         return status;
@@ -103,6 +103,11 @@ int output_prepare(struct output *output, const struct options *options, int fd)
     if (path && options->tracking_file && strcmp(path, options->tracking_file) == 0)
         return say_usage("--output and --tracking-file are the same file '%s'", path);
     return 0;
+}
+
+bool output_is_page(const struct output *output)
+{
+    return strcmp(output->format, "html") == 0;
 }
 
 static int replace(const char *path, const char *text, size_t length)
@@ -178,6 +183,7 @@ static size_t columns_of(const struct output *output)
 int output_report(const struct output *output, struct gt_report *report)
 {
     gt_report_width(report, columns_of(output));
+    gt_report_page_size(report, output->page_size);
     struct gt_error error = {0};
     char *text = NULL;
     size_t length = 0;

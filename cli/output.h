@@ -9,11 +9,14 @@ struct output {
     const char *format;
     const char *path; /* NULL: `fd` */
     int fd;
+    size_t page_size; /* see gt_report_page_size */
 };
 
 /* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is standard output
  * anyway. 0, or an exit status after saying why it could not be written. */
 int output_prepare(struct output *output, const struct options *options, int fd);
+/* Is it HTML? Then a report keeps what can be zoomed into. */
+bool output_is_page(const struct output *output);
 /* Render and write. A file is written beside and renamed; when that fails the report goes to standard error. */
 int output_report(const struct output *output, struct gt_report *report);
 /* The same for what a call of the library gave, which is freed: a report, or a failure to say. */

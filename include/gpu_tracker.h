@@ -219,6 +219,7 @@ struct gt_recording_options {
     const char *ram_unit, *gpu_ram_unit, *time_unit;    /* NULL: the file's */
     const char *carbon_intensity, *carbon_file, *price; /* as of a tracker; NULL: as recorded */
     const char *power_meter; /* as of a tracker: the meter ran beside the recording; NULL: as recorded */
+    int page;                /* keep what HTML pages draw: each sample, each GPU, blocks and processes over time */
 };
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. `options` may be NULL. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
@@ -259,6 +260,8 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
                    struct gt_error *error);
 /* How many columns a terminal has: text breaks wide cells of tables to fit. 0, as at first: they are never broken. */
 void gt_report_width(struct gt_report *report, size_t columns);
+/* How many bytes of an HTML page samples may take that can be zoomed into. 0, as at first: 4.5 million. */
+void gt_report_page_size(struct gt_report *report, size_t bytes);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
  * characters or other bytes are shown escaped by text, markdown and html; json, csv and pickle keep them, with U+FFFD for what is not
  * UTF-8. Sentences of errors and warnings hold them as they are: see gt_text_show. In

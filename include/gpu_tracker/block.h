@@ -64,6 +64,7 @@ struct gt_blocks_options {
     void (*warn)(void *context, const char *sentence);           /* may be NULL */
     void (*progress)(void *context, unsigned long long samples); /* may be NULL; now and then while reading */
     void *context;
+    int page; /* keep what HTML pages draw: each sample and each GPU over time */
 };
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error);
 

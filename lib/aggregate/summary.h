@@ -2,6 +2,7 @@
 #ifndef GT_AGGREGATE_SUMMARY_H
 #define GT_AGGREGATE_SUMMARY_H
 
+#include "aggregate/course.h"
 #include "aggregate/history.h"
 
 struct gt_statistic {
@@ -17,11 +18,12 @@ struct gt_summary {
     struct gt_statistic (*gpu)[GT_METRIC_COUNT];            /* [index in gt_machine.gpu][metric] */
     size_t gpu_count;
     struct gt_history history;
+    struct gt_course *course; /* NULL unless the owner wants one */
 };
 
 void gt_summary_init(struct gt_summary *summary);
 void gt_summary_release(struct gt_summary *summary);
-/* 0 or -ENOMEM, which only the first sample with GPU rows can meet. */
+/* 0 or -ENOMEM, which without a course only the first sample with GPU rows can meet. */
 int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample);
 /* NaN when nothing was measured. */
 double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric);

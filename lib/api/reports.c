@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/blocks/blocks.h"
 #include "analyse/usage/usage.h"
 #include "api/own.h"
 #include "api/meter_join.h"
@@ -37,6 +38,12 @@ static int choose(struct gt_machine *machine, const struct gt_recording_options 
     return status < 0 ? status : gt_cost_read(machine, &cost, error);
 }
 
+static int add_to_page(struct gt_report *report, const char *path, struct gt_error *error)
+{
+    struct gt_blocks_options blocks = {.size = sizeof blocks, .tracking_file = path, .skip_bad_rows = true};
+    return gt_blocks_page(report, &blocks, error);
+}
+
 static int summarize(struct gt_summary *summary, struct gt_recording *recording, struct gt_meter_join *join,
                      struct gt_error *error)
 {
@@ -67,6 +74,10 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
         return gt_error_system(error, ENOMEM, "%s", path);
     struct gt_meter_join join = {0};
     gt_summary_init(summary);
+    if (own.page && !(summary->course = gt_course_new())) {
+        free(summary);
+        return gt_error_system(error, ENOMEM, "%s", path);
+    }
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
         status = gt_meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);
@@ -87,6 +98,10 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
             status = gt_meter_join_outcome(&join, summary->last_real_ns, &outcome, error);
         if (status >= 0)
             status = gt_usage_report(ret, &machine, summary, &outcome, error);
+        if (status >= 0 && own.page && (status = add_to_page(*ret, path, error)) < 0) {
+            gt_report_free(*ret);
+            *ret = NULL;
+        }
         if (outcome.provenance != provenance)
             free(outcome.provenance);
     }

@@ -50,6 +50,7 @@ struct gt_block_analysis {
     bool use_monotonic;
     double first; /* seconds of the first sample, on the clock used */
     struct gt_history history;
+    struct gt_course *course; /* for pages, or NULL */
     struct gt_energy_curve curve;
     struct gt_block_energy *energy; /* [borders.names.count] */
     struct gt_energy_reading last;  /* at the end of the recording */

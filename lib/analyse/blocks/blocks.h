@@ -9,6 +9,9 @@
 int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *options, bool optional,
                      struct gt_error *error);
 
+/* Adds what pages show of the blocks that the run collected, if any, to the report of a recording. */
+int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *options, struct gt_error *error);
+
 /* The version of our results files; those of a newer one are refused by `compare`.
  *   2  "peaks" are in bytes; before, in the unit of "static_data"; columns of the network's namespace are
  *      called so */

@@ -1,11 +1,12 @@
 #include "analyse/usage/over_time.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "analyse/display_unit.h"
 #include "schema/unit.h"
 
-enum { LINES = 4 };
+enum { LINES = 4, STILL_POINTS = 512 };
 
 static const struct picture {
     const char *key, *title;
@@ -15,7 +16,7 @@ static const struct picture {
     } of[LINES];
 } pictures[] = {
     {"ram_over_time",
-     "RAM",
+     "Memory",
      {{{GT_SCOPE_COMBINED, GT_RAM}, "combined", "Combined"},
       {{GT_SCOPE_MAIN, GT_RAM}, "main", "Main"},
       {{GT_SCOPE_DESCENDANTS, GT_RAM}, "descendants", "Descendants"}}},
@@ -24,7 +25,7 @@ static const struct picture {
      {{{GT_SCOPE_COMBINED, GT_CPU_UTILIZATION}, "combined", "Combined"},
       {{GT_SCOPE_SYSTEM, GT_CPU_UTILIZATION}, "system", "System"}}},
     {"gpu_ram_over_time",
-     "GPU RAM",
+     "GPU memory",
      {{{GT_SCOPE_COMBINED, GT_GPU_RAM}, "combined", "Combined"}, {{GT_SCOPE_SYSTEM, GT_GPU_RAM}, "system", "System"}}},
     {"gpu_over_time", "GPUs in use", {{{GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION}, "system", "Sum of the GPUs"}}},
     {"power_over_time",
@@ -33,9 +34,18 @@ static const struct picture {
       {{GT_SCOPE_SYSTEM, GT_CPU_ENERGY}, "cpu_system", "CPU, whole machine"},
       {{GT_SCOPE_COMBINED, GT_GPU_ENERGY}, "gpu_combined", "GPU, this tree"},
       {{GT_SCOPE_SYSTEM, GT_GPU_POWER}, "gpu_system", "GPU, whole machine"}}},
+    {"swap_over_time", "Swapped out", {{{GT_SCOPE_COMBINED, GT_SWAP}, "combined", "Combined"}}},
+    {"disk_over_time",
+     "Storage",
+     {{{GT_SCOPE_COMBINED, GT_READ_BYTES}, "read", "Read"},
+      {{GT_SCOPE_COMBINED, GT_WRITTEN_BYTES}, "written", "Written"}}},
+    {"network_over_time",
+     "Network of the whole namespace",
+     {{{GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED}, "received", "Received"},
+      {{GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT}, "sent", "Sent"}}},
 };
 
-static bool gpu_picture(const struct picture *picture)
+static bool is_of_gpus(const struct picture *picture)
 {
     enum gt_metric_id metric = picture->of[0].line.metric;
     return metric == GT_GPU_RAM || metric == GT_GPU_UTILIZATION;
@@ -53,7 +63,7 @@ static size_t line_of(struct gt_history_line wanted)
 static size_t known(const struct gt_history *history, size_t line)
 {
     size_t count = 0;
-    for (size_t span = 0; span < history->spans; span++)
+    for (size_t span = 0; line < GT_HISTORY_LINES && span < history->spans; span++)
         count += !isnan(gt_history_value(history, line, span));
     return count;
 }
@@ -62,17 +72,33 @@ static size_t known(const struct gt_history *history, size_t line)
 static double unit_of(const struct gt_machine *machine, enum gt_metric_id metric, const char **name)
 {
     double size = 1;
+    bool is_rate = gt_metrics[metric].kind == GT_COUNTER;
     switch (gt_metrics[metric].unit) {
     case GT_BYTES:
         *name = metric == GT_GPU_RAM ? machine->gpu_ram_unit : machine->ram_unit;
         gt_unit_memory(*name, &size, NULL);
-        return size;
-    case GT_RATIO: *name = "percent"; return 0.01;
+        if (is_rate)
+            *name = "megabytes a second";
+        return is_rate ? 1e6 : size;
+    case GT_RATIO:
+        *name = metric == GT_GPU_UTILIZATION ? "percent" : "cores";
+        return metric == GT_GPU_UTILIZATION ? 0.01 : 1;
     default: *name = "watts"; return 1;
     }
 }
 
-static void add_line(const struct gt_history *history, struct gt_node *series, size_t line, int index, double unit)
+/* The most that there can be of it. */
+static double limit_of(const struct gt_machine *machine, enum gt_metric_id metric)
+{
+    switch (metric) {
+    case GT_RAM: return machine->ram_capacity > 0 ? machine->ram_capacity : NAN;
+    case GT_GPU_RAM: return machine->gpu_ram_capacity > 0 ? machine->gpu_ram_capacity : NAN;
+    case GT_CPU_UTILIZATION: return machine->core_count > 0 ? machine->core_count : NAN;
+    default: return NAN;
+    }
+}
+
+static void add_history(const struct gt_history *history, struct gt_node *series, size_t line, int index, double unit)
 {
     for (size_t span = 0; span < history->spans; span++) {
         double value = gt_history_value(history, line, span);
@@ -81,33 +107,110 @@ static void add_line(const struct gt_history *history, struct gt_node *series, s
     }
 }
 
-static void add_picture(const struct gt_over_time *recording, struct gt_node *root, const struct picture *picture)
+/* A point of a still picture: the greatest of a size, the mean of anything else. */
+static double still_value(const struct gt_course_line *line, size_t from, size_t to)
 {
-    const struct gt_history *history = recording->history;
+    bool is_size = gt_metrics[line->metric].unit == GT_BYTES && gt_metrics[line->metric].kind == GT_GAUGE;
+    double sum = 0, most = -INFINITY;
+    uint64_t count = 0;
+    for (size_t i = from; i < to; i++) {
+        const struct gt_course_span *span = &line->span[i];
+        sum += span->sum;
+        count += span->count;
+        most = span->count ? fmax(most, span->most) : most;
+    }
+    return !count ? NAN : is_size ? most : sum / (double)count;
+}
+
+static void add_course(struct gt_course *course, struct gt_node *series, const struct gt_course_line *line, int index,
+                       double unit)
+{
+    size_t step = (course->spans + STILL_POINTS - 1) / STILL_POINTS;
+    for (size_t from = 0; from < course->spans; from += step) {
+        size_t to = from + step < course->spans ? from + step : course->spans;
+        double value = still_value(line, from, to);
+        if (!isnan(value))
+            gt_series_point(series, index, (double)(from + to) / 2 * gt_course_span_length(course), value / unit);
+    }
+    gt_series_course(series, index, course, line, unit);
+}
+
+static struct gt_node *new_series(const struct gt_over_time *recording, struct gt_node *page,
+                                  const struct picture *picture, double unit, const char *unit_name)
+{
+    enum gt_metric_id metric = picture->of[0].line.metric;
+    struct gt_node *series = gt_report_series(page, picture->key, picture->title, "seconds", unit_name);
+    bool is_size = gt_metrics[metric].unit == GT_BYTES && gt_metrics[metric].kind == GT_GAUGE;
+    gt_node_flags(series, GT_ONLY_PEOPLE | (is_size ? GT_PEAKS : 0));
+    gt_series_limit(series, metric == GT_CPU_UTILIZATION ? "cores" : "limit",
+                    limit_of(recording->machine, metric) / unit);
+    return series;
+}
+
+static bool is_worth_a_chart(const struct gt_course_line *line)
+{
+    bool is_rate_of_bytes = gt_metrics[line->metric].unit == GT_BYTES && gt_metrics[line->metric].kind == GT_COUNTER;
+    bool any = !(is_rate_of_bytes || line->metric == GT_SWAP);
+    for (size_t i = 0; i < GT_COURSE_SPANS && !any; i++)
+        any = line->span[i].count && line->span[i].most > 0;
+    return any && line->known > 1;
+}
+
+static void add_picture(const struct gt_over_time *recording, struct gt_node *page, const struct picture *picture)
+{
     const char *unit_name;
     double unit = unit_of(recording->machine, picture->of[0].line.metric, &unit_name);
     struct gt_node *series = NULL;
     for (int i = 0; i < LINES && picture->of[i].key; i++) {
-        size_t line = line_of(picture->of[i].line);
-        if (line == GT_HISTORY_LINES || known(history, line) < 2)
+        struct gt_history_line of = picture->of[i].line;
+        const struct gt_course_line *line = recording->course
+                                                ? gt_course_find(recording->course, of.scope, of.metric, -1)
+                                                : NULL;
+        if (recording->course ? !line || !is_worth_a_chart(line) : known(recording->history, line_of(of)) < 2)
             continue;
-        if (!series) {
-            series = gt_report_series(root, picture->key, picture->title, "seconds", unit_name);
-            gt_node_flags(series, GT_ONLY_PEOPLE);
-            for (size_t k = 0; k < recording->bands; k++)
-                gt_series_band(series, recording->band[k].title, recording->band[k].from, recording->band[k].to);
-        }
-        bool is_estimated = gt_display_unit_is_estimated(picture->of[i].line.metric, recording->machine);
+        if (!series)
+            series = new_series(recording, page, picture, unit, unit_name);
+        bool is_estimated = gt_display_unit_is_estimated(of.metric, recording->machine);
         char title[80];
         snprintf(title, sizeof title, "%s%s", picture->of[i].title, is_estimated ? " (estimated)" : "");
         int index = gt_series_line(series, picture->of[i].key, title);
-        add_line(history, series, line, index, unit);
+        if (line)
+            add_course(recording->course, series, line, index, unit);
+        else
+            add_history(recording->history, series, line_of(of), index, unit);
     }
 }
 
-void gt_over_time_add(const struct gt_over_time *recording, struct gt_node *root)
+/* A strip for each GPU: of several, lines would hide the idle one. */
+static bool add_strips(const struct gt_over_time *recording, struct gt_node *page)
 {
-    for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++)
-        if (!gpu_picture(&pictures[i]) || recording->machine->gpu_count)
-            add_picture(recording, root, &pictures[i]);
+    struct gt_node *series = NULL;
+    for (size_t gpu = 0; recording->course && gpu < recording->machine->gpu_length; gpu++) {
+        const struct gt_course_line *line = gt_course_find(recording->course, GT_SCOPE_GPU, GT_GPU_UTILIZATION,
+                                                           (int)gpu);
+        char key[32], title[40];
+        if (!line)
+            continue;
+        if (!series) {
+            series = gt_report_series(page, "gpus_over_time", "GPUs in use", "seconds", "percent");
+            gt_node_flags(series, GT_ONLY_PEOPLE | GT_STRIPS);
+        }
+        snprintf(key, sizeof key, "gpu_%zu", gpu);
+        snprintf(title, sizeof title, "GPU %zu", gpu);
+        add_course(recording->course, series, line, gt_series_line(series, key, title), 0.01);
+    }
+    return series;
+}
+
+void gt_over_time_add(const struct gt_over_time *recording, struct gt_node *page)
+{
+    bool has_strips = false;
+    for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
+        bool is_use = pictures[i].of[0].line.metric == GT_GPU_UTILIZATION;
+        if (is_use)
+            has_strips = add_strips(recording, page);
+        if ((is_use && has_strips) || (is_of_gpus(&pictures[i]) && !recording->machine->gpu_count))
+            continue;
+        add_picture(recording, page, &pictures[i]);
+    }
 }

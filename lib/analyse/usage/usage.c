@@ -536,7 +536,9 @@ int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, co
     status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
         return status;
-    gt_over_time_add(&(struct gt_over_time){.history = &summary->history, .machine = machine}, gt_report_root(report));
+    gt_over_time_add(
+        &(struct gt_over_time){.history = &summary->history, .course = summary->course, .machine = machine},
+        gt_report_page(report));
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));
