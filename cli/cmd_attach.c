@@ -20,7 +20,7 @@ const struct command command_attach = {
     .summary = "Track a process that runs already, until it ends or Ctrl-C",
     .description =
         "Tracks the process and its descendants from now on. Ctrl-C, SIGTERM, SIGHUP or SIGQUIT end the tracking, not "
-        "the process, and the report comes, on standard error.\n\n"
+        "the process, and the summary comes, on standard error.\n\n"
         "The exit status is 0: how the process ended is known to its parent only.",
     .operand = OPERAND_PROCESS,
     .least = 1,

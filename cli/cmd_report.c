@@ -55,6 +55,8 @@ static int run(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    if (isatty(STDOUT_FILENO) && !options->at)
+        output_prefer_summary(&output, options);
     status = report_of_all(options, count, operands, output_is_page(&output), &report, &error);
     return output_result(&output, status, report, &error);
 }
@@ -64,7 +66,7 @@ const struct command command_report = {
     .synopsis = "FILE...",
     .summary = "Print the report of a tracking file again",
     .description =
-        "Reads tracking files, also those of a run whose tracker was killed, and those of the original gpu_tracker. "
+        "In a terminal it prints the summary, as run does; elsewhere, and with --format text, the whole report. Reads tracking files, also those of a run whose tracker was killed, and those of the original gpu_tracker. "
         "Units are the file's unless options say otherwise. Several files give one report: in JSON a list, each "
         "object with a key recording in front; on a page a section for each; in CSV keys that begin with 0, 1, ...; as a pickle a list."
         "\n\n"

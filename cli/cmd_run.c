@@ -13,8 +13,8 @@ const struct command command_run = {
     .summary = "Run a command with its arguments, and report what it used",
     .description =
         "Nothing has to be quoted: the words after -- are the command, as they are. Standard output is "
-        "the command's alone: the report goes to standard error when the command has ended, as all that gpu-tracker says, "
-        "unless --output names a file, or is - for standard output.\n\n"
+        "the command's alone: when the command has ended a summary of at most 25 lines goes to standard error, as all that "
+        "gpu-tracker says. The whole report goes to the file that --output names, or, with --format, to standard error.\n\n"
         "The exit status is that of the command.",
     .operand = OPERAND_PROGRAM,
     .least = 1,

@@ -96,13 +96,33 @@ static int make_pipe(int ends[2])
     return 0;
 }
 
+int launch_instead(char *const *words, const struct signals *signals)
+{
+    signals_restore(signals);
+    execvp(words[0], words);
+    return errno;
+}
+
+/* vfork(2) is a system call of its own, and needs no pipe: this process waits until the child has executed the command, and sees in
+ * `launch` what the child leaves there. */
+static __attribute__((noinline)) int launch_at_once(struct launch *launch, char *const *words,
+                                                    const struct signals *signals, const struct gt_group *group)
+{
+    launch->pid = vfork();
+    if (launch->pid == 0) {
+        gt_group_enter(group);
+        launch->code = launch_instead(words, signals);
+        _exit(launch->code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+    }
+    return launch->pid < 0 ? -errno : 0;
+}
+
 int launch_fork(struct launch *launch, char *const *words, const struct signals *signals, const struct gt_group *group)
 {
     int gate[2] = {-1, -1}, result[2] = {-1, -1};
-    *launch = (struct launch){-1, -1, -1};
+    *launch = (struct launch){-1, -1, -1, 0};
     if (make_pipe(gate) == 0 && make_pipe(result) == 0)
         launch->pid = gt_group_fork(group);
-    int code = errno;
     if (launch->pid == 0) {
         close(gate[1]);
         gt_group_enter(group); /* outside it the job runs as well */
@@ -113,7 +133,7 @@ int launch_fork(struct launch *launch, char *const *words, const struct signals 
     if (launch->pid < 0) {
         close(gate[1]);
         close(result[0]);
-        return -code;
+        return launch_at_once(launch, words, signals, group);
     }
     launch->gate = gate[1];
     launch->result = result[0];
@@ -122,7 +142,9 @@ int launch_fork(struct launch *launch, char *const *words, const struct signals 
 
 int launch_release(struct launch *launch)
 {
-    int code = 0;
+    int code = launch->code;
+    if (launch->gate < 0)
+        return code;
     ssize_t length = write(launch->gate, "", 1);
     close(launch->gate);
     if (length == 1)
@@ -135,6 +157,8 @@ int launch_release(struct launch *launch)
 
 void launch_cancel(struct launch *launch)
 {
+    if (launch->gate < 0)
+        kill(launch->pid, SIGKILL);
     close(launch->gate);
     close(launch->result);
     while (waitpid(launch->pid, NULL, 0) < 0 && errno == EINTR)

@@ -11,6 +11,7 @@
 #include "help.h"
 #include "inputs.h"
 #include "message.h"
+#include "past.h"
 #include "privilege.h"
 
 extern const struct command command_execute, command_run, command_block, command_attach, command_doctor;
@@ -80,6 +81,8 @@ static int run(struct options *options, const struct command *command, int count
     status = check_operands(command, operands, words);
     if (!status)
         status = config_apply(options, command);
+    if (!status)
+        status = past_resolve(options, command, operands, words);
     if (!status)
         status = inputs_check(options, command, operands, words);
     words[operands] = NULL;

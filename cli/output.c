@@ -89,7 +89,10 @@ int output_prepare(struct output *output, const struct options *options, int fd)
     bool is_replaced;
     bool is_dash = options->output && strcmp(options->output, "-") == 0;
     const char *path = is_dash ? NULL : options->output;
-    *output = (struct output){options->format, path, is_dash ? STDOUT_FILENO : fd, (size_t)(options->html_size * 1e6)};
+    *output = (struct output){.format = options->format,
+                              .path = path,
+                              .fd = is_dash ? STDOUT_FILENO : fd,
+                              .page_size = (size_t)(options->html_size * 1e6)};
     int status = path && !output->format ? format_of_suffix(path, &output->format) : 0;
     if (status)
         return status;
@@ -108,6 +111,14 @@ int output_prepare(struct output *output, const struct options *options, int fd)
 bool output_is_page(const struct output *output)
 {
     return strcmp(output->format, "html") == 0;
+}
+
+void output_prefer_summary(struct output *output, const struct options *options)
+{
+    output->is_brief = !options->format && !options->output;
+    output->is_quiet = output->is_brief && options->quiet;
+    if (output->is_brief)
+        output->format = "summary";
 }
 
 static int replace(const char *path, const char *text, size_t length)
@@ -180,10 +191,36 @@ static size_t columns_of(const struct output *output)
     return size.ws_col;
 }
 
+/* The first that is set and not empty tells, as in setlocale(3). */
+static bool speaks_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *locale = getenv(names[i]);
+        if (locale && *locale)
+            return strcasestr(locale, "UTF-8") || strcasestr(locale, "UTF8");
+    }
+    return false;
+}
+
+/* https://no-color.org: set and not empty. */
+static bool takes_colour(const struct output *output)
+{
+    const char *terminal = getenv("TERM"), *no = getenv("NO_COLOR");
+    return !output->path && isatty(output->fd) && terminal && strcmp(terminal, "dumb") != 0 && !(no && *no);
+}
+
+static unsigned style_of(const struct output *output)
+{
+    return (speaks_utf8() ? 0 : GT_STYLE_ASCII) | (takes_colour(output) ? GT_STYLE_COLOUR : 0) |
+           (output->is_quiet ? GT_STYLE_ONLY_WARNINGS : 0);
+}
+
 int output_report(const struct output *output, struct gt_report *report)
 {
     gt_report_width(report, columns_of(output));
     gt_report_page_size(report, output->page_size);
+    gt_report_style(report, style_of(output));
     struct gt_error error = {0};
     char *text = NULL;
     size_t length = 0;

@@ -10,6 +10,8 @@ struct output {
     const char *path; /* NULL: `fd` */
     int fd;
     size_t page_size; /* see gt_report_page_size */
+    bool is_brief;    /* nobody asked for more than the summary */
+    bool is_quiet;    /* nor for more of it than its warnings */
 };
 
 /* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is standard output
@@ -17,6 +19,8 @@ struct output {
 int output_prepare(struct output *output, const struct options *options, int fd);
 /* Is it HTML? Then a report keeps what can be zoomed into. */
 bool output_is_page(const struct output *output);
+/* The summary, unless a format, a file or standard output was asked for. */
+void output_prefer_summary(struct output *output, const struct options *options);
 /* Render and write. A file is written beside and renamed; when that fails the report goes to standard error. */
 int output_report(const struct output *output, struct gt_report *report);
 /* The same for what a call of the library gave, which is freed: a report, or a failure to say. */

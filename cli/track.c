@@ -15,6 +15,7 @@
 #include "launcher.h"
 #include "message.h"
 #include "output.h"
+#include "past.h"
 #include "privilege.h"
 #include "settings.h"
 #include "watch.h"
@@ -32,7 +33,7 @@ struct track {
 };
 
 /* Everything that can be wrong is found here, before anything is started or written. */
-static int prepare(struct track *track, const struct options *options, int report_fd)
+static int prepare(struct track *track, const struct options *options, bool as_original)
 {
     struct gt_error error = {0};
     *track = (struct track){.settings = settings_tracker(options)};
@@ -42,9 +43,11 @@ static int prepare(struct track *track, const struct options *options, int repor
     track->watch.signals.fd = -1;
     track->settings.warn = watch_warn;
     track->settings.context = &track->watch;
-    int status = output_prepare(&track->output, options, report_fd);
+    int status = output_prepare(&track->output, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
     if (status)
         return status;
+    if (!as_original)
+        output_prefer_summary(&track->output, options);
     status = gt_tracker_check(&track->settings, &error);
     return status < 0 ? say_failure(status, &error) : 0;
 }
@@ -170,6 +173,29 @@ static bool has_children(void)
     return ended == 0;
 }
 
+static int cannot_execute(const char *program, int code)
+{
+    say("'%s': cannot execute: %s", program, strerror(code));
+    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* No process can be made for the command, so it gets this one, and nobody is left to measure. Its exit status, if that fails, too. */
+static int run_instead(struct track *track, char **words, int code)
+{
+    if (track->is_strict) {
+        say("cannot start '%s': %s", words[0], strerror(code));
+        return EXIT_TRACKER;
+    }
+    say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
+    gt_group_close(track->group);
+    track->group = NULL;
+    if (*track->blocks)
+        gt_blocks_cancel(track->blocks);
+    unsetenv(GT_BLOCKS_ENVIRONMENT);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
+}
+
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
 static int start(struct track *track, char **words)
 {
@@ -180,14 +206,11 @@ static int start(struct track *track, char **words)
     track->watch.owns_children = !has_children();
     track->settings.launched = track->watch.owns_children;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited: descendants whose parent ends come to us, as to an init */
-    int status = gt_group_create(&track->group, NULL);
+    gt_group_create(&track->group, NULL);
     track->settings.group = track->group;
-    if (status >= 0)
-        status = launch_fork(&launch, words, &track->watch.signals, track->group);
-    if (status < 0) {
-        say("cannot start '%s': %s", words[0], strerror(-status));
-        return EXIT_TRACKER;
-    }
+    int status = launch_fork(&launch, words, &track->watch.signals, track->group);
+    if (status < 0)
+        return run_instead(track, words, -status);
     privilege_seal();
     track->watch.main = launch.pid;
     track->watch.is_child = true;
@@ -198,12 +221,13 @@ static int start(struct track *track, char **words)
     }
     if (status < 0)
         say("nothing is measured: %s", error.text);
+    else if (launch.gate < 0)
+        say("the system forbids to hold '%s' back until it is measured: its first moments are not", words[0]);
     int code = launch_release(&launch);
     if (!code)
         return 0;
-    say("'%s': cannot execute: %s", words[0], strerror(code));
     waitpid(launch.pid, NULL, 0);
-    return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    return cannot_execute(words[0], code);
 }
 
 /* The words as the shell would have to be given them, for the report. */
@@ -230,8 +254,16 @@ static int watch(struct track *track, const struct options *options)
     return status;
 }
 
+static void tell_change(const struct track *track, const struct options *options, char **words)
+{
+    char *change = past_keep(options, track->watch.tracker, words);
+    if (change && !track->watch.is_quiet)
+        say("%s", change);
+    free(change);
+}
+
 /* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
-static int end(struct track *track, const struct options *options, bool as_original)
+static int end(struct track *track, const struct options *options, char **words, bool as_original)
 {
     name_survivors(&track->watch);
     if (as_original)
@@ -239,6 +271,8 @@ static int end(struct track *track, const struct options *options, bool as_origi
     int written = conclude(track);
     int collected = collect_blocks(track, options);
     if (!as_original)
+        tell_change(track, options, words);
+    if (!as_original && !track->output.is_brief)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
     return status || !track->is_strict ? status : written ? written : collected;
@@ -247,7 +281,7 @@ static int end(struct track *track, const struct options *options, bool as_origi
 int track_command(const struct options *options, char **words, bool as_original)
 {
     struct track track;
-    int status = prepare(&track, options, as_original ? STDOUT_FILENO : STDERR_FILENO);
+    int status = prepare(&track, options, as_original);
     if (!status)
         status = launch_check(words[0]);
     if (!status)
@@ -261,7 +295,7 @@ int track_command(const struct options *options, char **words, bool as_original)
     if (!status) {
         if (watch(&track, options) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
-        status = end(&track, options, as_original);
+        status = end(&track, options, words, as_original);
     } else if (*track.blocks) {
         gt_blocks_cancel(track.blocks);
     }
@@ -275,7 +309,7 @@ int track_process(const struct options *options, pid_t pid)
 {
     struct track track;
     struct gt_error error = {0};
-    int status = prepare(&track, options, STDERR_FILENO);
+    int status = prepare(&track, options, false);
     if (status)
         return status;
     track.watch.main = pid;
@@ -286,8 +320,9 @@ int track_process(const struct options *options, pid_t pid)
     } else {
         int watched = watch(&track, options);
         status = conclude(&track);
-        fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
-                track.watch.main_ended ? "has ended" : "goes on");
+        if (!track.output.is_quiet)
+            fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
+                    track.watch.main_ended ? "has ended" : "goes on");
         status = watched < 0 ? EXIT_TRACKER : status;
     }
     watch_close(&track.watch);

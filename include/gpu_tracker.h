@@ -258,10 +258,14 @@ int gt_format_info(size_t index, const char **name, const char **suffix, const c
  * as a row or a key of each. Names are what people see. What the reports held goes to the new one; they are still to be freed. */
 int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], const char *const names[], size_t count,
                    struct gt_error *error);
-/* How many columns a terminal has: text breaks wide cells of tables to fit. 0, as at first: they are never broken. */
+/* How many columns a terminal has: text breaks wide cells of tables to fit, and the summary is drawn for it. 0, as at first: tables
+ * are never broken, the summary has 78. */
 void gt_report_width(struct gt_report *report, size_t columns);
 /* How many bytes of an HTML page samples may take that can be zoomed into. 0, as at first: 4.5 million. */
 void gt_report_page_size(struct gt_report *report, size_t bytes);
+/* How the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. */
+enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4 };
+void gt_report_style(struct gt_report *report, unsigned style);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
  * characters or other bytes are shown escaped by text, markdown and html; json, csv and pickle keep them, with U+FFFD for what is not
  * UTF-8. Sentences of errors and warnings hold them as they are: see gt_text_show. In
@@ -272,6 +276,7 @@ void gt_report_free(struct gt_report *report);
 
 /* ---- The rest, by subject ------------------------------------------------------------------------------------- */
 #include "gpu_tracker/block.h"
+#include "gpu_tracker/runs.h"
 #include "gpu_tracker/service.h"
 #include "gpu_tracker/trace.h"
 

@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -15,6 +16,10 @@ GPU_TRACKER = pathlib.Path(os.environ.get("GPU_TRACKER", BUILD / "gpu-tracker"))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# No test writes to the list of runs of whoever runs the tests, or shows them a job of theirs.
+STATE = tempfile.TemporaryDirectory(prefix="gpu-tracker-state-")
+os.environ["XDG_STATE_HOME"] = os.environ["XDG_RUNTIME_DIR"] = STATE.name
 
 
 @pytest.fixture(scope="session")

@@ -312,7 +312,7 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
     const struct gt_coverage *worst = gt_attribution_coverage(attribution, device);
     struct gt_job_power job = attribution->job_power[device];
     note_job_power(&job, attribution->energy[device].job, attribution->now_ns);
-    *ret = (struct gt_counter_fields){worst->most_watts, job.most_watts, worst->doubt, NAN, GT_GAP_NONE};
+    *ret = (struct gt_counter_fields){worst->most_watts, job.most_watts, worst->doubt, {NAN, NAN, 0, GT_GAP_NONE}};
     if (!attribution->energy[device].is_measured)
         return;
     for (size_t i = 0; device == GT_ENERGY_GPU && i < attribution->gpu_count; i++) {
@@ -320,7 +320,7 @@ void gt_attribution_show_counter(const struct gt_attribution *attribution, enum 
         ret->most_watts += one == worst ? 0 : one->most_watts;
         ret->doubt += one == worst ? 0 : one->doubt;
     }
-    ret->gap_cause = gt_coverage_gap(worst, attribution->now_ns, &ret->gap_began);
+    gt_coverage_gap(worst, attribution->now_ns, &ret->gap);
 }
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */

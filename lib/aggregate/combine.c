@@ -470,7 +470,7 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     row->pid = process->pid;
     row->parent = process->parent;
     row->start = process->start;
-    memcpy(row->value, process->value, sizeof row->value);
+    memcpy(row->value, process->value, sizeof process->value);
     row->value[GT_CPU_TIME] -= process->ledger.base[0];
     struct gt_process_rate *rate = rate_of(combine, process);
     if (rate) {

@@ -28,7 +28,8 @@ static void miss(struct gt_coverage *coverage, int64_t until_ns, enum gt_gap_cau
         coverage->cause = cause;
         coverage->began_ns = coverage->known_ns;
     }
-    coverage->known_ns = until_ns;
+    coverage->gaps += !coverage->gaps || coverage->ended_ns != coverage->known_ns;
+    coverage->known_ns = coverage->ended_ns = until_ns;
 }
 
 static bool has_stood_still(const struct gt_coverage *coverage)
@@ -39,32 +40,38 @@ static bool has_stood_still(const struct gt_coverage *coverage)
 static void note_move(struct gt_coverage *coverage, int64_t now_ns, double growth)
 {
     double seconds = seconds_between(coverage->known_ns, now_ns);
-    if (coverage->is_lost)
-        miss(coverage, now_ns, GT_GAP_SET_BACK);
+    if (coverage->lost)
+        miss(coverage, now_ns, coverage->lost);
     else if (has_stood_still(coverage))
         miss(coverage, now_ns, GT_GAP_STILL);
     if (seconds >= LEAST_SECONDS)
         coverage->most_watts = fmax(coverage->most_watts, growth / seconds);
     coverage->known_ns = now_ns;
-    coverage->is_lost = false;
+    coverage->lost = GT_GAP_NONE;
 }
 
 /* A counter that has counted since it was opened covers the time before its first reading. */
 static void note_first(struct gt_coverage *coverage, int64_t now_ns)
 {
     bool is_late = coverage->failures > 1 && seconds_between(coverage->start_ns, now_ns) > coverage->patience;
-    if (is_late || coverage->is_lost)
+    if (is_late || coverage->lost)
         miss(coverage, now_ns, GT_GAP_UNREAD);
-    coverage->is_lost = false;
+    coverage->lost = GT_GAP_NONE;
+}
+
+/* It may go on from the same figure, as a relay does that was started again. */
+static void note_doubt(struct gt_coverage *coverage, double doubt)
+{
+    if (isfinite(doubt))
+        coverage->doubt += fmax(0, doubt);
+    else if (!coverage->lost)
+        coverage->lost = coverage->failures ? GT_GAP_UNREAD : doubt < 0 ? GT_GAP_ONE_STILL : GT_GAP_SET_BACK;
 }
 
 void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules, double doubt, bool is_resting)
 {
-    if (isinf(doubt)) /* also where it goes on from the same figure */
-        coverage->is_lost = true;
-    else if (doubt > 0)
-        coverage->doubt += doubt;
-    if (is_resting && !coverage->is_lost) {
+    note_doubt(coverage, doubt);
+    if (is_resting && !coverage->lost) {
         coverage->known_ns = coverage->read_ns = now_ns;
         coverage->failures = 0;
     }
@@ -82,37 +89,59 @@ void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules
     coverage->read_ns = now_ns;
 }
 
+bool gt_coverage_is_away(const struct gt_coverage *coverage)
+{
+    return coverage->failures || coverage->lost || has_stood_still(coverage);
+}
+
 double gt_coverage_missing(const struct gt_coverage *coverage, int64_t now_ns)
 {
-    bool is_open = coverage->failures || coverage->is_lost || has_stood_still(coverage);
-    return coverage->missing + (is_open ? fmax(0, seconds_between(coverage->known_ns, now_ns)) : 0);
+    bool is_away = gt_coverage_is_away(coverage);
+    return coverage->missing + (is_away ? fmax(0, seconds_between(coverage->known_ns, now_ns)) : 0);
 }
 
 bool gt_coverage_is_broken(const struct gt_coverage *coverage, int64_t now_ns)
 {
     bool is_silent = coverage->failures > 1 && seconds_between(coverage->known_ns, now_ns) > LEAST_PATIENCE;
-    return coverage->cause || coverage->is_lost || is_silent || has_stood_still(coverage);
+    return coverage->cause || coverage->lost || is_silent || has_stood_still(coverage);
 }
 
-enum gt_gap_cause gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, double *ret_began)
+void gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, struct gt_gap *ret)
 {
-    *ret_began = NAN;
+    enum gt_gap_cause cause = coverage->cause;
+    bool is_away = gt_coverage_is_away(coverage), is_new = !coverage->gaps || coverage->ended_ns != coverage->known_ns;
+    *ret = (struct gt_gap){NAN, NAN, 0, GT_GAP_NONE};
     if (!(gt_coverage_missing(coverage, now_ns) > 0))
-        return GT_GAP_NONE;
-    *ret_began = seconds_between(coverage->start_ns, coverage->cause ? coverage->began_ns : coverage->known_ns);
-    if (coverage->cause)
-        return coverage->cause;
-    return coverage->is_lost ? GT_GAP_SET_BACK : coverage->failures ? GT_GAP_UNREAD : GT_GAP_STILL;
+        return;
+    if (!cause)
+        cause = coverage->lost ? coverage->lost : coverage->failures ? GT_GAP_UNREAD : GT_GAP_STILL;
+    ret->began = seconds_between(coverage->start_ns, coverage->cause ? coverage->began_ns : coverage->known_ns);
+    ret->ended = is_away ? NAN : seconds_between(coverage->start_ns, coverage->ended_ns);
+    ret->times = coverage->gaps + (is_away && is_new);
+    ret->cause = cause;
 }
 
-void gt_gap_describe(double began, double cause, char *text, size_t size)
+/* A tenth of a second tells moments of one job apart, and more digits those of a short one. */
+static void put_moment(char *text, size_t size, const char *before, double seconds)
 {
-    static const char *const causes[] = {[GT_GAP_UNREAD] = "could not be read",
-                                         [GT_GAP_STILL] = "stood still",
-                                         [GT_GAP_SET_BACK] = "was set back, or one of several stood still"};
-    bool is_known = cause >= GT_GAP_UNREAD && cause <= GT_GAP_SET_BACK;
+    snprintf(text, size, seconds < 100 ? "%s%.3g s" : "%s%.1f s", before, seconds);
+}
+
+void gt_gap_describe(const struct gt_gap *gap, char *text, size_t size)
+{
+    static const char *const causes[] = {[GT_GAP_UNREAD] = ": its counter could not be read",
+                                         [GT_GAP_STILL] = ": its counter stood still",
+                                         [GT_GAP_SET_BACK] = ": its counter was set back",
+                                         [GT_GAP_ONE_STILL] = ": one of its counters stood still"};
+    bool is_known = gap->cause >= GT_GAP_UNREAD && gap->cause <= GT_GAP_ONE_STILL;
+    char stretches[40] = "", began[40], ended[40] = " on";
     *text = '\0';
-    if (!isnan(began))
-        snprintf(text, size, "from %.3g s on%s%s", began, is_known ? ": its counter " : "",
-                 is_known ? causes[(int)cause] : "");
+    if (isnan(gap->began))
+        return;
+    if (gap->times > 1)
+        snprintf(stretches, sizeof stretches, "in %.0f stretches ", gap->times);
+    put_moment(began, sizeof began, "from ", gap->began);
+    if (!isnan(gap->ended))
+        put_moment(ended, sizeof ended, " to ", gap->ended);
+    snprintf(text, size, "%s%s%s%s", stretches, began, ended, is_known ? causes[(int)gap->cause] : "");
 }

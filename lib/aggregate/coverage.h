@@ -13,21 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum gt_gap_cause { GT_GAP_NONE, GT_GAP_UNREAD, GT_GAP_STILL, GT_GAP_SET_BACK };
+#include "sample/sample.h"
+
+enum gt_gap_cause { GT_GAP_NONE, GT_GAP_UNREAD, GT_GAP_STILL, GT_GAP_SET_BACK, GT_GAP_ONE_STILL };
 
 struct gt_coverage {
     int64_t start_ns;
     int64_t known_ns; /* up to where it is known */
     int64_t read_ns;  /* of the last reading */
-    int64_t began_ns; /* of the first gap; 0: there was none */
+    int64_t began_ns; /* of the first gap */
+    int64_t ended_ns; /* of the last gap that has ended */
+    unsigned gaps;    /* that have ended */
     double patience;  /* seconds that it may stand still */
     double joules;    /* at the last reading; NaN: there was none */
     double missing;   /* seconds in gaps that have ended */
     double doubt;     /* joules that it may have counted beyond those seen: rounds between two readings */
     double most_watts;
-    unsigned failures; /* readings without a figure, in a row */
-    bool is_lost;      /* something was since `known_ns` */
-    enum gt_gap_cause cause;
+    unsigned failures;       /* readings without a figure, in a row */
+    enum gt_gap_cause lost;  /* why something was since `known_ns` */
+    enum gt_gap_cause cause; /* of the first gap that has ended */
 };
 
 /* `refresh`: seconds between new values at the source, 0: not known. */
@@ -39,9 +43,10 @@ void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules
 double gt_coverage_missing(const struct gt_coverage *coverage, int64_t now_ns);
 /* There is a gap that the next reading will hardly close. */
 bool gt_coverage_is_broken(const struct gt_coverage *coverage, int64_t now_ns);
-/* The first gap: when it began, seconds after the start, and its cause; NaN and GT_GAP_NONE: nothing is missing. */
-enum gt_gap_cause gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, double *ret_began);
-/* "from 12.3 s on: its counter could not be read"; "" where there was no gap. */
-void gt_gap_describe(double began, double cause, char *text, size_t size);
+/* It is in a gap that has not ended. */
+bool gt_coverage_is_away(const struct gt_coverage *coverage);
+void gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, struct gt_gap *ret);
+/* "from 12.3 s to 15 s: its counter could not be read", "from 12.3 s on: ...", "in 2 stretches from 12.3 s on: ..."; "" without a gap. */
+void gt_gap_describe(const struct gt_gap *gap, char *text, size_t size);
 
 #endif

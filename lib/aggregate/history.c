@@ -1,9 +1,12 @@
 #include "aggregate/history.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 
 static const int64_t SHORTEST_NS = 1000 * 1000;
 
@@ -35,28 +38,40 @@ void gt_history_init(struct gt_history *history)
         history->counted[line] = NAN;
 }
 
-static void join(struct gt_history *history, size_t line, size_t to, uint32_t count, double value)
+void gt_history_release(struct gt_history *history)
+{
+    free(history->gpu);
+    history->gpu = NULL;
+    history->gpus = 0;
+}
+
+static void join(struct gt_history_cell *to, bool is_largest, uint32_t count, double value)
 {
     if (!count)
         return;
-    if (!history->of[to][line].count)
-        history->of[to][line].value = value;
-    else if (is_size(line))
-        history->of[to][line].value = fmax(history->of[to][line].value, value);
+    if (!to->count)
+        to->value = value;
+    else if (is_largest)
+        to->value = fmax(to->value, value);
     else
-        history->of[to][line].value += value;
-    history->of[to][line].count += count;
+        to->value += value;
+    to->count += count;
 }
 
 static void halve(struct gt_history *history)
 {
-    for (size_t line = 0; line < GT_HISTORY_LINES; line++)
-        for (size_t span = 0; span < GT_HISTORY_SPANS; span++) {
-            uint32_t count = history->of[span][line].count;
-            double value = history->of[span][line].value;
+    for (size_t span = 0; span < GT_HISTORY_SPANS; span++) {
+        for (size_t line = 0; line < GT_HISTORY_LINES; line++) {
+            struct gt_history_cell cell = history->of[span][line];
             history->of[span][line].count = 0;
-            join(history, line, span / 2, count, value);
+            join(&history->of[span / 2][line], is_size(line), cell.count, cell.value);
         }
+        for (size_t gpu = 0; gpu < history->gpus; gpu++) {
+            struct gt_history_cell cell = history->gpu[gpu][span];
+            history->gpu[gpu][span].count = 0;
+            join(&history->gpu[gpu][span / 2], false, cell.count, cell.value);
+        }
+    }
     history->span_ns *= 2;
     history->spans = (history->spans + 1) / 2;
 }
@@ -73,7 +88,24 @@ static double figure(struct gt_history *history, size_t line, const struct gt_sa
     return seconds > 0 ? grown / seconds : NAN;
 }
 
-void gt_history_add(struct gt_history *history, const struct gt_sample *sample)
+static int add_gpus(struct gt_history *history, size_t span, const struct gt_sample *sample)
+{
+    for (size_t i = GT_FIXED_ROWS; i < sample->row_count; i++) {
+        const struct gt_row *row = &sample->row[i];
+        if (row->scope != GT_SCOPE_GPU || row->device < 0)
+            continue;
+        while (history->gpus <= (size_t)row->device) {
+            if (!GT_GROW_BY_ONE(history->gpu, history->gpus))
+                return -ENOMEM;
+            memset(history->gpu[history->gpus++], 0, sizeof *history->gpu);
+        }
+        double value = row->value[GT_GPU_UTILIZATION];
+        join(&history->gpu[row->device][span], false, !isnan(value), value);
+    }
+    return 0;
+}
+
+int gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 {
     if (!history->spans) {
         history->first_ns = sample->monotonic_ns;
@@ -81,7 +113,7 @@ void gt_history_add(struct gt_history *history, const struct gt_sample *sample)
     }
     int64_t since = sample->monotonic_ns - history->first_ns;
     if (since < 0)
-        return;
+        return 0;
     while (since / history->span_ns >= GT_HISTORY_SPANS)
         halve(history);
     size_t span = (size_t)(since / history->span_ns);
@@ -89,17 +121,32 @@ void gt_history_add(struct gt_history *history, const struct gt_sample *sample)
         history->spans = span + 1;
     for (size_t line = 0; line < GT_HISTORY_LINES; line++) {
         double value = figure(history, line, sample);
-        join(history, line, span, !isnan(value), value);
+        join(&history->of[span][line], is_size(line), !isnan(value), value);
     }
     history->counted_ns = sample->monotonic_ns;
+    return add_gpus(history, span, sample);
 }
 
 double gt_history_value(const struct gt_history *history, size_t line, size_t span)
 {
-    uint32_t count = history->of[span][line].count;
-    if (!count)
+    const struct gt_history_cell *cell = &history->of[span][line];
+    if (!cell->count)
         return NAN;
-    return is_size(line) ? history->of[span][line].value : history->of[span][line].value / count;
+    return is_size(line) ? cell->value : cell->value / cell->count;
+}
+
+double gt_history_gpu(const struct gt_history *history, size_t gpu, size_t span)
+{
+    const struct gt_history_cell *cell = gpu < history->gpus ? &history->gpu[gpu][span] : NULL;
+    return cell && cell->count ? cell->value / cell->count : NAN;
+}
+
+size_t gt_history_find(enum gt_scope scope, enum gt_metric_id metric)
+{
+    size_t line = 0;
+    while (line < GT_HISTORY_LINES && (gt_history_line[line].scope != scope || gt_history_line[line].metric != metric))
+        line++;
+    return line;
 }
 
 double gt_history_time(const struct gt_history *history, size_t span)

@@ -16,21 +16,30 @@ struct gt_history_line {
  * counter: the power of an energy. */
 extern const struct gt_history_line gt_history_line[GT_HISTORY_LINES];
 
+struct gt_history_cell {
+    uint32_t count; /* samples that had the metric; 0: nothing known */
+    double value;   /* largest value, or sum */
+};
+
 struct gt_history {
     int64_t first_ns, span_ns;        /* monotonic moment of the first sample; length of a span */
     size_t spans;                     /* in use */
     double counted[GT_HISTORY_LINES]; /* counters at the sample before */
     int64_t counted_ns;
-    struct {
-        uint32_t count; /* samples that had the metric; 0: nothing known */
-        double value;   /* largest value, or sum */
-    } of[GT_HISTORY_SPANS][GT_HISTORY_LINES];
+    struct gt_history_cell of[GT_HISTORY_SPANS][GT_HISTORY_LINES];
+    struct gt_history_cell (*gpu)[GT_HISTORY_SPANS]; /* utilisation of each GPU, as far as samples tell */
+    size_t gpus;
 };
 
 void gt_history_init(struct gt_history *history);
-void gt_history_add(struct gt_history *history, const struct gt_sample *sample);
+void gt_history_release(struct gt_history *history);
+/* 0 or -ENOMEM, which only the first sample with GPU rows can meet. */
+int gt_history_add(struct gt_history *history, const struct gt_sample *sample);
 /* The value of a line in a span, NaN where nothing is known. */
 double gt_history_value(const struct gt_history *history, size_t line, size_t span);
+double gt_history_gpu(const struct gt_history *history, size_t gpu, size_t span);
+/* The line of a metric; GT_HISTORY_LINES: it is not kept. */
+size_t gt_history_find(enum gt_scope scope, enum gt_metric_id metric);
 /* The middle of a span, in seconds from the first sample. */
 double gt_history_time(const struct gt_history *history, size_t span);
 

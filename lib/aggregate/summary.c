@@ -24,6 +24,7 @@ void gt_summary_init(struct gt_summary *summary)
 
 void gt_summary_release(struct gt_summary *summary)
 {
+    gt_history_release(&summary->history);
     free(summary->gpu);
     gt_course_release(summary->course);
     summary->gpu = NULL;
@@ -61,7 +62,7 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
     if (!summary->samples++)
         summary->first_real_ns = sample->real_ns;
     summary->last_real_ns = sample->real_ns;
-    gt_history_add(&summary->history, sample);
+    int status = gt_history_add(&summary->history, sample);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         const double *value = sample->row[scope].value;
         if (!(value[GT_RAM] <= summary->of[scope][GT_RAM].max) && !isnan(value[GT_RAM]))
@@ -69,7 +70,6 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
         for (int id = 0; id < GT_METRIC_COUNT; id++)
             add(&summary->of[scope][id], value[id]);
     }
-    int status = 0;
     for (size_t i = GT_FIXED_ROWS; i < sample->row_count && !status; i++)
         if (sample->row[i].scope == GT_SCOPE_GPU && sample->row[i].device >= 0)
             status = add_gpu(summary, &sample->row[i]);
@@ -90,7 +90,7 @@ void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *out
     if (summary->samples)
         outcome->elapsed = (double)(summary->last_real_ns - summary->first_real_ns) / 1e9;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, NAN, NAN};
+        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN}};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         outcome->peak[scope] = (struct gt_peak_fields){NAN, NAN, NAN};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)

@@ -79,14 +79,15 @@ static void add_errors(const struct gt_energy_figures *figures, struct gt_node *
 static void describe_gap(const struct gt_energy_figures *figures, enum gt_energy_device device, char *text, size_t size)
 {
     const struct gt_counter_fields *counter = figures->outcome ? &figures->outcome->counter[device] : NULL;
-    gt_gap_describe(counter ? counter->gap_began : NAN, counter ? counter->gap_cause : NAN, text, size);
+    static const struct gt_gap none = {NAN, NAN, NAN, NAN};
+    gt_gap_describe(counter ? &counter->gap : &none, text, size);
 }
 
 /* "for 51 % of the time: from 12.3 s on: its counter could not be read" */
 static void add_coverage(const struct gt_energy_figures *figures, struct gt_node *line, enum gt_energy_device device)
 {
     double part = covered(figures, device);
-    char text[160], gap[80];
+    char text[180], gap[100];
     describe_gap(figures, device, gap, sizeof gap);
     gt_node_flags(gt_report_number(line, "covered", "Measured for", 100 * part, "percent"), GT_ONLY_DATA);
     if (part < 1)

@@ -97,7 +97,11 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
         if (status >= 0 && join.meter)
             status = gt_meter_join_outcome(&join, summary->last_real_ns, &outcome, error);
         if (status >= 0)
-            status = gt_usage_report(ret, &machine, summary, &outcome, error);
+            status = gt_usage_report(
+                ret,
+                &(struct gt_usage_sources){
+                    .machine = &machine, .summary = summary, .outcome = &outcome, .recording = path},
+                error);
         if (status >= 0 && own.page && (status = add_to_page(*ret, path, error)) < 0) {
             gt_report_free(*ret);
             *ret = NULL;

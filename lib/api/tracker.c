@@ -308,13 +308,18 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
 int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
 {
     struct gt_recorder *recorder = &tracker->recorder;
+    struct gt_usage_sources sources = {.machine = &recorder->machine,
+                                       .summary = &recorder->summary,
+                                       .outcome = &recorder->outcome,
+                                       .recording = *recorder->path ? recorder->path : NULL};
     if (recorder->is_finished)
-        return gt_usage_report(ret, &recorder->machine, &recorder->summary, &recorder->outcome, error);
+        return gt_usage_report(ret, &sources, error);
     struct gt_outcome outcome = {0};
+    sources.outcome = &outcome;
     lock(tracker);
     int status = gt_recorder_outcome(recorder, &outcome, error);
     if (status >= 0)
-        status = gt_usage_report(ret, &recorder->machine, &recorder->summary, &outcome, error);
+        status = gt_usage_report(ret, &sources, error);
     unlock(tracker);
     gt_outcome_release(&outcome);
     return status;

@@ -4,16 +4,18 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 /* A linker's name for the program itself may be relative to a folder that is no longer the current one. */
 static int own_path(char ret[PATH_MAX])
 {
     Dl_info info;
     static const char here;
-    if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/') && realpath(info.dli_fname, ret))
+    if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/') &&
+        gt_file_real_path(info.dli_fname, ret) == 0)
         return 0;
     ssize_t length = readlink("/proc/self/exe", ret, PATH_MAX - 1);
     if (length < 0)

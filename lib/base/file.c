@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BLOCK = 65536 };
@@ -73,4 +76,25 @@ int gt_file_write_all(int fd, const void *bytes, size_t length)
 int gt_file_write_all_at(int fd, const void *bytes, size_t length, off_t offset)
 {
     return write_all(fd, bytes, length, offset);
+}
+
+/* ---- Paths ---------------------------------------------------------------------------------------------------- */
+
+static int absolute_path(const char *path, char ret[PATH_MAX])
+{
+    struct stat facts;
+    if (stat(path, &facts) < 0)
+        return -errno;
+    if (*path != '/' && !getcwd(ret, PATH_MAX))
+        return -errno;
+    size_t length = *path == '/' ? 0 : strlen(ret);
+    int more = snprintf(ret + length, PATH_MAX - length, "%s%s", length ? "/" : "", path);
+    return more < (int)(PATH_MAX - length) ? 0 : -ENAMETOOLONG;
+}
+
+int gt_file_real_path(const char *path, char ret[PATH_MAX])
+{
+    if (realpath(path, ret))
+        return 0;
+    return errno == EPERM || errno == ENOSYS ? absolute_path(path, ret) : -errno;
 }

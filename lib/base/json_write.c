@@ -101,6 +101,16 @@ static void quote_ascii(struct gt_buffer *out, unsigned char c)
     }
 }
 
+/* What a terminal would obey is escaped, so that JSON can be looked at, and says the same. */
+static void quote_sequence(struct gt_buffer *out, const char *sequence, int length)
+{
+    uint32_t acting = gt_utf8_acting(sequence, length);
+    if (acting)
+        gt_buffer_printf(out, "\\u%04x", (unsigned)acting);
+    else
+        gt_buffer_append(out, sequence, (size_t)length);
+}
+
 void gt_json_quote(struct gt_buffer *out, const char *text)
 {
     gt_buffer_char(out, '"');
@@ -111,7 +121,7 @@ void gt_json_quote(struct gt_buffer *out, const char *text)
         else if (length == 0)
             gt_buffer_text(out, "\xef\xbf\xbd");
         else
-            gt_buffer_append(out, s, (size_t)length);
+            quote_sequence(out, (const char *)s, length);
         s += length ? length : 1;
     }
     gt_buffer_char(out, '"');

@@ -100,15 +100,22 @@ static size_t show_byte(unsigned char byte, char ret[GT_UTF8_SHOWN])
     return (size_t)snprintf(ret, GT_UTF8_SHOWN, "\\x%02x", byte);
 }
 
+uint32_t gt_utf8_acting(const char *text, int length)
+{
+    uint32_t code = length > 1 ? code_point((const unsigned char *)text, length) : 0;
+    return code && only_acts(code) ? code : 0;
+}
+
 size_t gt_utf8_show_next(const char **text, char ret[GT_UTF8_SHOWN])
 {
     const unsigned char *s = (const unsigned char *)*text;
     int length = gt_utf8_length(*text);
+    uint32_t acting = gt_utf8_acting(*text, length);
     *text += length ? length : 1;
     if (!length || *s < ' ' || *s == 0x7f)
         return show_byte(*s, ret);
-    if (length > 1 && only_acts(code_point(s, length)))
-        return (size_t)snprintf(ret, GT_UTF8_SHOWN, "\\u%04x", (unsigned)code_point(s, length));
+    if (acting)
+        return (size_t)snprintf(ret, GT_UTF8_SHOWN, "\\u%04x", (unsigned)acting);
     memcpy(ret, s, (size_t)length);
     ret[length] = '\0';
     return (size_t)length;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buffer.h"
 
@@ -20,6 +21,10 @@ int gt_utf8_valid(struct gt_buffer *out, const char *text);
 /* These two do the same for so many bytes, which may hold NUL and are followed by one. They are fast where bytes are ASCII. */
 bool gt_utf8_are_valid(const char *bytes, size_t length);
 int gt_utf8_valid_bytes(struct gt_buffer *out, const char *bytes, size_t length);
+
+/* The code of a character that only acts on how others are shown, by control, breaks of lines or direction of writing, when the sequence of
+ * so many bytes at `text` is one beyond ASCII; else 0. */
+uint32_t gt_utf8_acting(const char *text, int length);
 
 enum { GT_UTF8_SHOWN = 8 };
 /* Write one character of *text, which is not empty, as people see it, and move *text behind it. Returns the length in bytes. Line

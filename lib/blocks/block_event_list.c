@@ -63,11 +63,11 @@ static int read_all(struct gt_block_event_list *list, struct gt_block_event_read
 
 static int add_file(struct gt_block_event_list *list, const char *path, struct gt_error *error)
 {
-    char *real = realpath(path, NULL);
-    const char *name = real ? real : path;
-    bool known = real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
+    char real[PATH_MAX];
+    bool has_real = gt_file_real_path(path, real) >= 0;
+    const char *name = has_real ? real : path;
+    bool known = has_real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
     int64_t source = known ? -EEXIST : gt_strings_add(&list->files, name, strlen(name));
-    free(real);
     if (known)
         return gt_error_set(error, EEXIST, "%s is given twice", path);
     if (source < 0 || source > UINT16_MAX)

@@ -6,12 +6,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "gpu_tracker.h"
@@ -228,11 +228,10 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
         status = make_folder(path, overwrite, error);
     if (status < 0)
         return status;
-    char *real = realpath(path, NULL); /* the processes may change their folder */
-    if (!real || snprintf(folder, size, "%s", real) >= (int)size)
-        status = gt_error_system(error, real ? ENAMETOOLONG : errno, "%s", path);
-    free(real);
-    return status < 0 ? status : 0;
+    status = gt_file_real_path(path, file); /* the processes may change their folder */
+    if (status >= 0 && snprintf(folder, size, "%s", file) >= (int)size)
+        status = -ENAMETOOLONG;
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
 static void pass_on(struct gt_buffer *lines, void (*warn)(void *context, const char *sentence), void *context)

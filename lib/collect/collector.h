@@ -21,6 +21,8 @@ struct gt_ledger {
     double base[GT_ACCOUNTED];     /* used before tracking began, and by then-living children it waited for since */
     double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when it was admitted */
     double left[GT_ACCOUNTED];     /* all that its children have left it when they vanished */
+    double used[GT_ACCOUNTED];     /* by it and its ended descendants since tracking began, as of `version` */
+    uint32_t version;
 };
 
 /* A forked process begins with the anonymous memory of its parent, whose pages they have in common until one writes. */
@@ -52,14 +54,15 @@ struct gt_process {
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
     struct gt_heritage heritage;
     double mark,
-        mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
-    int64_t met_ns;  /* monotonic: when it was first read */
-    uint32_t peak;   /* see sample/job_peak.h */
-    double value[GT_METRIC_COUNT];  /* of the process itself; READ_BYTES and the like include waited-for children */
-    double reaped[GT_METRIC_COUNT]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
-    struct gt_ledger ledger;        /* kept by sample/account.c */
-    struct gt_process_files *files; /* private to collect/process/process.c */
-    struct gt_placement *placement; /* see collect/process/placement.h; NULL: not asked */
+        mark_before;  /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
+    int64_t met_ns;   /* monotonic: when it was first read */
+    uint32_t peak;    /* see sample/job_peak.h */
+    uint32_t version; /* another whenever something that is accounted for has changed, from 1 on */
+    double value[GT_PROCESS_METRICS];  /* of the process itself; READ_BYTES and the like include waited-for children */
+    double reaped[GT_PROCESS_METRICS]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
+    struct gt_ledger ledger;           /* kept by sample/account.c */
+    struct gt_process_files *files;    /* private to collect/process/process.c */
+    struct gt_placement *placement;    /* see collect/process/placement.h; NULL: not asked */
 };
 
 /* One GPU. The first part is constant while the collector is open. */
@@ -104,7 +107,7 @@ struct gt_frame {
     double read_seconds; /* that reading took from then on */
     double system[GT_METRIC_COUNT];
     /* Joules that an energy counter in `system` may have missed since its last reading because it went round; INFINITY when it was
-     * set back, or a part of it stands still. */
+     * set back, -INFINITY when one of several counters in it stands still. */
     double doubt[GT_METRIC_COUNT];
     int64_t read_ns[GT_METRIC_COUNT]; /* monotonic: when the figures of `system` were read */
     double job[GT_METRIC_COUNT];      /* figures that exist only for the whole job: control group */

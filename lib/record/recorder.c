@@ -99,7 +99,9 @@ static void warn_of_sources(const struct gt_recorder *recorder)
             warn(recorder, sentence);
     if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm)
         warn(recorder, "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
-    if (!recorder->sampler.frame.device_count)
+    const struct gt_tracker_options *options = recorder->options.tracker;
+    bool expects_gpu = options->gpu_brand || options->gpu_uuids;
+    if (expects_gpu && !recorder->sampler.frame.device_count)
         warn(recorder, "No GPU was found: GPU figures are not measured");
 }
 
@@ -186,24 +188,18 @@ static int store_sample(struct gt_recorder *recorder, struct gt_error *error)
     return status;
 }
 
-/* Once for each device: its figures will be partial, or at the end are. */
+/* Figures of these devices will be partial, or at the end are. */
 static void warn_of_gaps(struct gt_recorder *recorder, bool is_end)
 {
     static const char *const names[GT_ENERGY_DEVICES] = {"CPU packages", "DRAM", "GPUs"};
     const struct gt_attribution *attribution = &recorder->combiner.attribution;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         const struct gt_coverage *coverage = gt_attribution_coverage(attribution, i);
-        char gap[80], sentence[200];
-        double began;
-        bool is_broken = gt_coverage_is_broken(coverage, attribution->now_ns) ||
-                         (is_end && gt_coverage_missing(coverage, attribution->now_ns) > 0);
-        if (recorder->gap_warned[i] || !attribution->energy[i].is_measured || !is_broken)
-            continue;
-        recorder->gap_warned[i] = true;
-        enum gt_gap_cause cause = gt_coverage_gap(coverage, attribution->now_ns, &began);
-        gt_gap_describe(began, cause, gap, sizeof gap);
-        snprintf(sentence, sizeof sentence, "Energy of the %s is known for a part of the run only: %s", names[i], gap);
-        warn(recorder, sentence);
+        char sentence[250];
+        if (attribution->energy[i].is_measured &&
+            gt_gap_watch_look(&recorder->gap_watch[i], names[i], coverage, attribution->now_ns, is_end, sentence,
+                              sizeof sentence))
+            warn(recorder, sentence);
     }
 }
 

@@ -1,13 +1,15 @@
 /* One HTML page that loads nothing: tables, and series as pictures that scripts make move. Light and dark as the reader's system. */
-#include <ctype.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/base64.h"
 #include "base/sha256.h"
+#include "report/brief.h"
 #include "report/chart.h"
 #include "report/format.h"
 #include "report/human_text.h"
 #include "report/page.h"
+#include "report/page_head.h"
 
 enum { MOST_CHARTS = 200 };
 
@@ -17,6 +19,7 @@ struct page {
     struct gt_chart_range x; /* of the charts that the page begins with, which share it */
     const struct gt_node *series[MOST_CHARTS];
     struct gt_page_charts charts;
+    bool has_brief; /* which says the most important, so that what says nothing may go */
 };
 
 /* Beyond MOST_CHARTS pictures stay still. */
@@ -106,6 +109,7 @@ static void put_facts(struct page *page, const struct gt_node *section)
 }
 
 static int put_section(struct page *page, const struct gt_node *section, int level);
+static bool is_silent(const struct page *page, const struct gt_node *node, int level);
 
 static int put_part(struct page *page, const struct gt_node *node, int level)
 {
@@ -133,7 +137,7 @@ static int put_parts(struct page *page, const struct gt_node *section, int level
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
         unsigned flags = gt_node_flag_bits(node);
         bool is_first = flags & GT_PAGE_FIRST;
-        if (gt_node_is_fact(node) || flags & GT_NOT_ON_PAGE || is_first != of_begin)
+        if (gt_node_is_fact(node) || flags & GT_NOT_ON_PAGE || is_first != of_begin || is_silent(page, node, level))
             continue;
         size_t alike = gt_human_text_alike(node);
         status = alike > 1 ? put_alike(page, &node, alike) : put_part(page, node, level);
@@ -143,32 +147,75 @@ static int put_parts(struct page *page, const struct gt_node *section, int level
 
 static int put_section(struct page *page, const struct gt_node *section, int level)
 {
-    put_facts(page, section);
+    bool is_top = level == 2; /* what it says alone comes behind */
+    if (!is_top)
+        put_facts(page, section);
     int status = put_parts(page, section, level, true);
-    return status < 0 ? status : put_parts(page, section, level, false);
+    if (status >= 0)
+        status = put_parts(page, section, level, false);
+    if (is_top)
+        put_facts(page, section);
+    return status;
 }
 
-/* "resource_usage" as "Resource usage". */
-static void put_title(struct gt_buffer *out, const char *type)
+/* ---- sections in which nothing was measured ---- */
+
+static bool tells_in_table(const struct gt_table *table)
 {
-    gt_buffer_char(out, (char)toupper((unsigned char)*type));
-    for (type += *type != '\0'; *type; type++)
-        gt_buffer_char(out, *type == '_' ? ' ' : *type);
+    for (size_t column = 0; column < table->columns; column++)
+        for (size_t row = 0; row < gt_table_rows(table); row++)
+            if (table->column[column].kind == GT_CELL_TEXT ? column > 0 : gt_table_cell_number(table, row, column) > 0)
+                return true;
+    return false;
+}
+
+/* Does a section have anything but missing figures and zeros? Other parts always do. */
+static bool tells(const struct gt_node *node)
+{
+    if (gt_node_kind(node) == GT_NODE_TABLE)
+        return tells_in_table(gt_node_table(node));
+    if (gt_node_kind(node) == GT_NODE_TEXT)
+        return gt_node_text(node) && strcmp(gt_node_key(node), "unit") != 0;
+    if (gt_node_kind(node) != GT_NODE_SECTION)
+        return gt_node_kind(node) == GT_NODE_SERIES || gt_node_number(node) > 0;
+    for (const struct gt_node *child = gt_human_text_child(node); child; child = gt_human_text_next(child))
+        if (tells(child))
+            return true;
+    return false;
+}
+
+static bool is_silent(const struct page *page, const struct gt_node *node, int level)
+{
+    return level == 2 && page->has_brief && gt_node_kind(node) == GT_NODE_SECTION && !tells(node);
+}
+
+static void put_silent(struct page *page)
+{
+    const struct gt_node *node = gt_human_text_child(gt_report_top(page->report));
+    bool begun = false;
+    for (; node; node = gt_human_text_next(node)) {
+        if (gt_node_flag_bits(node) & GT_NOT_ON_PAGE || !is_silent(page, node, 2))
+            continue;
+        gt_buffer_text(page->out, begun ? ", " : "<p class=\"silent\">Nothing, or not measured: ");
+        gt_html_escape(page->out, gt_node_title(node));
+        begun = true;
+    }
+    gt_buffer_text(page->out, begun ? "</p>\n" : "");
 }
 
 /* ---- what the page begins with ---- */
 
-static void put_charts_of(struct page *page, bool are_lanes)
+static void put_charts_of(struct page *page, bool of_begin)
 {
     const struct gt_node *node = gt_node_child(gt_report_page_top(page->report));
     for (; node; node = gt_node_next(node)) {
-        bool is_lanes = gt_node_flag_bits(node) & GT_LANES;
-        if (gt_node_kind(node) == GT_NODE_SERIES && is_lanes == are_lanes)
+        bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
+        if (gt_node_kind(node) == GT_NODE_SERIES && is_first == of_begin)
             put_chart(page, node, &page->x);
     }
 }
 
-/* They have one time axis, and lanes are above the rest. */
+/* They have one time axis. */
 static void put_first_charts(struct page *page)
 {
     const struct gt_node *node = gt_node_child(gt_report_page_top(page->report));
@@ -233,7 +280,7 @@ static void put_head(struct page *page)
     gt_buffer_text(page->out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put_policy(page->out);
     gt_buffer_text(page->out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
-    put_title(page->out, gt_report_type(page->report));
+    gt_page_title(page->out, page->report);
     gt_buffer_text(page->out, "</title>\n<style>\n");
     gt_buffer_append(page->out, style.text, style.length);
     gt_buffer_text(page->out, "</style>\n</head>\n");
@@ -241,15 +288,16 @@ static void put_head(struct page *page)
 
 static int write_html(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    struct page page = {.report = report, .out = out};
+    struct page page = {.report = report, .out = out, .has_brief = gt_brief_of(gt_report_top(report))};
     put_head(&page);
-    gt_buffer_text(out, "<body>\n<main>\n<h1>");
-    put_title(out, gt_report_type(report));
-    gt_buffer_text(out, "</h1>\n");
+    gt_buffer_text(out, "<body>\n<main>\n");
+    gt_page_head(out, report);
     put_first_charts(&page);
     gt_buffer_text(out, "<div class=\"parts\">\n");
     int status = put_section(&page, gt_report_top(report), 2);
-    gt_buffer_text(out, "</div>\n</main>\n");
+    gt_buffer_text(out, "</div>\n");
+    put_silent(&page);
+    gt_buffer_text(out, "</main>\n");
     put_scripts(&page);
     gt_buffer_text(out, "</body>\n</html>\n");
     return status < 0 ? gt_error_system(error, -status, "html") : 0;

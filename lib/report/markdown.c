@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "report/brief.h"
 #include "report/format.h"
 #include "report/human_text.h"
 
@@ -151,11 +152,60 @@ static int put_parts(struct gt_buffer *out, const struct gt_report *report, cons
     return status;
 }
 
+/* ---- the brief, behind which the rest is folded ---- */
+
+enum { BRIEF_ROWS = 12 };
+
+static void put_brief_row(struct gt_buffer *out, const char *title, const char *value, const char *words)
+{
+    gt_buffer_text(out, "| ");
+    put_escaped(out, title);
+    gt_buffer_text(out, " | ");
+    put_escaped(out, value ? value : "");
+    gt_buffer_text(out, " | ");
+    put_escaped(out, words);
+    gt_buffer_text(out, " |\n");
+}
+
+static void put_brief_items(struct gt_buffer *out, const struct gt_node *item, const char *mark)
+{
+    if (item)
+        gt_buffer_char(out, '\n');
+    for (; item; item = gt_node_next(item)) {
+        gt_buffer_text(out, mark);
+        put_escaped(out, gt_brief_words(item));
+        if (gt_brief_detail(item)) {
+            gt_buffer_text(out, " ");
+            put_escaped(out, gt_brief_detail(item));
+        }
+        gt_buffer_char(out, '\n');
+    }
+}
+
+static void put_brief(struct gt_buffer *out, const struct gt_node *brief)
+{
+    int rows = BRIEF_ROWS - 1;
+    gt_buffer_text(out, "| | | |\n| --- | ---: | --- |\n");
+    put_brief_row(out, gt_brief_title(brief), NULL, gt_brief_outcome(brief));
+    for (const struct gt_node *line = gt_brief_first_line(brief); line && rows; line = gt_node_next(line), rows--)
+        put_brief_row(out, gt_node_title(line), gt_brief_value(line), gt_brief_words(line));
+    put_brief_items(out, gt_brief_first_warning(brief), "- ");
+    put_brief_items(out, gt_brief_first_request(brief), "- ");
+    gt_buffer_text(out, "\n<details>\n<summary>All figures</summary>\n\n");
+}
+
 static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level)
 {
+    const struct gt_node *brief = gt_brief_of(section);
+    if (brief)
+        put_brief(out, brief);
     put_facts(out, report, section);
     int status = put_parts(out, report, section, level, true);
-    return status < 0 ? status : put_parts(out, report, section, level, false);
+    if (status >= 0)
+        status = put_parts(out, report, section, level, false);
+    if (brief)
+        gt_buffer_text(out, "</details>\n");
+    return status;
 }
 
 static int write_markdown(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)

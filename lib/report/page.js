@@ -742,6 +742,7 @@ function makeTrack(chart, figure, position) {
     box.setAttribute('role', 'group');
     box.setAttribute('aria-label', `${chart.title}: arrow keys move, plus and minus zoom, Home shows all`);
     box.classList.add(chart.kind);
+    caption.dataset.unit = caption.textContent.slice(chart.title.length);
     caption.textContent = chart.title;
     makeLegend(track, caption);
     if (chart.limit && chart.limit.value > chart.range[1]) caption.append(element('span', 'beyond', `(${limitText(chart)})`));
@@ -764,7 +765,7 @@ function makeTrack(chart, figure, position) {
 
 function makeArea(first) {
     area = element('div', 'area');
-    const bar = element('div', 'bar'), tools = element('div', 'zoom');
+    const bar = element('div', 'controls'), tools = element('div', 'zoom');
     readout = element('div', 'readout');
     readout.setAttribute('aria-live', 'polite');
     depth = element('p', 'depth');

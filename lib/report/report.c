@@ -46,6 +46,7 @@ struct gt_report {
     char *type;
     enum gt_layout layout;
     size_t width, page_size;
+    unsigned style;
     bool failed;
     struct gt_node root, page;
 };
@@ -123,6 +124,16 @@ void gt_report_layout(struct gt_report *report, enum gt_layout layout)
 void gt_report_width(struct gt_report *report, size_t columns)
 {
     report->width = columns;
+}
+
+void gt_report_style(struct gt_report *report, unsigned style)
+{
+    report->style = style;
+}
+
+unsigned gt_report_style_of(const struct gt_report *report)
+{
+    return report->style;
 }
 
 size_t gt_report_width_of(const struct gt_report *report)

@@ -123,6 +123,7 @@ const struct gt_node *gt_report_top(const struct gt_report *report);
 const struct gt_node *gt_report_page_top(const struct gt_report *report);
 size_t gt_report_page_size_of(const struct gt_report *report); /* see gt_report_page_size; 0: not told */
 size_t gt_report_width_of(const struct gt_report *report);     /* see gt_report_width; 0: any */
+unsigned gt_report_style_of(const struct gt_report *report);   /* see gt_report_style */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);

@@ -58,6 +58,7 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
     }
     for (int k = 0; k < GT_ACCOUNTED; k++)
         process->ledger.absorbed[k] = absorbed(process, k);
+    process->version++;
 }
 
 /* Used by children that the process did not wait for. */
@@ -92,6 +93,7 @@ static void leave_to(struct gt_process *heir, const struct gt_process *child)
         heir->ledger.left[k] += legacy(child, k);
         heir->ledger.base[k] += child->ledger.base[k];
     }
+    heir->version++;
 }
 
 static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
@@ -177,6 +179,7 @@ static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNT
         if (more > 0 || is_exact_in_usage(k))
             process->reaped[gt_accounted[k]] += more;
     }
+    process->version++;
 }
 
 /* wait4's maximum is that of the largest single process among the child and the children it waited for. It starts at the
@@ -238,14 +241,27 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
     forget(tree, process);
 }
 
+/* What has not changed is not touched. */
+static const double *used_by(struct gt_process *process)
+{
+    struct gt_ledger *ledger = &process->ledger;
+    if (ledger->version != process->version)
+        for (int k = 0; k < GT_ACCOUNTED; k++)
+            ledger->used[k] = legacy(process, k) - ledger->base[k];
+    ledger->version = process->version;
+    return ledger->used;
+}
+
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT])
 {
     double total[GT_ACCOUNTED];
     memcpy(total, account->ended, sizeof total);
     total[0] -= account->left_out;
-    for (size_t i = 0; i < tree->count; i++)
+    for (size_t i = 0; i < tree->count; i++) {
+        const double *used = used_by(tree->process[i]);
         for (int k = 0; k < GT_ACCOUNTED; k++)
-            total[k] += legacy(tree->process[i], k) - tree->process[i]->ledger.base[k];
+            total[k] += used[k];
+    }
     /* What was left out is known to the nanosecond, what children left behind in clock ticks. */
     if (account->left_out > 0 && (account->is_lone || total[0] < account->main_own_cpu))
         total[0] = account->main_own_cpu;

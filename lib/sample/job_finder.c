@@ -162,8 +162,12 @@ static int take_task(void *context, pid_t pid)
 /* Where the kernel tells of forks, each is a member by now; else processes begin when they are found. */
 static void give_handles(struct gt_job_finder *finder, struct gt_tree *tree)
 {
+    uint64_t generation = finder->events ? gt_membership_generation(finder->membership) + 1 : 0;
     tree->peak = finder->events ? NULL : &finder->peak;
-    for (size_t i = 0; i < tree->count; i++) {
+    bool is_done = generation && finder->handles_of == generation && finder->handles_for == tree->started;
+    finder->handles_of = generation;
+    finder->handles_for = tree->started;
+    for (size_t i = 0; i < tree->count && !is_done; i++) {
         struct gt_process *process = tree->process[i];
         if (finder->events) {
             const struct gt_member *member = gt_membership_find(finder->membership, process->pid);

@@ -17,12 +17,13 @@ struct gt_job_finder {
     struct gt_membership_counts counts; /* as of the last look; zeros without events */
     pid_t *pid;                         /* scratch */
     size_t capacity;
-    uint64_t added;      /* counts.started when the tree last took over all members */
-    uint64_t born;       /* processes heard of, or found */
-    int64_t thorough_ns; /* last search through every thread of every process */
-    bool has_lost;       /* events, since the last look */
-    bool may_narrow;     /* the events, once those that wait are read: all members are marked */
-    int64_t lost_ns;     /* when events were last lost; 0: never */
+    uint64_t handles_of, handles_for; /* generation of the members and processes of the tree when handles were given */
+    uint64_t added;                   /* counts.started when the tree last took over all members */
+    uint64_t born;                    /* processes heard of, or found */
+    int64_t thorough_ns;              /* last search through every thread of every process */
+    bool has_lost;                    /* events, since the last look */
+    bool may_narrow;                  /* the events, once those that wait are read: all members are marked */
+    int64_t lost_ns;                  /* when events were last lost; 0: never */
 };
 
 /* Before the tree is opened, so that no fork is missed. */

@@ -46,6 +46,7 @@ struct gt_membership {
     uint32_t entries, free;
     uint32_t ended_kept; /* entries that ended and are not forgotten */
     struct gt_membership_counts counts;
+    uint64_t generation;
     struct gt_exit_record ended;
     struct gt_map disowned; /* processes whose records are to come; the values say nothing */
     uint64_t disowned_cpu;
@@ -107,6 +108,7 @@ static void tell_peak(struct gt_membership *membership, const struct entry *entr
 
 static void forget(struct gt_membership *membership, struct entry *entry)
 {
+    membership->generation++;
     uint32_t index = (uint32_t)(entry - membership->entry);
     if (gt_map_get(&membership->processes, entry->member.pid) == index)
         gt_map_remove(&membership->processes, entry->member.pid);
@@ -173,6 +175,7 @@ static void remove_threads(struct gt_membership *membership, struct entry *entry
 
 static void end_process(struct gt_membership *membership, struct entry *entry)
 {
+    membership->generation++;
     remove_threads(membership, entry);
     entry->member.has_ended = true;
     membership->counts.processes--;
@@ -241,6 +244,7 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
         return result;
     }
     gt_job_peak_begin(membership->peak, from_peak, &entry->member.peak); /* without memory its peak is not known */
+    membership->generation++;
     if (!membership->main)
         membership->main = pid;
     membership->counts.processes++;
@@ -555,6 +559,11 @@ int gt_membership_seed(struct gt_membership *membership, const struct gt_seed *s
 }
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
+
+uint64_t gt_membership_generation(const struct gt_membership *membership)
+{
+    return membership->generation;
+}
 
 struct gt_membership_counts gt_membership_counts(const struct gt_membership *membership)
 {

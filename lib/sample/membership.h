@@ -81,6 +81,8 @@ void gt_membership_await_records(struct gt_membership *membership);
 struct gt_roster;
 void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster);
 
+/* Another number whenever a member began, ended or was forgotten. */
+uint64_t gt_membership_generation(const struct gt_membership *membership);
 struct gt_membership_counts gt_membership_counts(const struct gt_membership *membership);
 /* The numbers of the living members, in no order; returns how many there are, also when `capacity` is less. */
 size_t gt_membership_pids(const struct gt_membership *membership, pid_t *pids, size_t capacity);

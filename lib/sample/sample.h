@@ -113,13 +113,19 @@ struct gt_peak_fields {
     double counted;       /* the part that a walk over the pages saw; the rest follows from resident sets */
 };
 
+/* When a device's counter was away, in seconds after the start. */
+struct gt_gap {
+    double began; /* the first time; NaN: it never was */
+    double ended; /* the last time; NaN: it still is, or that was not recorded */
+    double times; /* it was away */
+    double cause; /* of the first time, enum gt_gap_cause */
+};
+
 /* What is known of a device's counter beside what it counted. */
 struct gt_counter_fields {
     double most_watts, job_most_watts; /* the greatest power between two readings, and of the job; 0: not known */
     double doubt;                      /* joules that it may have counted unseen */
-    double
-        gap_began; /* seconds after the start from which on it is not known for a time what was drawn; NaN: it always was */
-    double gap_cause; /* enum gt_gap_cause */
+    struct gt_gap gap;                 /* in which it is not known what was drawn */
 };
 
 /* What is known only at the end. Values are those of the whole run: the final counters and peaks. */

@@ -16,6 +16,7 @@ enum {
     PAUSE = 100,       /* of a process, in times of its walk */
     QUIET_SHARE = 100, /* all walks: one part in so many of a core */
     CHANGING_SHARE = 20,
+    STILL_SHARE = 1000,
     STACK_BYTES = 256 * 1024,
 };
 
@@ -53,6 +54,7 @@ struct gt_walker {
     int64_t busy_at_ns;
     double busy_seconds; /* of all CPUs by then */
     int64_t moment_ns, duration_ns, cpu_ns;
+    int64_t last_cpu_ns; /* of the last whole walk */
     uint64_t walks;
 };
 
@@ -180,6 +182,7 @@ static void harvest(struct gt_walker *walker, int64_t patience_ns)
     if (task->is_whole) {
         walker->moment_ns = task->end_ns;
         walker->duration_ns = task->duration_ns;
+        walker->last_cpu_ns = task->cpu_ns;
     }
 }
 
@@ -231,7 +234,9 @@ static enum due what_is_due(struct gt_walker *walker, int64_t now)
     if (walker->budget_ns < 0)
         return NOTHING;
     bool is_still = !outlook.has_stirred && gt_memory_method(walker->memory) == GT_MEMORY_UNIQUE;
-    int64_t period = is_still ? STILL_PERIOD_NS : PERIOD_NS;
+    int64_t still_period = STILL_SHARE * walker->last_cpu_ns;
+    still_period = still_period > STILL_PERIOD_NS ? still_period : STILL_PERIOD_NS;
+    int64_t period = is_still ? still_period : PERIOD_NS;
     if (walker->walks && now < walker->asked_ns + SOONEST_NS)
         return NOTHING;
     bool is_time = !walker->walks || outlook.has_changed || now >= walker->asked_ns + period;

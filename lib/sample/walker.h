@@ -5,7 +5,8 @@
  * both had to wait for each other. All walks together use at most 1 % of a core, 5 % while the memory changes and a CPU is idle; what was not used is kept, up to 50 ms, so that a job can be walked soon after it began. Within these
  * limits there is a walk once a second; four times while the memory changes by a hundredth or processes come or go. A new process is
  * walked soon, alone if the others may not be. While no resident set has changed and no process had a page fault there is nothing new
- * to see in page frames, but how much of it strangers share: then there is a walk every 10 s. */
+ * to see in page frames, but how much of it strangers share: then there is a walk every 10 s, or as seldom as
+ * keeps that below 0.1 % of a core. */
 #ifndef GT_SAMPLE_WALKER_H
 #define GT_SAMPLE_WALKER_H
 

@@ -65,18 +65,24 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "cpu_energy_most_watts", counter[GT_ENERGY_CPU].most_watts, NUMBER, DOUBLE),
     FIELD(gt_outcome, "cpu_energy_job_most_watts", counter[GT_ENERGY_CPU].job_most_watts, NUMBER, DOUBLE),
     FIELD(gt_outcome, "cpu_energy_doubt", counter[GT_ENERGY_CPU].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_began", counter[GT_ENERGY_CPU].gap_began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_cause", counter[GT_ENERGY_CPU].gap_cause, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "cpu_energy_gap_began", counter[GT_ENERGY_CPU].gap.began, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "cpu_energy_gap_ended", counter[GT_ENERGY_CPU].gap.ended, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "cpu_energy_gap_times", counter[GT_ENERGY_CPU].gap.times, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "cpu_energy_gap_cause", counter[GT_ENERGY_CPU].gap.cause, NUMBER, DOUBLE),
     FIELD(gt_outcome, "dram_energy_most_watts", counter[GT_ENERGY_DRAM].most_watts, NUMBER, DOUBLE),
     FIELD(gt_outcome, "dram_energy_job_most_watts", counter[GT_ENERGY_DRAM].job_most_watts, NUMBER, DOUBLE),
     FIELD(gt_outcome, "dram_energy_doubt", counter[GT_ENERGY_DRAM].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_began", counter[GT_ENERGY_DRAM].gap_began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_cause", counter[GT_ENERGY_DRAM].gap_cause, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "dram_energy_gap_began", counter[GT_ENERGY_DRAM].gap.began, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "dram_energy_gap_ended", counter[GT_ENERGY_DRAM].gap.ended, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "dram_energy_gap_times", counter[GT_ENERGY_DRAM].gap.times, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "dram_energy_gap_cause", counter[GT_ENERGY_DRAM].gap.cause, NUMBER, DOUBLE),
     FIELD(gt_outcome, "gpu_energy_most_watts", counter[GT_ENERGY_GPU].most_watts, NUMBER, DOUBLE),
     FIELD(gt_outcome, "gpu_energy_job_most_watts", counter[GT_ENERGY_GPU].job_most_watts, NUMBER, DOUBLE),
     FIELD(gt_outcome, "gpu_energy_doubt", counter[GT_ENERGY_GPU].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_began", counter[GT_ENERGY_GPU].gap_began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_cause", counter[GT_ENERGY_GPU].gap_cause, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "gpu_energy_gap_began", counter[GT_ENERGY_GPU].gap.began, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "gpu_energy_gap_ended", counter[GT_ENERGY_GPU].gap.ended, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "gpu_energy_gap_times", counter[GT_ENERGY_GPU].gap.times, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "gpu_energy_gap_cause", counter[GT_ENERGY_GPU].gap.cause, NUMBER, DOUBLE),
     FIELD(gt_outcome, "own_cpu_time", own_cpu_time, NUMBER, DOUBLE),
     FIELD(gt_outcome, "slowest_sample", slowest_sample, NUMBER, DOUBLE),
     FIELD(gt_outcome, "samples", samples, INTEGER, UINT64),
@@ -200,7 +206,7 @@ void gt_outcome_init(struct gt_outcome *outcome)
         outcome->peak[scope] = (struct gt_peak_fields){NAN, NAN, NAN};
     }
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, NAN, NAN};
+        outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN}};
 }
 
 struct gt_gpu *gt_machine_add_gpu(struct gt_machine *machine)

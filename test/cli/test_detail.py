@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -133,6 +134,14 @@ def test_a_recording_has_the_same_list(cli, recording, tmp_path):
     assert [row[1] for row in rows if row[0].endswith(".pid")] == [str(process["pid"]) for process in live]
 
 
+def test_people_see_a_tree(cli, recording):
+    text = cli("report", recording).stdout.split("Each process:\n")[1]
+    assert re.search(r" sh +0\.0 ", text) and re.search(r" ├ sleep +0\.", text) and re.search(r" └ sleep +0\.", text)
+    page = cli("report", "-f", "html", recording).stdout
+    assert "└ sleep" in page and page.count('<td class="t">sh<') == 1
+    assert "process_tree" not in cli("report", "-f", "json", recording).stdout + cli("report", "-f", "csv", recording).stdout
+
+
 def test_others_can_read_the_list(recording, tmp_path):
     live = json.loads((tmp_path / "run.json").read_text())["process_list"]
     if recording.endswith(".csv"):
@@ -153,7 +162,7 @@ def test_a_killed_tracker_leaves_names(gpu_tracker, cli, tmp_path, path):
 
     def ends():
         done = cli("report", "-f", "json", path)
-        return [process["end"] is None for process in json.loads(done.stdout)["process_list"]] if not done.returncode else None
+        return [process["end"] is None for process in json.loads(done.stdout).get("process_list", [])] if not done.returncode else None
 
     wait_until(lambda: ends() == [True, False, True])
     job = int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "attach", "report", "block", "profile", "serve", "energy-relay", "doctor", "schema", "completion", "man", "help"]
+COMMANDS = ["run", "attach", "report", "runs", "block", "profile", "serve", "energy-relay", "doctor", "schema", "completion", "man", "help"]
 ORIGINAL = ["execute", "output", "format", "tconfig", "st", "ru", "gru", "tu", "nec", "guuids", "disable-logs", "gb", "tf",
             "overwrite", "help", "version"]
 
@@ -68,7 +68,7 @@ def bash_completions(cli, tmp_path, line):
 
 @pytest.mark.parametrize("line, offered", [
     ("gpu-tracker ", COMMANDS),
-    ("gpu-tracker r", ["run", "report"]),
+    ("gpu-tracker r", ["run", "report", "runs"]),
     ("gpu-tracker --ex", ["--execute="]),
     ("gpu-tracker --format ", ["text", "json", "csv", "markdown"]),
     ("gpu-tracker --format=", ["text", "json", "csv", "markdown"]),

@@ -76,17 +76,36 @@ def test_a_counter_that_fails_is_known_for_a_part_of_the_time(cli, gpu_tracker, 
     assert energy["covered"] == energy["cpu"]["covered"]
     assert energy["cpu"]["error"] is None and energy["cpu"]["job_error"] is None
     [begin] = re.findall(r"^from ([01]\.\d)", energy["cpu"]["gap"])
-    assert f"Energy of the CPU packages is known for a part of the run only: from {begin}" in said
-    assert ("could not be read" if fail == "unreadable" else "stood still") in said
+    assert f"Energy of the CPU packages is known for a part of the run only, not from {begin}" in said
+    assert f"its counter {'could not be read' if fail == 'unreadable' else 'stood still'}\n" in said
     text = cli("report", recording).stdout
     assert f"% of the time; not known from {begin}" in text and "(of a part of the time)" in text
+
+
+@pytest.mark.parametrize("fail, back", [("stands still", "known again, for "), ("unreadable", "known for the whole run again")])
+def test_a_counter_that_comes_back_is_told(cli, gpu_tracker, tmp_path, counter, fail, back):
+    """One that could not be read has counted on; what one that stood still has counted is not known."""
+    def away():
+        counter.fail = fail
+        threading.Timer(1.5, lambda: setattr(counter, "fail", None)).start()
+
+    recording, energy, said = track(gpu_tracker, tmp_path, counter, away, job=("sleep", str(SECONDS + 1.5)))
+    [begin] = re.findall(r"part of the run only, not from ([01]\.\d+) s on", said)
+    [returned] = re.findall(rf"{back}.* from {begin} s to ([23]\.\d+) s", said)
+    text = cli("report", recording).stdout
+    if fail == "unreadable":
+        assert energy["cpu"]["covered"] == 100 and "gap" not in energy["cpu"] and "% of the time" not in text
+    else:
+        assert 40 < energy["cpu"]["covered"] < 85
+        assert energy["cpu"]["gap"] == f"from {begin} s to {returned} s: its counter stood still"
+        assert f"% of the time; not known from {begin} s to {returned} s: its counter stood still" in text
 
 
 def test_a_counter_that_was_set_back_misses_a_little(cli, gpu_tracker, tmp_path, counter):
     _, energy, said = track(gpu_tracker, tmp_path, counter, "set back")
     assert 80 < energy["cpu"]["covered"] < 99.5
     assert energy["cpu"]["error"] is None
-    assert "was set back" in said
+    assert re.search(r"a part of the run only, not from [01]\.\d+ s to [012]\.\d+ s: its counter was set back$", said, re.MULTILINE)
 
 
 def test_a_whole_run_says_nothing(cli, gpu_tracker, tmp_path, counter):
@@ -177,7 +196,7 @@ def test_a_counter_that_contradicts_its_power_is_told_in_text(cli, fake, tmp_pat
         lines += [f"frame {step / 10}", "device 0", f"energy {1000000 + step * 17200}"]
     (tmp_path / "gpu.txt").write_text("\n".join(lines) + "\n")
     monkeypatch.setenv("GT_FAKE_NVML", str(tmp_path / "gpu.txt"))
-    done = cli("run", "--library", f"nvml={fake('nvml')}", "--sleep-time", "0.2", "--tracking-file", "run.sqlite", "--", "sleep", "6")
+    done = cli("run", "--library", f"nvml={fake('nvml')}", "--sleep-time", "0.2", "--tracking-file", "run.sqlite", "-f", "text", "--", "sleep", "6")
     assert done.returncode == 0, done.stderr
     assert "its energy counter has" in done.stderr and "the counter is used" in done.stderr
     for text in (done.stderr, cli("report", "run.sqlite").stdout):

@@ -31,9 +31,12 @@ def statuses(text):
 
 
 def test_a_command_adds_no_line(cli):
-    done = cli("run", QUIET, "--", "true", EVIL)
+    done = cli("run", QUIET, "-f", "text", "--", "true", EVIL)
     assert statuses(done.stderr) == ["Exit status: 0"]
     assert f"   Command: true {SHOWN}\n" in done.stderr
+    assert not ACTS.search(done.stderr)
+    done = cli("run", QUIET, "--", "sh", "-c", "exit 3", EVIL)
+    assert done.stderr.startswith("gpu-tracker  sh -c exit 3 ") and done.stderr.count("\n") == 1
     assert not ACTS.search(done.stderr)
 
 
@@ -53,7 +56,7 @@ def test_reports_for_people(cli, recording, name):
     assert len(statuses(text)) == (2 if name == "text" else 0)
     assert not ACTS.search(text)
     shown = SHOWN.replace("\\", "\\\\").replace("[", "\\[").replace("|", "\\|") if name == "markdown" else SHOWN
-    assert text.count(shown) == 4, "two files and their commands"
+    assert text.count(shown) == (6 if name == "markdown" else 4), "two files and their commands, in Markdown in the summary, too"
 
 
 def test_reports_for_programs(cli, recording):

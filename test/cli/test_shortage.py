@@ -26,6 +26,7 @@ NUMBERS = {  # of system calls: x86-64, and the table that newer architectures s
 }
 if platform.machine() != "x86_64":
     del NUMBERS["pipe2"]  # there is no other
+MAKING = {"clone": (56, 220), "clone3": (435, 435), "fork": (57, None), "vfork": (58, None)}  # a process, or a thread
 EPERM, ENOSYS = 1, 38
 
 
@@ -36,7 +37,7 @@ def forbid(names, error):
     def install():
         code = [(0x20, 0, 0, 0)]  # load the number
         for i, name in enumerate(names):
-            code.append((0x15, len(names) - i, 0, NUMBERS[name][column]))  # equal: to the last statement
+            code.append((0x15, len(names) - i, 0, {**NUMBERS, **MAKING, "readlink": (89, None)}[name][column]))  # equal: to the last statement
         code += [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | error)]  # allow; fail
         text = b"".join(struct.pack("HBBI", *statement) for statement in code)
         buffer = ctypes.create_string_buffer(text, len(text))
@@ -78,6 +79,70 @@ def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
     assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="newer architectures have no readlink")
+@pytest.mark.parametrize("names", [["readlink"], ["readlink", "readlinkat"]])
+@pytest.mark.parametrize("error", [EPERM, ENOSYS])
+def test_blocks_where_links_cannot_be_followed(cli, gpu_tracker, tmp_path, names, error):
+    done = cli("run", "--blocks", "--tf", "run.sqlite", "--st=0.1", "--carbon-intensity=DE", "-o", "out.json", "--", "sh", "-c",
+               f"cd / && {gpu_tracker} block work -- sleep 0.3; exit 3", preexec_fn=forbid(names, error))
+    assert done.returncode == 3 and figures(tmp_path / "out.json")[0] > 0
+    assert cli("report", "run.sqlite").returncode == 0
+    report = json.loads(cli("sub-track", "analyze", "--tracking-file=run.sqlite", "-f", "json").stdout)
+    assert [block["name"] for block in report["code_block_results"]] == ["work"]
+    assert not (tmp_path / "run.sqlite.blocks").exists()
+
+
+LONELY = [sys.executable, "-S", "-c", """
+import sys, time
+block = b"1" * 30_000_000
+end = time.process_time() + 0.1
+while time.process_time() < end: pass
+time.sleep(0.4)
+print("done")
+sys.exit(3)
+"""]
+
+
+@pytest.mark.parametrize("error", [EPERM, ENOSYS])
+@pytest.mark.parametrize("names", [["clone"], ["clone", "clone3"], ["clone", "fork"], ["clone", "clone3", "fork"]])
+def test_calls_that_make_processes_are_forbidden(cli, tmp_path, names, error):
+    """Whatever is left of them is taken."""
+    if None in [MAKING[name][platform.machine() != "x86_64"] for name in names] or (
+            platform.machine() != "x86_64" and {"clone", "clone3"} <= {*names}):
+        pytest.skip("this architecture has no others")
+    done = cli("run", "--tf", "run.sqlite", "--st=0.1", "-o", "out.json", "--", *LONELY, preexec_fn=forbid(names, error))
+    assert (done.returncode, done.stdout) == (3, "done\n")
+    ram, cpu, processes = figures(tmp_path / "out.json")
+    assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes == 1
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+    assert ("its first moments are not" in done.stderr) == ("fork" in names and "clone3" in names)
+
+
+@pytest.mark.parametrize("error", [EPERM, ENOSYS])
+def test_no_process_can_be_made(cli, tmp_path, error):
+    """The job gets the only one there is, as it was when gpu-tracker was started."""
+    names = [name for name in MAKING if MAKING[name][platform.machine() != "x86_64"] is not None]
+    words = ["--tf", "run.csv", "--blocks", "-o", "out.json", "--"]
+    script = "import os, signal, sys; print(signal.pthread_sigmask(0, []), 'GPU_TRACKER_BLOCKS' in os.environ); sys.exit(3)"
+    done = cli("run", *words, sys.executable, "-c", script, preexec_fn=forbid(names, error))
+    assert (done.returncode, done.stdout) == (3, "set() False\n")
+    assert done.stderr == (f"gpu-tracker: nothing is measured: no process can be made for '{sys.executable}', which gets this one: "
+                           f"{os.strerror(error)}\n")
+    assert not list(tmp_path.iterdir())
+    strict = cli("run", "--strict-recording", *words, "echo", preexec_fn=forbid(names, error))
+    assert (strict.returncode, strict.stdout) == (125, "") and "cannot start 'echo'" in strict.stderr
+
+
+def test_a_command_that_is_not_held_back_and_cannot_be_executed(cli, tmp_path):
+    (tmp_path / "script").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "script").chmod(0o755)
+    names = [name for name in MAKING if name != "vfork" and MAKING[name][platform.machine() != "x86_64"] is not None]
+    done = cli("run", "--", "./script", preexec_fn=forbid(names, EPERM))
+    assert done.returncode == 127 and "'./script': cannot execute: No such file or directory" in done.stderr
+    done = cli("run", "--", "true", preexec_fn=forbid(names, EPERM))
+    assert done.returncode == 0
 
 
 def test_nothing_waits_for_processes(cli):

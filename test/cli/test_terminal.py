@@ -95,7 +95,7 @@ def test_ctrl_c_reaches_the_command_once(terminal, gpu_tracker, truth):
     screen.expect('"signal": "TERM"')
     assert screen.finish() == 3
     assert screen.text.count('"INT"') == 1
-    assert "Max RAM:" in screen.text
+    assert "gpu-tracker  " in screen.text
 
 
 def test_ctrl_c_ends_a_command_that_dies_of_it(terminal, gpu_tracker):
@@ -111,7 +111,7 @@ def test_ctrl_c_ends_attach(terminal, gpu_tracker):
     screen = terminal(gpu_tracker, "attach", "--disable-logs", "--tf", "t.csv", process.pid)
     wait_until(lambda: takes_signal(screen.process.pid, signal.SIGINT))
     screen.send("\x03")
-    screen.expect(r"Max RAM:[\s\S]*goes on\.")
+    screen.expect(r"gpu-tracker  sleep 30 [\s\S]*goes on\.")
     assert screen.finish() == 0
     process.kill()
     process.wait()
@@ -157,7 +157,7 @@ def test_ctrl_z_and_fg(shell, gpu_tracker):
     assert "counted" not in shell.text[before:]
     shell.send("fg\n")
     shell.expect("counted")
-    shell.expect("Max RAM:")
+    shell.expect("cores busy of")
     shell.send("echo status $?\n")
     shell.expect("status 0")
 
@@ -225,7 +225,7 @@ def test_progress(terminal, gpu_tracker):
     drawn = re.findall(r"0:00:0\d  RAM [\d.]+ \w+  CPU \d+ %  GPU n/a|0:00:0\d  RAM [\d.]+ \w+  CPU \d+ %  GPU \d+ %", screen.text)
     assert 2 <= len(drawn) <= 8
     assert drawn[-1].startswith("0:00:01")
-    assert lines_of(screen.text)[0] == "Max RAM:"
+    assert lines_of(screen.text)[0].startswith("gpu-tracker  sleep 1.8 ")
     assert not any("RAM " in line and "CPU " in line for line in lines_of(screen.text) if line.startswith("0:00"))
 
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "base/early.h"
 #include "base/error.h"
@@ -83,6 +84,33 @@ static void write_sample(struct gt_json *json)
     gt_json_key(json, "text");
     gt_json_text(json, "a\"\\\n\x01é\xff");
     gt_json_object_end(json);
+}
+
+/* Read again, each is the character that it was. */
+static void json_escapes_what_terminals_obey(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *written;
+    } cases[] = {
+        {"\xc2\x80|\xc2\x9b"
+         "2J|\xc2\x9f|\xc2\xa0",
+         "\"\\u0080|\\u009b2J|\\u009f|\xc2\xa0\""},
+        {"\xd8\x9c|\xe2\x80\x8e|\xe2\x80\x8f|\xe2\x80\x90", "\"\\u061c|\\u200e|\\u200f|\xe2\x80\x90\""},
+        {"\xe2\x80\xa8|\xe2\x80\xa9|\xe2\x80\xaa|\xe2\x80\xae|\xe2\x80\xaf",
+         "\"\\u2028|\\u2029|\\u202a|\\u202e|\xe2\x80\xaf\""},
+        {"\xe2\x81\xa5|\xe2\x81\xa6|\xe2\x81\xa9|\xe2\x81\xaa", "\"\xe2\x81\xa5|\\u2066|\\u2069|\xe2\x81\xaa\""},
+        {"\x7f\x1b[0m \xf0\x9f\x98\x80", "\"\\u007f\\u001b[0m \xf0\x9f\x98\x80\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gt_buffer out = {0};
+        gt_json_quote(&out, cases[i].text);
+        assert_string_equal(out.data, cases[i].written);
+        json_t *read = json_loads(out.data, JSON_DECODE_ANY, NULL);
+        assert_string_equal(json_string_value(read), cases[i].text);
+        json_decref(read);
+        gt_buffer_release(&out);
+    }
 }
 
 static void json_is_laid_out_as_python_does(void **state)
@@ -235,6 +263,7 @@ int main(void)
         cmocka_unit_test(an_error_knows_the_path_it_begins_with),
         cmocka_unit_test(a_buffer_keeps_its_first_failure),
         cmocka_unit_test(json_is_laid_out_as_python_does),
+        cmocka_unit_test(json_escapes_what_terminals_obey),
         cmocka_unit_test(json_has_a_greatest_depth),
         cmocka_unit_test(a_root_stays_below_its_folder),
         cmocka_unit_test(a_missing_symbol_matters_only_when_required),

@@ -20,9 +20,8 @@ static void add(struct gt_course *course, double seconds, enum gt_scope scope, e
     row[GT_FIXED_ROWS] = (struct gt_row){.scope = GT_SCOPE_GPU, .device = 3};
     gt_values_clear(row[GT_FIXED_ROWS].value);
     row[is_of_gpu ? GT_FIXED_ROWS : (int)scope].value[metric] = value;
-    struct gt_sample sample = {.monotonic_ns = 77 * GT_SECOND + (int64_t)(seconds * 1e9),
-                               .row_count = GT_FIXED_ROWS + is_of_gpu,
-                               .row = row};
+    struct gt_sample sample = {
+        .monotonic_ns = 77 * GT_SECOND + (int64_t)(seconds * 1e9), .row_count = GT_FIXED_ROWS + is_of_gpu, .row = row};
     assert_int_equal(gt_course_add(course, &sample), 0);
 }
 

@@ -9,6 +9,7 @@
 
 #include "aggregate/coverage.h"
 #include "base/clock.h"
+#include "record/gap_watch.h"
 
 static const int64_t START = 100 * GT_SECOND;
 static struct gt_coverage coverage;
@@ -32,10 +33,10 @@ static void add(double seconds, double joules)
 
 static void expect(double now, double missing, const char *gap)
 {
-    char text[80];
-    double began;
-    enum gt_gap_cause cause = gt_coverage_gap(&coverage, at(now), &began);
-    gt_gap_describe(began, cause, text, sizeof text);
+    char text[100];
+    struct gt_gap found;
+    gt_coverage_gap(&coverage, at(now), &found);
+    gt_gap_describe(&found, text, sizeof text);
     assert_float_equal(gt_coverage_missing(&coverage, at(now)), missing, 1e-6);
     assert_string_equal(text, gap);
 }
@@ -78,7 +79,7 @@ static void what_could_not_be_read_at_the_start_is_missing(void **state)
         add(i, NAN);
     add(5, 0);
     add(6, 10);
-    expect(6, 5, "from 0 s on: its counter could not be read");
+    expect(6, 5, "from 0 s to 5 s: its counter could not be read");
 }
 
 static void a_counter_that_stands_still_is_missing_from_its_last_move_on(void **state)
@@ -93,9 +94,9 @@ static void a_counter_that_stands_still_is_missing_from_its_last_move_on(void **
         add(0.1 * i, 10);
     expect(3, 2, "from 1 s on: its counter stood still");
     add(3.1, 11); /* what it has more may be of all that time */
-    expect(3.1, 2.1, "from 1 s on: its counter stood still");
+    expect(3.1, 2.1, "from 1 s to 3.1 s: its counter stood still");
     add(3.2, 12);
-    expect(3.2, 2.1, "from 1 s on: its counter stood still");
+    expect(3.2, 2.1, "from 1 s to 3.1 s: its counter stood still");
 }
 
 static void a_slow_counter_may_stand_still_for_longer(void **state)
@@ -114,7 +115,7 @@ static void a_counter_that_was_set_back_misses_that_time(void **state)
     add(1, 10);
     gt_coverage_add(&coverage, at(2), 12, INFINITY, false);
     add(3, 22);
-    expect(3, 1, "from 1 s on: its counter was set back, or one of several stood still");
+    expect(3, 1, "from 1 s to 2 s: its counter was set back");
 }
 
 /* As a relay that was started again: from the figure that was reached before. */
@@ -128,8 +129,100 @@ static void a_counter_that_goes_on_from_the_same_figure_misses_that_time(void **
     gt_coverage_add(&coverage, at(2.4), 10, INFINITY, false);
     add(2.5, 15);
     add(3, 40);
-    expect(3, 1.5, "from 1 s on: its counter was set back, or one of several stood still");
+    expect(3, 1.5, "from 1 s to 2.5 s: its counter could not be read");
     assert_true(isfinite(coverage.doubt));
+}
+
+static void one_of_several_that_stands_still_is_told_as_such(void **state)
+{
+    (void)state;
+    add(1, 10);
+    gt_coverage_add(&coverage, at(2), 12, -INFINITY, false);
+    gt_coverage_add(&coverage, at(3), 14, -INFINITY, false);
+    add(4, 20);
+    expect(4, 2, "from 1 s to 3 s: one of its counters stood still");
+    assert_true(coverage.doubt == 0);
+}
+
+static void several_times_away_are_told_as_one_stretch(void **state)
+{
+    (void)state;
+    add(1, 10);
+    gt_coverage_add(&coverage, at(2), 12, INFINITY, false);
+    add(3, 20);
+    gt_coverage_add(&coverage, at(4.5), 22, INFINITY, false);
+    add(5, 30);
+    expect(5, 2.5, "in 2 stretches from 1 s to 4.5 s: its counter was set back");
+    add(6, NAN);
+    add(7, NAN);
+    expect(7, 4.5, "in 3 stretches from 1 s on: its counter was set back");
+}
+
+static void moments_of_long_runs_are_written_out(void **state)
+{
+    (void)state;
+    char text[100];
+    gt_gap_describe(&(struct gt_gap){12345.6, 98765.4, 1, GT_GAP_STILL}, text, sizeof text);
+    assert_string_equal(text, "from 12345.6 s to 98765.4 s: its counter stood still");
+    gt_gap_describe(&(struct gt_gap){1.5, NAN, NAN, NAN}, text, sizeof text); /* of an older recording */
+    assert_string_equal(text, "from 1.5 s on");
+}
+
+/* ---- what is said meanwhile ---- */
+
+static struct gt_gap_watch watched;
+
+static void expect_said(double now, bool is_end, const char *wanted)
+{
+    char said[250] = "";
+    bool is_said = gt_gap_watch_look(&watched, "CPU packages", &coverage, at(now), is_end, said, sizeof said);
+    assert_string_equal(said, wanted ? wanted : "");
+    assert_int_equal(is_said, wanted != NULL);
+}
+
+static void a_counter_that_comes_back_is_told(void **state)
+{
+    (void)state;
+    watched = (struct gt_gap_watch){0};
+    for (int i = 1; i <= 10; i++)
+        add(0.1 * i, i);
+    expect_said(1, false, NULL);
+    for (int i = 11; i <= 30; i++)
+        add(0.1 * i, 10);
+    expect_said(
+        3, false,
+        "Energy of the CPU packages is known for a part of the run only, not from 1 s on: its counter stood still");
+    expect_said(3, false, NULL);
+    add(3.5, 11);
+    add(4, 12);
+    expect_said(4, false,
+                "Energy of the CPU packages is known again, for 37.5 % of the time up to now: "
+                "not from 1 s to 3.5 s: its counter stood still");
+    add(5, 20);
+    expect_said(5, false, NULL);
+    expect_said(5, true, NULL);
+    gt_coverage_add(&coverage, at(6), 22, INFINITY, false);
+    expect_said(6, false, NULL);
+    expect_said(6, true,
+                "Energy of the CPU packages is known for a part of the run only, not in 2 stretches from 1 s to 6 s: "
+                "its counter stood still");
+}
+
+static void a_counter_that_went_on_while_it_was_away_is_told(void **state)
+{
+    (void)state;
+    watched = (struct gt_gap_watch){0};
+    add(1, 10);
+    for (int i = 2; i <= 4; i++)
+        add(i, NAN);
+    expect_said(4, false,
+                "Energy of the CPU packages is known for a part of the run only, not from 1 s on: "
+                "its counter could not be read");
+    add(5, 50);
+    expect_said(5, false,
+                "Energy of the CPU packages is known for the whole run again: its counter went on while it was away "
+                "from 1 s to 5 s");
+    expect_said(5, true, NULL);
 }
 
 static void rounds_that_may_have_been_missed_are_counted(void **state)
@@ -160,6 +253,11 @@ int main(void)
         cmocka_unit_test_setup(a_slow_counter_may_stand_still_for_longer, begin),
         cmocka_unit_test_setup(a_counter_that_was_set_back_misses_that_time, begin),
         cmocka_unit_test_setup(a_counter_that_goes_on_from_the_same_figure_misses_that_time, begin),
+        cmocka_unit_test_setup(one_of_several_that_stands_still_is_told_as_such, begin),
+        cmocka_unit_test_setup(several_times_away_are_told_as_one_stretch, begin),
+        cmocka_unit_test_setup(moments_of_long_runs_are_written_out, begin),
+        cmocka_unit_test_setup(a_counter_that_comes_back_is_told, begin),
+        cmocka_unit_test_setup(a_counter_that_went_on_while_it_was_away_is_told, begin),
         cmocka_unit_test_setup(rounds_that_may_have_been_missed_are_counted, begin),
         cmocka_unit_test_setup(a_device_that_sleeps_is_known_to_draw_nothing, begin),
     };

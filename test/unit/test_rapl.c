@@ -164,7 +164,34 @@ static void one_of_several_that_stands_still_is_told(void **state)
         set(machine, "intel-rapl:1", 3000000ull + (unsigned)i * 1000000);
         gpu_machine_system(machine, 0.1, GT_CPU_ENERGY);
     }
-    assert_true(isinf(doubt_of(machine)));
+    assert_true(isinf(doubt_of(machine)) && doubt_of(machine) < 0);
+}
+
+/* The figure itself shows it. */
+static void the_only_one_that_stands_still_is_none_of_several(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 1000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 2000000);
+    for (int i = 0; i < 9; i++) {
+        assert_float_equal(gpu_machine_system(machine, 0.1, GT_CPU_ENERGY), 1, 1e-9);
+        assert_float_equal(doubt_of(machine), 0, 0);
+    }
+}
+
+static void a_counter_that_runs_backwards_does_not_stand_still(void **state)
+{
+    struct gpu_machine *machine = *state;
+    char text[200];
+    zone(machine, "intel-rapl:0", "package-0", 200000000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    for (unsigned i = 1; i < 9; i++) {
+        set(machine, "intel-rapl:0", 200000000000 - i * 5000000ull);
+        assert_true(isnan(gpu_machine_system(machine, 0.3, GT_CPU_ENERGY)));
+    }
+    machine->type->explain(machine->state, GT_CPU_ENERGY, text, sizeof text);
+    assert_string_equal(text, "its energy counter runs backwards");
 }
 
 static void a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_one(void **state)
@@ -593,6 +620,8 @@ int main(void)
         TEST(a_platform_that_each_package_shows_counts_once),
         TEST(a_counter_that_was_set_back_says_that_it_lost_something),
         TEST(one_of_several_that_stands_still_is_told),
+        TEST(the_only_one_that_stands_still_is_none_of_several),
+        TEST(a_counter_that_runs_backwards_does_not_stand_still),
         TEST(a_counter_that_cannot_be_read_at_first_is_not_taken_for_a_virtual_one),
         TEST(readings_too_far_apart_are_told),
         TEST(the_copy_in_mmio_counts_once),

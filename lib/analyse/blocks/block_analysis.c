@@ -151,7 +151,8 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         values[i] = gt_store_column_value(analysis->gauge[i], sample);
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
-    gt_history_add(&analysis->history, sample);
+    if (gt_history_add(&analysis->history, sample) < 0)
+        return -ENOMEM;
     if (analysis->course && gt_course_add(analysis->course, sample) < 0)
         return -ENOMEM;
     double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
@@ -550,6 +551,7 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
         gt_distribution_release(&analysis->block[i].cpu);
     }
     free(analysis->block);
+    gt_history_release(&analysis->history);
     free(analysis->process);
     free(analysis->energy);
     gt_course_release(analysis->course);

@@ -118,7 +118,7 @@ void gt_lanes_add(struct gt_node *page, const struct gt_block_analysis *analysis
     struct lanes lanes = {.analysis = analysis, .shortest = shortest_shown(analysis)};
     lanes.series = gt_report_series(page, "blocks_over_time", "Code blocks", "seconds", "");
     lanes.has_several = !is_same_thread(call[0], call[count - 1]);
-    gt_node_flags(lanes.series, GT_ONLY_PEOPLE | GT_LANES);
+    gt_node_flags(lanes.series, GT_ONLY_PEOPLE | GT_LANES | GT_PAGE_FIRST);
     struct thread thread;
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || !is_same_thread(call[i - 1], call[i])) {

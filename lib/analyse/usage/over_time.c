@@ -53,11 +53,7 @@ static bool is_of_gpus(const struct picture *picture)
 
 static size_t line_of(struct gt_history_line wanted)
 {
-    size_t line = 0;
-    while (line < GT_HISTORY_LINES &&
-           (gt_history_line[line].scope != wanted.scope || gt_history_line[line].metric != wanted.metric))
-        line++;
-    return line;
+    return gt_history_find(wanted.scope, wanted.metric);
 }
 
 static size_t known(const struct gt_history *history, size_t line)
@@ -181,15 +177,33 @@ static void add_picture(const struct gt_over_time *recording, struct gt_node *pa
     }
 }
 
+static bool is_gpu_known(const struct gt_history *history, size_t gpu)
+{
+    for (size_t span = 0; gpu < history->gpus && span < history->spans; span++)
+        if (!isnan(gt_history_gpu(history, gpu, span)))
+            return true;
+    return false;
+}
+
+static void add_gpu_history(const struct gt_history *history, struct gt_node *series, size_t gpu, int index)
+{
+    for (size_t span = 0; span < history->spans; span++) {
+        double value = gt_history_gpu(history, gpu, span);
+        if (!isnan(value))
+            gt_series_point(series, index, gt_history_time(history, span), value * 100);
+    }
+}
+
 /* A strip for each GPU: of several, lines would hide the idle one. */
 static bool add_strips(const struct gt_over_time *recording, struct gt_node *page)
 {
     struct gt_node *series = NULL;
-    for (size_t gpu = 0; recording->course && gpu < recording->machine->gpu_length; gpu++) {
-        const struct gt_course_line *line = gt_course_find(recording->course, GT_SCOPE_GPU, GT_GPU_UTILIZATION,
-                                                           (int)gpu);
+    for (size_t gpu = 0; gpu < recording->machine->gpu_length; gpu++) {
+        const struct gt_course_line *line = recording->course ? gt_course_find(recording->course, GT_SCOPE_GPU,
+                                                                               GT_GPU_UTILIZATION, (int)gpu)
+                                                              : NULL;
         char key[32], title[40];
-        if (!line)
+        if (recording->course ? !line : !is_gpu_known(recording->history, gpu))
             continue;
         if (!series) {
             series = gt_report_series(page, "gpus_over_time", "GPUs in use", "seconds", "percent");
@@ -197,7 +211,11 @@ static bool add_strips(const struct gt_over_time *recording, struct gt_node *pag
         }
         snprintf(key, sizeof key, "gpu_%zu", gpu);
         snprintf(title, sizeof title, "GPU %zu", gpu);
-        add_course(recording->course, series, line, gt_series_line(series, key, title), 0.01);
+        int index = gt_series_line(series, key, title);
+        if (line)
+            add_course(recording->course, series, line, index, 0.01);
+        else
+            add_gpu_history(recording->history, series, gpu, index);
     }
     return series;
 }

@@ -10,6 +10,7 @@ struct gt_usage {
     const struct gt_machine *machine;
     const struct gt_summary *summary;
     const struct gt_outcome *outcome;
+    const char *recording;                    /* the path of its tracking file; NULL: there is none */
     double ram_unit, gpu_ram_unit, time_unit; /* bytes and seconds in one of the report's units */
 };
 

@@ -2,11 +2,16 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "analyse/energy.h"
+#include "analyse/usage/figures.h"
 #include "analyse/usage/over_time.h"
+#include "analyse/usage/process_lanes.h"
 #include "analyse/usage/provenance.h"
+#include "analyse/usage/usage_brief.h"
+#include "sample/life_tree.h"
 #include "schema/unit.h"
 
 /* ---- the sections of the original's report ---- */
@@ -28,16 +33,9 @@ static double largest(const struct gt_usage *usage, enum gt_scope scope, enum gt
     return usage->summary->of[scope][metric].max;
 }
 
-/* Foreign recordings have samples alone. */
-static double peak_of(const struct gt_usage *usage, enum gt_scope scope)
-{
-    double peak = usage->outcome->value[scope][GT_RAM_PEAK];
-    return isnan(peak) ? largest(usage, scope, GT_RAM) : peak;
-}
-
 static void add_rss(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope)
 {
-    double total = peak_of(usage, scope);
+    double total = gt_usage_scope_peak(usage, scope);
     /* A job of one process has what that has, at the same moment. */
     bool is_lone = scope == GT_SCOPE_COMBINED && usage->outcome->value[scope][GT_PROCESSES_PEAK] == 1;
     enum gt_scope from = is_lone ? GT_SCOPE_MAIN : scope;
@@ -95,16 +93,6 @@ static void add_percentages(struct gt_node *section, double max, double mean, in
     gt_report_number(section, "mean_hardware_percent", "Mean hardware percent", hardware_percent(mean, units), NULL);
 }
 
-/* No more than all cores: time may be charged a moment late. */
-static double mean_cpu(const struct gt_usage *usage, enum gt_scope scope)
-{
-    int cores = usage->machine->core_count;
-    double exact = usage->outcome->value[scope][GT_CPU_TIME] / usage->outcome->elapsed;
-    if (!isfinite(exact) || !gt_usage_is_told(usage, scope, GT_CPU_TIME))
-        return gt_summary_mean(usage->summary, scope, GT_CPU_UTILIZATION);
-    return cores > 0 && exact > cores ? cores : exact;
-}
-
 static double most_threads(const struct gt_usage *usage, enum gt_scope scope)
 {
     double peak = usage->outcome->value[scope][GT_THREADS_PEAK];
@@ -118,7 +106,7 @@ static void add_cpu(const struct gt_usage *usage, struct gt_node *root)
     gt_report_integer(section, "system_core_count", "System core count", machine->core_count, NULL);
     gt_report_integer(section, "n_expected_cores", "Number of expected cores", machine->expected_cores, NULL);
     for (int i = 0; i < SCOPES; i++) {
-        double mean = mean_cpu(usage, scopes[i].scope);
+        double mean = gt_usage_cores(usage, scopes[i].scope);
         double max = fmax(largest(usage, scopes[i].scope, GT_CPU_UTILIZATION), mean);
         int cores = scopes[i].scope == GT_SCOPE_SYSTEM ? machine->core_count : machine->expected_cores;
         add_percentages(gt_report_section(section, scopes[i].key, scopes[i].title), max, mean, cores);
@@ -218,7 +206,7 @@ static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, e
 {
     struct gt_node *bracket = gt_report_section(section, key, title);
     const struct gt_peak_fields *facts = &usage->outcome->peak[scope];
-    double peak = peak_of(usage, scope);
+    double peak = gt_usage_scope_peak(usage, scope);
     double lower = isnan(facts->least) ? peak : fmin(facts->least, peak);
     double upper = fmax(peak, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);
     if (isnan(usage->outcome->value[scope][GT_RAM_PEAK_BOUND]))
@@ -396,10 +384,8 @@ static void add_gpus(const struct gt_usage *usage, struct gt_node *root)
 
 static void take_last(double values[GT_METRIC_COUNT], const struct gt_usage *usage, enum gt_scope scope)
 {
-    for (int metric = 0; metric < GT_METRIC_COUNT; metric++) {
-        double final = usage->outcome->value[scope][metric];
-        values[metric] = isnan(final) ? usage->summary->of[scope][metric].last : final;
-    }
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
+        values[metric] = gt_usage_final(usage, scope, (enum gt_metric_id)metric);
 }
 
 static void add_energy(const struct gt_usage *usage, struct gt_node *root)
@@ -469,7 +455,7 @@ static void add_further(const struct gt_usage *usage, struct gt_node *root)
     add_tracker(usage, root);
 }
 
-/* ---- with detail: each process, in the order in which they began ---- */
+/* ---- with detail: each process, for data in the order in which they began, for people as a tree ---- */
 
 static void add_process_columns(const struct gt_usage *usage, struct gt_table *table)
 {
@@ -483,19 +469,41 @@ static void add_process_columns(const struct gt_usage *usage, struct gt_table *t
     gt_table_column(table, "command", "Command", GT_CELL_TEXT, NULL);
 }
 
-static void add_process(const struct gt_usage *usage, struct gt_table *table, const struct gt_life *life)
+static void add_process(const struct gt_usage *usage, struct gt_table *table, const struct gt_life *life,
+                        const char *branch)
 {
+    char name[GT_LIFE_BRANCH_SIZE + GT_LIFE_NAME];
+    snprintf(name, sizeof name, "%s%s", branch, *life->name ? life->name : "?");
     gt_table_integer(table, life->pid);
     if (life->parent)
         gt_table_integer(table, life->parent);
     else
         gt_table_number(table, NAN);
-    gt_table_text(table, *life->name ? life->name : NULL);
+    gt_table_text(table, *life->name || *branch ? name : NULL);
     gt_table_number(table, life->begin);
     gt_table_number(table, life->end);
     gt_table_number(table, life->ram_peak / usage->ram_unit);
     gt_table_number(table, life->cpu_time);
     gt_table_text(table, *life->command ? life->command : NULL);
+}
+
+/* People see whose child each is. */
+static int add_process_tree(const struct gt_usage *usage, struct gt_node *root, const struct gt_lives *sorted)
+{
+    struct gt_life_place *place;
+    char branch[GT_LIFE_BRANCH_SIZE];
+    int status = gt_life_tree(&place, sorted);
+    if (status < 0)
+        return status;
+    struct gt_table *table = gt_report_table(root, "process_tree", "Each process");
+    gt_table_flags(table, GT_ONLY_PEOPLE);
+    add_process_columns(usage, table);
+    for (size_t i = 0; i < sorted->count; i++) {
+        gt_life_branch(branch, &place[i]);
+        add_process(usage, table, &sorted->life[place[i].life], branch);
+    }
+    free(place);
+    return 0;
 }
 
 static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
@@ -509,9 +517,11 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
         status = gt_lives_add(&sorted, &lives->life[i]);
     gt_lives_sort(&sorted);
     struct gt_table *table = gt_report_table(root, "process_list", "Each process");
+    gt_table_flags(table, GT_ONLY_DATA);
     add_process_columns(usage, table);
     for (size_t i = 0; !status && i < sorted.count; i++)
-        add_process(usage, table, &sorted.life[i]);
+        add_process(usage, table, &sorted.life[i], "");
+    status = status < 0 ? status : add_process_tree(usage, root, &sorted);
     if (usage->outcome->processes_not_listed)
         gt_report_integer(root, "processes_not_listed", "Further processes",
                           (int64_t)usage->outcome->processes_not_listed, NULL);
@@ -521,10 +531,11 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
 
 /* ---- the report ---- */
 
-int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, const struct gt_summary *summary,
-                    const struct gt_outcome *outcome, struct gt_error *error)
+int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
 {
-    struct gt_usage usage = {.machine = machine, .summary = summary, .outcome = outcome};
+    const struct gt_machine *machine = sources->machine;
+    struct gt_usage usage = {
+        .machine = machine, .summary = sources->summary, .outcome = sources->outcome, .recording = sources->recording};
     int status = gt_unit_memory(machine->ram_unit, &usage.ram_unit, error);
     if (!status)
         status = gt_unit_memory(machine->gpu_ram_unit, &usage.gpu_ram_unit, error);
@@ -536,9 +547,11 @@ int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, co
     status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
         return status;
+    gt_usage_brief(&usage, gt_report_root(report));
     gt_over_time_add(
-        &(struct gt_over_time){.history = &summary->history, .course = summary->course, .machine = machine},
+        &(struct gt_over_time){.history = &usage.summary->history, .course = usage.summary->course, .machine = machine},
         gt_report_page(report));
+    gt_process_lanes_add(&usage, gt_report_page(report));
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));

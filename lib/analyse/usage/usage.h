@@ -14,8 +14,14 @@
 #include "aggregate/summary.h"
 #include "report/report.h"
 
-/* Builds the report in the units of `machine`; the error of -EINVAL names a wrong one. */
-int gt_usage_report(struct gt_report **ret, const struct gt_machine *machine, const struct gt_summary *summary,
-                    const struct gt_outcome *outcome, struct gt_error *error);
+struct gt_usage_sources {
+    const struct gt_machine *machine;
+    const struct gt_summary *summary;
+    const struct gt_outcome *outcome;
+    const char *recording; /* the path of the tracking file; NULL: there is none */
+};
+
+/* Builds the report in the units of the machine; the error of -EINVAL names a wrong one. */
+int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error);
 
 #endif

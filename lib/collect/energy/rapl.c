@@ -105,8 +105,7 @@ static int explain_none(const struct gt_rapl_zones *zones, struct gt_availabilit
                                   "the energy counters are there, and this user may not read them");
     if (zones->count)
         return gt_unavailable(availability, GT_BROKEN, NULL, "the energy counter \"%s\" %s", zones->zone[0].name,
-                              zones->zone[0].fd == -ENODATA ? "stands still, as in virtual machines"
-                                                            : "cannot be read");
+                              gt_rapl_trouble(&zones->zone[0]));
     return gt_unavailable(availability, GT_ABSENT, NULL, "this machine shows no energy counters of its processors");
 }
 
@@ -264,19 +263,19 @@ static void rapl_explain(const void *opaque, enum gt_metric_id metric, char *tex
 {
     const struct state *state = opaque;
     const char *why = "this processor has no such energy counter, or it may not be read";
-    *text = '\0';
+    const char *trouble = NULL;
     for (int i = 0; i < state->zones.count; i++) {
         const struct gt_rapl_zone *zone = &state->zones.zone[i];
         if (gt_rapl_metrics[zone->domain] != metric)
             continue;
         if (zone->fd == -ENODATA || (zone->fd >= 0 && zone->is_begun && zone->joules <= 0))
-            why = "its energy counter stands still, as in virtual machines";
+            trouble = gt_rapl_trouble(zone);
         else if (zone->is_unread)
             why = "one of its energy counters cannot be read";
         else if (metric == GT_PLATFORM_ENERGY && state->is_platform_wrong)
             why = "its energy counter shows less than that of the processors in it";
     }
-    snprintf(text, size, "%s", why);
+    snprintf(text, size, "%s%s", trouble ? "its energy counter " : "", trouble ? trouble : why);
 }
 
 const struct gt_collector_type gt_collector_rapl = {
@@ -312,7 +311,7 @@ void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root
                        "the counters are there, and this user may not read them");
     else if (root->is_machine && isnan(gt_rapl_total(zones, interface, GT_RAPL_PACKAGE)))
         gt_unavailable(availability, GT_BROKEN, NULL, "the counter \"%s\" %s", zones->zone[0].name,
-                       zones->zone[0].is_unread ? "cannot be read" : "stands still, as in virtual machines");
+                       gt_rapl_trouble(&zones->zone[0]));
     gt_rapl_close(zones);
     free(zones);
 }

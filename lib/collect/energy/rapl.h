@@ -33,6 +33,7 @@ struct gt_rapl_zone {
     int package;                /* physical_package_id, -1: of none, or not known */
     int mirror;                 /* zone of which this one is a copy as far as was seen, else -1 */
     bool is_unread;             /* the last reading failed */
+    bool falls;                 /* it was set back, or runs backwards */
     uint32_t wraps, resets;
     uint32_t blind;    /* readings so far apart that the counter may have gone round unseen */
     double most_watts; /* seen so far */
@@ -123,6 +124,8 @@ void gt_rapl_drop_dead(struct gt_rapl_zones *zones, int64_t least_ns);
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 /* Close the counters of each domain that are not of its source; -1: it has none yet. */
 void gt_rapl_drop_others(struct gt_rapl_zones *zones, const int source[GT_RAPL_DOMAINS]);
+/* What is wrong with a counter that has counted nothing: "stands still, as in virtual machines". */
+const char *gt_rapl_trouble(const struct gt_rapl_zone *zone);
 void gt_rapl_close(struct gt_rapl_zones *zones);
 
 #endif

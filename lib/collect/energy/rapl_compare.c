@@ -105,7 +105,9 @@ bool gt_rapl_judge(const struct gt_rapl_zones *zones, double seconds, struct gt_
                            gt_rapl_sources[both[i]]->name, other_than(both[i]));
         }
     if (standing == 2)
-        gt_unavailable(availability, GT_BROKEN, NULL, "the counters stand still in both, as in virtual machines");
+        gt_unavailable(availability, GT_BROKEN, NULL,
+                       zones->zone[0].falls ? "the counters run backwards in both"
+                                            : "the counters stand still in both, as in virtual machines");
     if (standing || !gt_rapl_compare_all(zones, seconds, &comparison))
         return true;
     availability->state = comparison.disagrees ? GT_BROKEN : GT_READY;

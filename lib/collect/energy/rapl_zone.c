@@ -80,6 +80,7 @@ void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
         growth = is_wrap ? around : counts;
         zone->wraps += is_wrap;
         zone->resets += !is_wrap;
+        zone->falls |= !is_wrap;
         zone->doubt = is_wrap ? zone->doubt : INFINITY;
     }
     if (!is_believable(zone, growth, seconds)) {
@@ -169,6 +170,15 @@ bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface
     return false;
 }
 
+const char *gt_rapl_trouble(const struct gt_rapl_zone *zone)
+{
+    if (zone->falls)
+        return "runs backwards";
+    if (zone->resets)
+        return "jumps by more than any power explains";
+    return zone->is_unread && zone->fd != -ENODATA ? "cannot be read" : "stands still, as in virtual machines";
+}
+
 static bool has_stopped(const struct gt_rapl_zone *zone)
 {
     return zone->domain != GT_RAPL_UNCORE && zone->last_ns - zone->moved_ns > STILL_NS;
@@ -177,14 +187,18 @@ static bool has_stopped(const struct gt_rapl_zone *zone)
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
 {
     double doubt = 0;
+    int count = 0, stopped = 0;
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
         if (zone->interface != interface || zone->domain != domain || zone->mirror >= 0 || zone->is_unread)
             continue;
-        doubt += has_stopped(zone) ? INFINITY : zone->doubt;
+        stopped += has_stopped(zone);
+        count++;
+        doubt += zone->doubt;
         zone->doubt = 0;
     }
-    return doubt;
+    bool is_part = stopped > 0 && stopped < count;
+    return is_part && !isinf(doubt) ? -INFINITY : doubt;
 }
 
 void gt_rapl_drop_dead(struct gt_rapl_zones *zones, int64_t least_ns)

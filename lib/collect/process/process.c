@@ -137,6 +137,7 @@ int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_
 
 static void apply_stat(struct gt_process *process, const struct gt_process_stat *stat)
 {
+    process->version++;
     process->parent = stat->parent;
     process->session = stat->session;
     process->is_zombie = stat->state == 'Z' || stat->state == 'X';
@@ -243,7 +244,8 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
         return -ENOMEM;
     }
     *process = (struct gt_process){.pid = pid, .files = files, .mark = NAN, .peak = UINT32_MAX};
-    gt_values_clear(process->value);
+    for (int id = 0; id < GT_PROCESS_METRICS; id++)
+        process->value[id] = NAN;
     *files = (struct gt_process_files){
         .root = root->fd,
         .directory = keep(directory),
@@ -306,6 +308,7 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
         process->value[GT_CPU_TIME] = before;
         return is_shortage(length) ? 0 : gone(process);
     }
+    process->version += process->value[GT_CPU_TIME] != before;
     const char *p = text;
     unsigned long long size = next_number(&p), resident = next_number(&p);
     bool is_by_number = process->files->statm < 0 && process->files->directory < 0; /* which may be another's by now */
@@ -411,6 +414,7 @@ static void keep_growing(double *value, double before)
 
 static int read_rest(struct gt_process *process)
 {
+    process->version++;
     double voluntary = process->value[GT_VOLUNTARY_SWITCHES], involuntary = process->value[GT_INVOLUNTARY_SWITCHES];
     read_status(process);
     add_thread_switches(process);

@@ -1,0 +1,207 @@
+#include "analyse/past_runs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/quantity.h"
+#include "sample/life.h"
+
+/* ---- What has changed -------------------------------------------------------------------------------------------- */
+
+static const struct figure {
+    const char *name;
+    size_t offset;
+    double least; /* a change of less is not worth telling, in the unit of the figure */
+} figures[] = {
+    {"peak memory", offsetof(struct gt_past_run, ram_peak), 5e6},
+    {"time", offsetof(struct gt_past_run, elapsed), 0.2},
+    {"CPU time", offsetof(struct gt_past_run, cpu_time), 0.2},
+    {"GPU memory", offsetof(struct gt_past_run, gpu_ram_peak), 5e6},
+    {"energy", offsetof(struct gt_past_run, energy), 1},
+};
+
+enum { FIGURES = sizeof figures / sizeof *figures };
+static const double DEVIATIONS = 3, LEAST_CHANGE = 0.05;
+static const double NORMAL = 1.4826; /* the standard deviation of normal noise for each median deviation */
+
+static double value_of(const struct gt_past_run *run, const struct figure *figure)
+{
+    return *(const double *)(const void *)((const char *)run + figure->offset);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double first = *(const double *)a, second = *(const double *)b;
+    return (first > second) - (first < second);
+}
+
+/* Of a list that it sorts. */
+static double median(double *value, size_t count)
+{
+    qsort(value, count, sizeof *value, by_size);
+    return (value[(count - 1) / 2] + value[count / 2]) / 2;
+}
+
+/* How much more it is than it was, as a ratio; 0: no more than what runs differ by. */
+static double change_of(double now, double *before, size_t count, double least)
+{
+    double distance[GT_CHANGE_RUNS_MOST];
+    double middle = median(before, count);
+    for (size_t i = 0; i < count; i++)
+        distance[i] = fabs(before[i] - middle);
+    bool is_outside = now < before[0] || now > before[count - 1];
+    double change = now - middle;
+    if (!is_outside || fabs(change) < least || !(middle > 0) || fabs(change) < LEAST_CHANGE * middle ||
+        fabs(change) <= DEVIATIONS * NORMAL * median(distance, count))
+        return 0;
+    return change / middle;
+}
+
+static double change_in(const struct figure *figure, const struct gt_past_run *run, const struct gt_past_runs *earlier)
+{
+    double before[GT_CHANGE_RUNS_MOST], now = value_of(run, figure);
+    size_t count = 0;
+    for (size_t i = 0; i < earlier->count && count < GT_CHANGE_RUNS_MOST; i++)
+        if (!isnan(value_of(&earlier->run[i], figure)))
+            before[count++] = value_of(&earlier->run[i], figure);
+    if (isnan(now) || count < GT_CHANGE_RUNS_LEAST || count < earlier->count)
+        return 0;
+    return change_of(now, before, count, figure->least);
+}
+
+int gt_past_runs_change(struct gt_buffer *out, const struct gt_past_run *run, const struct gt_past_runs *earlier)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < FIGURES; i++) {
+        double change = change_in(&figures[i], run, earlier);
+        if (change == 0)
+            continue;
+        gt_buffer_printf(out, "%s%s %+.0f %%", is_first ? "" : ", ", figures[i].name, change * 100);
+        is_first = false;
+    }
+    if (!is_first)
+        gt_buffer_printf(out, " against your last %zu runs", earlier->count);
+    return out->failed;
+}
+
+/* ---- The table --------------------------------------------------------------------------------------------------- */
+
+enum { SHOWN = 81 }; /* bytes of a command that people see, and a NUL */
+
+static void add_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind,
+                       const char *unit, unsigned flags)
+{
+    gt_table_column(table, key, title, kind, unit);
+    gt_table_column_flags(table, flags);
+}
+
+static void add_columns(struct gt_table *table)
+{
+    const unsigned people = GT_COLUMN_ONLY_PEOPLE, data = GT_COLUMN_ONLY_DATA;
+    add_column(table, "name", "Run", GT_CELL_TEXT, NULL, people);
+    add_column(table, "run", "Run", GT_CELL_INTEGER, NULL, data);
+    add_column(table, "began", "Began", GT_CELL_TEXT, NULL, people);
+    add_column(table, "start", "Start", GT_CELL_NUMBER, "seconds", data);
+    add_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people);
+    add_column(table, "exit_status", "Exit status", GT_CELL_INTEGER, NULL, data);
+    add_column(table, "time", "Time", GT_CELL_TEXT, NULL, people);
+    add_column(table, "elapsed", "Time", GT_CELL_NUMBER, "seconds", data);
+    add_column(table, "memory", "Memory", GT_CELL_TEXT, NULL, people);
+    add_column(table, "ram_peak", "Peak memory", GT_CELL_NUMBER, "bytes", data);
+    add_column(table, "cores", "Cores", GT_CELL_TEXT, NULL, people);
+    add_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds", data);
+    add_column(table, "gpu_memory", "GPU memory", GT_CELL_TEXT, NULL, people);
+    add_column(table, "gpu_ram_peak", "GPU memory", GT_CELL_NUMBER, "bytes", data);
+    add_column(table, "drawn", "Energy", GT_CELL_TEXT, NULL, people);
+    add_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules", data);
+    add_column(table, "kept", "Kept", GT_CELL_TEXT, NULL, people);
+    add_column(table, "recording", "Recording", GT_CELL_TEXT, NULL, data);
+    add_column(table, "host", "Host", GT_CELL_TEXT, NULL, data);
+    add_column(table, "folder", "Folder", GT_CELL_TEXT, NULL, data);
+    add_column(table, "words", "Command", GT_CELL_TEXT, NULL, people);
+    add_column(table, "command", "Command", GT_CELL_TEXT, NULL, data);
+}
+
+static void put_began(struct gt_table *table, double start)
+{
+    char text[32];
+    struct tm local, today;
+    time_t moment = (time_t)start, now = time(NULL);
+    bool is_known = start > 0 && localtime_r(&moment, &local) && localtime_r(&now, &today);
+    const char *format = is_known && local.tm_year == today.tm_year && local.tm_yday == today.tm_yday ? "today %H:%M"
+                                                                                                      : "%d %b %H:%M";
+    if (is_known && local.tm_year != today.tm_year)
+        format = "%d %b %Y";
+    gt_table_text(table, is_known && strftime(text, sizeof text, format, &local) ? text : NULL);
+}
+
+typedef const char *write_quantity(char *ret, double value);
+
+/* What people see, and what data have. */
+static void put_figure(struct gt_table *table, double shown, double value, write_quantity *write)
+{
+    char text[GT_QUANTITY_SIZE];
+    gt_table_text(table, isnan(shown) ? NULL : write(text, shown));
+    gt_table_number(table, value);
+}
+
+static void put_status(struct gt_table *table, int status)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", status);
+    gt_table_text(table, status < 0 ? NULL : text);
+    if (status < 0)
+        gt_table_missing(table);
+    else
+        gt_table_integer(table, status);
+}
+
+static void put_run(struct gt_table *table, const struct gt_past_run *run)
+{
+    char name[24], words[SHOWN];
+    snprintf(name, sizeof name, "@%lld", (long long)run->back);
+    gt_life_shorten(words, sizeof words, run->command ? run->command : "");
+    gt_table_text(table, name);
+    gt_table_integer(table, run->back);
+    put_began(table, run->start);
+    gt_table_number(table, run->start);
+    put_status(table, run->exit_status);
+    put_figure(table, run->elapsed, run->elapsed, gt_quantity_time);
+    put_figure(table, run->ram_peak, run->ram_peak, gt_quantity_bytes);
+    put_figure(table, run->cpu_time / run->elapsed, run->cpu_time, gt_quantity_number);
+    put_figure(table, run->gpu_ram_peak > 0 ? run->gpu_ram_peak : NAN, run->gpu_ram_peak, gt_quantity_bytes);
+    put_figure(table, run->energy, run->energy, gt_quantity_energy);
+    gt_table_text(table, run->recording ? "yes" : "no");
+    gt_table_text(table, run->recording);
+    gt_table_text(table, run->host);
+    gt_table_text(table, run->folder);
+    gt_table_text(table, run->command ? words : NULL);
+    gt_table_text(table, run->command);
+}
+
+int gt_past_runs_table(struct gt_report **ret, const struct gt_past_runs *runs, struct gt_error *error)
+{
+    struct gt_report *report;
+    int status = gt_report_new(&report, "runs", error);
+    if (status < 0)
+        return status;
+    struct gt_table *table = gt_report_table(gt_report_root(report), "runs", "Runs");
+    add_columns(table);
+    if (!runs->count) {
+        gt_table_flags(table, GT_ONLY_DATA);
+        struct gt_node *none = gt_report_text(gt_report_root(report), "none", "Runs", "none is listed");
+        gt_node_flags(none, GT_ONLY_PEOPLE);
+    }
+    for (size_t i = 0; i < runs->count; i++)
+        put_run(table, &runs->run[i]);
+    if (gt_report_failed(report)) {
+        gt_report_free(report);
+        return gt_error_system(error, ENOMEM, "list of runs");
+    }
+    *ret = report;
+    return 0;
+}

@@ -1,0 +1,396 @@
+#include "analyse/usage/usage_brief.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyse/display_unit.h"
+#include "analyse/usage/figures.h"
+#include "report/brief.h"
+#include "schema/human.h"
+
+enum { TEXT = 400, LEAST_SPANS = 4, GPUS_ALONE = 4, NAMED = 2 };
+
+/* Less is what every program reads. */
+static const double LITTLE = 1e6;
+
+/* ---- How it ended ------------------------------------------------------------------------------------------------ */
+
+/* 128 + n is what a shell makes of signal n, too. */
+static void describe_status(int status, char *text, size_t size)
+{
+    const char *name = status > 128 ? sigabbrev_np(status - 128) : NULL;
+    if (name)
+        snprintf(text, size, "exit %d (SIG%s)", status, name);
+    else
+        snprintf(text, size, "exit %d", status);
+}
+
+static void describe_outcome(const struct gt_usage *usage, char *text, size_t size)
+{
+    const struct gt_outcome *outcome = usage->outcome;
+    char time[GT_HUMAN_SIZE], status[48];
+    gt_human_seconds(time, outcome->elapsed);
+    describe_status(outcome->exit_status, status, sizeof status);
+    if (outcome->exit_status >= 0)
+        snprintf(text, size, "%s, %s", status, time);
+    else if (outcome->complete)
+        snprintf(text, size, "followed for %s", time);
+    else
+        snprintf(text, size, "%s so far", time);
+}
+
+/* ---- Courses ----------------------------------------------------------------------------------------------------- */
+
+enum { OF_GPUS = -1 };
+
+/* A line of the history, or the use of a GPU. */
+struct course {
+    const struct gt_history *history;
+    size_t line;
+    int gpu; /* OF_GPUS: `line` */
+    bool is_size;
+};
+
+static double value_at(const struct course *course, size_t span)
+{
+    return course->gpu == OF_GPUS ? gt_history_value(course->history, course->line, span)
+                                  : gt_history_gpu(course->history, (size_t)course->gpu, span);
+}
+
+static void put_into(struct gt_brief_curve *curve, double count[GT_BRIEF_CELLS], int cell, double value, bool is_size)
+{
+    double *at = &curve->cell[cell];
+    *at = isnan(*at) ? value : is_size ? fmax(*at, value) : *at + value;
+    count[cell]++;
+}
+
+/* What no sample tells of is as it was before. */
+static void fill(struct gt_brief_curve *curve)
+{
+    for (int i = 1; i < GT_BRIEF_CELLS; i++)
+        if (isnan(curve->cell[i]))
+            curve->cell[i] = curve->cell[i - 1];
+    for (int i = GT_BRIEF_CELLS - 1; i > 0; i--)
+        if (isnan(curve->cell[i - 1]))
+            curve->cell[i - 1] = curve->cell[i];
+}
+
+/* `scale` is the top; NaN: the largest cell is. False: too little is known. */
+static bool draw(const struct course *course, double scale, struct gt_brief_curve *ret)
+{
+    size_t known = 0, spans = course->history->spans;
+    double count[GT_BRIEF_CELLS] = {0}, top = scale;
+    for (int i = 0; i < GT_BRIEF_CELLS; i++)
+        ret->cell[i] = NAN;
+    for (size_t span = 0; span < spans; span++) {
+        double value = value_at(course, span);
+        if (isnan(value))
+            continue;
+        known++;
+        put_into(ret, count, (int)(span * GT_BRIEF_CELLS / spans), value, course->is_size);
+    }
+    for (int i = 0; i < GT_BRIEF_CELLS; i++) {
+        ret->cell[i] /= course->is_size || !count[i] ? 1 : count[i];
+        if (isnan(scale))
+            top = fmax(top, ret->cell[i]);
+    }
+    for (int i = 0; i < GT_BRIEF_CELLS; i++)
+        ret->cell[i] = top > 0 ? ret->cell[i] / top : ret->cell[i];
+    fill(ret);
+    return known >= LEAST_SPANS;
+}
+
+static bool draw_line(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric, double scale,
+                      struct gt_brief_curve *ret)
+{
+    size_t line = gt_history_find(scope, metric);
+    bool is_size = gt_metrics[metric].unit == GT_BYTES;
+    return line < GT_HISTORY_LINES &&
+           draw(&(struct course){&usage->summary->history, line, OF_GPUS, is_size}, scale, ret);
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------------------- */
+
+static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
+{
+    char value[GT_HUMAN_SIZE], whole[GT_HUMAN_SIZE], words[TEXT] = "peak", most[GT_HUMAN_SIZE];
+    struct gt_brief_curve curve;
+    double peak = gt_usage_peak(usage), bound = gt_usage_peak_bound(usage), capacity = usage->machine->ram_capacity;
+    if (isnan(peak))
+        return;
+    bool has_curve = draw_line(usage, GT_SCOPE_COMBINED, GT_RAM, peak, &curve);
+    if (capacity > 0)
+        snprintf(words, sizeof words, "peak, of %s here", gt_human_round_bytes(whole, capacity));
+    if (bound > 1.25 * peak) {
+        size_t length = strlen(words);
+        snprintf(words + length, sizeof words - length, " (at most %s)", gt_human_bytes(most, bound));
+    }
+    gt_brief_line(brief,
+                  &(struct gt_brief_line){"memory", gt_human_bytes(value, peak), has_curve ? &curve : NULL, words});
+}
+
+static void add_swap(const struct gt_usage *usage, struct gt_node *brief)
+{
+    char value[GT_HUMAN_SIZE];
+    double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
+    if (swap > 0)
+        gt_brief_line(brief, &(struct gt_brief_line){"swap", gt_human_bytes(value, swap), NULL, "swapped out at most"});
+}
+
+static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
+{
+    char value[GT_HUMAN_SIZE], words[TEXT];
+    struct gt_brief_curve curve;
+    double cores = gt_usage_cores(usage, GT_SCOPE_COMBINED);
+    if (isnan(cores))
+        return;
+    bool has_curve = draw_line(usage, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, NAN, &curve);
+    snprintf(words, sizeof words, "cores busy of %d", usage->machine->core_count);
+    gt_brief_line(brief,
+                  &(struct gt_brief_line){"cpu", gt_human_number(value, cores), has_curve ? &curve : NULL, words});
+}
+
+/* ---- GPUs -------------------------------------------------------------------------------------------------------- */
+
+static double mean(const struct gt_statistic *statistic)
+{
+    return statistic->count ? statistic->sum / (double)statistic->count : NAN;
+}
+
+static void describe_gpu(double ram, double capacity, double watts, char *words, size_t size)
+{
+    char memory[2 * GT_HUMAN_SIZE], power[GT_HUMAN_SIZE];
+    size_t length = (size_t)snprintf(words, size, "busy");
+    if (!isnan(ram))
+        length += (size_t)snprintf(words + length, size - length, "; %s", gt_human_part(memory, ram, capacity));
+    if (!isnan(watts))
+        snprintf(words + length, size - length, "; %s", gt_human_power(power, watts));
+}
+
+static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t index)
+{
+    const struct gt_statistic *of = usage->summary->gpu[index];
+    const struct gt_gpu *gpu = &usage->machine->gpu[index];
+    char title[32], value[GT_HUMAN_SIZE], words[TEXT];
+    struct gt_brief_curve curve;
+    bool has_curve = draw(&(struct course){&usage->summary->history, 0, (int)index, false}, 1, &curve);
+    double use = mean(&of[GT_GPU_UTILIZATION]);
+    if (isnan(use) && isnan(of[GT_GPU_RAM].max))
+        return;
+    snprintf(title, sizeof title, "gpu %zu", index);
+    describe_gpu(of[GT_GPU_RAM].max, gpu->memory, mean(&of[GT_GPU_POWER]), words, sizeof words);
+    gt_brief_line(brief,
+                  &(struct gt_brief_line){title, gt_human_percent(value, use), has_curve ? &curve : NULL, words});
+}
+
+static void add_gpus_together(const struct gt_usage *usage, struct gt_node *brief)
+{
+    const struct gt_statistic *of = usage->summary->of[GT_SCOPE_SYSTEM];
+    const struct gt_machine *machine = usage->machine;
+    char title[24] = "gpu", value[GT_HUMAN_SIZE], words[TEXT];
+    struct gt_brief_curve curve;
+    int count = machine->expected_gpus > 0 ? machine->expected_gpus : 1;
+    bool has_curve = draw_line(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, count, &curve);
+    double use = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) / count;
+    if (isnan(use))
+        return;
+    if (count > 1)
+        snprintf(title, sizeof title, "%d gpus", count);
+    describe_gpu(of[GT_GPU_RAM].max, machine->gpu_ram_capacity > 0 ? machine->gpu_ram_capacity : NAN,
+                 mean(&of[GT_GPU_POWER]), words, sizeof words);
+    gt_brief_line(brief,
+                  &(struct gt_brief_line){title, gt_human_percent(value, use), has_curve ? &curve : NULL, words});
+}
+
+/* Recordings without detail tell of all GPUs together. */
+static void add_gpus(const struct gt_usage *usage, struct gt_node *brief)
+{
+    const struct gt_machine *machine = usage->machine;
+    size_t selected = 0, known = usage->summary->gpu_count;
+    for (size_t i = 0; i < machine->gpu_length; i++)
+        selected += machine->gpu[i].selected;
+    if (machine->gpu_count == 0)
+        return;
+    if (selected > GPUS_ALONE || known < machine->gpu_length) {
+        add_gpus_together(usage, brief);
+        return;
+    }
+    for (size_t i = 0; i < machine->gpu_length; i++)
+        if (machine->gpu[i].selected)
+            add_gpu(usage, brief, i);
+}
+
+/* ---- The rest ---------------------------------------------------------------------------------------------------- */
+
+static void add_storage(const struct gt_usage *usage, struct gt_node *brief)
+{
+    char amount[GT_HUMAN_SIZE], words[TEXT] = "";
+    double read = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_READ_BYTES);
+    double written = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES);
+    double waited = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_IO);
+    size_t length = 0;
+    if (read >= LITTLE)
+        length += (size_t)snprintf(words, sizeof words, "%s read", gt_human_bytes(amount, read));
+    if (written >= LITTLE)
+        length += (size_t)snprintf(words + length, sizeof words - length, "%s%s written", length ? ", " : "",
+                                   gt_human_bytes(amount, written));
+    if (!length)
+        return;
+    if (waited >= 0.01)
+        snprintf(words + length, sizeof words - length, "; %s of the time waiting for it",
+                 gt_human_percent(amount, waited));
+    gt_brief_line(brief, &(struct gt_brief_line){.title = "disk", .words = words});
+}
+
+static double error_of_energy(const struct gt_usage *usage)
+{
+    double share = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_CPU_ENERGY_SHARE_ERROR);
+    double placement = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_CPU_ENERGY_PLACEMENT_ERROR);
+    return isnan(share) ? placement : isnan(placement) ? share : share + placement;
+}
+
+static void add_energy_parts(const struct gt_usage *usage, double whole, char *words, size_t size)
+{
+    static const char *const names[GT_ENERGY_DEVICES] = {"cpu", "dram", "gpu"};
+    size_t length = strlen(words), begin = length;
+    int known = 0;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        char part[GT_HUMAN_SIZE];
+        double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, gt_energy_metrics[i]);
+        if (!(joules > 0))
+            continue;
+        length += (size_t)snprintf(words + length, size - length, "%s%s %s", known++ ? ", " : " (", names[i],
+                                   gt_human_energy_part(part, joules, whole));
+    }
+    if (known < 2)
+        words[begin] = '\0';
+    else
+        snprintf(words + length, size - length, ")");
+}
+
+static void add_energy_cost(const struct gt_machine *machine, double joules, char *words, size_t size)
+{
+    double kwh = joules / 3.6e6;
+    char amount[GT_HUMAN_SIZE];
+    size_t length = strlen(words);
+    if (machine->carbon_intensity > 0)
+        length += (size_t)snprintf(words + length, size - length, "   %s CO2e",
+                                   gt_human_mass(amount, kwh * machine->carbon_intensity));
+    double price = kwh * machine->price;
+    if (price >= 0.005)
+        snprintf(words + length, size - length, "   %.2f %s", price, machine->currency);
+    else if (price > 0)
+        snprintf(words + length, size - length, "   under 0.01 %s", machine->currency);
+}
+
+static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
+{
+    char words[TEXT] = "", amount[GT_HUMAN_SIZE];
+    double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY), error = error_of_energy(usage);
+    if (!(joules > 0))
+        return;
+    gt_human_energy(words, joules);
+    if (error >= 0.005 * joules)
+        snprintf(words + strlen(words), sizeof words - strlen(words), " ± %s",
+                 gt_human_energy_part(amount, error, joules));
+    if (gt_display_unit_is_estimated(GT_ENERGY, usage->machine))
+        snprintf(words + strlen(words), sizeof words - strlen(words), ", estimated");
+    add_energy_parts(usage, joules, words, sizeof words);
+    add_energy_cost(usage->machine, joules, words, sizeof words);
+    gt_brief_line(brief, &(struct gt_brief_line){.title = "energy", .words = words});
+}
+
+/* The largest process but those that are named already; NULL: there is none. */
+static const struct gt_life *next_largest(const struct gt_lives *lives, const struct gt_life *const *named,
+                                          size_t count)
+{
+    const struct gt_life *largest = NULL;
+    for (size_t i = 0; i < lives->count; i++) {
+        const struct gt_life *life = &lives->life[i];
+        bool is_named = false;
+        for (size_t k = 0; k < count; k++)
+            is_named |= named[k] == life;
+        if (!is_named && *life->name && life->ram_peak > (largest ? largest->ram_peak : 0))
+            largest = life;
+    }
+    return largest;
+}
+
+static size_t name_largest(const struct gt_usage *usage, char *words, size_t size)
+{
+    const struct gt_life *named[NAMED];
+    size_t count = 0, length = 0;
+    while (count < NAMED && (named[count] = next_largest(&usage->outcome->lives, named, count))) {
+        char amount[GT_HUMAN_SIZE];
+        length += (size_t)snprintf(words + length, size - length, "%s%s %s", count ? ", " : "", named[count]->name,
+                                   gt_human_bytes(amount, named[count]->ram_peak));
+        count++;
+    }
+    return length;
+}
+
+static void add_processes(const struct gt_usage *usage, struct gt_node *brief)
+{
+    char words[TEXT] = "";
+    double all = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_PROCESSES_STARTED);
+    double most = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_PROCESSES_PEAK);
+    if (!(all > 1) || !(most >= 1))
+        return;
+    size_t length = name_largest(usage, words, sizeof words);
+    snprintf(words + length, sizeof words - length, "%s%.0f%s, %.0f at one time", length ? "   " : "", all,
+             length ? " processes" : "", most);
+    gt_brief_line(brief, &(struct gt_brief_line){.title = length ? "biggest" : "processes", .words = words});
+}
+
+/* As a shell has to be given it. */
+static void quote(char *ret, size_t size, const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./%+=:@,-";
+    struct gt_buffer quoted = {0};
+    bool is_plain = strspn(path, plain) == strlen(path);
+    gt_buffer_text(&quoted, is_plain ? "" : "'");
+    for (const char *at = path; *at; at++)
+        if (*at == '\'')
+            gt_buffer_text(&quoted, "'\\''");
+        else
+            gt_buffer_char(&quoted, *at);
+    gt_buffer_text(&quoted, is_plain ? "" : "'");
+    snprintf(ret, size, "%s", quoted.data ? quoted.data : path);
+    gt_buffer_release(&quoted);
+}
+
+static void add_more(const struct gt_usage *usage, struct gt_node *brief)
+{
+    char path[4096], more[sizeof path + TEXT];
+    if (usage->recording && *usage->recording)
+        quote(path, sizeof path, usage->recording);
+    if (usage->recording && *usage->recording)
+        snprintf(more, sizeof more, "all figures: gpu-tracker report %s -o run.html", path);
+    else
+        snprintf(more, sizeof more, "all figures: gpu-tracker run -o run.html --tracking-file run.sqlite -- ...");
+    gt_brief_more(brief, more);
+}
+
+void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
+{
+    char outcome[200], peak[GT_HUMAN_SIZE];
+    const char *command = *usage->machine->command ? usage->machine->command : "(command not known)";
+    bool is_short = usage->outcome->elapsed < GT_BRIEF_SHORTEST;
+    describe_outcome(usage, outcome, sizeof outcome);
+    if (is_short && !isnan(gt_usage_peak(usage)))
+        snprintf(outcome + strlen(outcome), sizeof outcome - strlen(outcome), ", %s",
+                 gt_human_bytes(peak, gt_usage_peak(usage)));
+    struct gt_node *brief = gt_brief_add(root, command, outcome, false);
+    if (is_short)
+        return;
+    add_memory(usage, brief);
+    add_swap(usage, brief);
+    add_cores(usage, brief);
+    add_gpus(usage, brief);
+    add_storage(usage, brief);
+    add_energy(usage, brief);
+    add_processes(usage, brief);
+    add_more(usage, brief);
+}

@@ -1,0 +1,135 @@
+/* The list of runs, for those who see only the public header. */
+#include "analyse/past_runs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/tracker.h"
+#include "base/utf8.h"
+#include "store/secret.h"
+
+/* Longer commands are cut. */
+enum { COMMAND_MOST = 4000 };
+
+static double largest(const struct gt_summary *summary, enum gt_metric_id metric)
+{
+    const struct gt_statistic *statistic = &summary->of[GT_SCOPE_COMBINED][metric];
+    return statistic->count ? statistic->max : NAN;
+}
+
+/* Texts are borrowed from the tracker and the arguments. */
+static void describe(struct gt_past_run *ret, const struct gt_recorder *recorder, char *command, char *folder,
+                     char *recording)
+{
+    const struct gt_outcome *outcome = &recorder->outcome;
+    const double *job = outcome->value[GT_SCOPE_COMBINED];
+    *ret = (struct gt_past_run){
+        .start = (double)recorder->machine.start_real_ns / 1e9,
+        .command = command,
+        .folder = folder,
+        .host = (char *)recorder->machine.host,
+        .recording = recording,
+        .exit_status = outcome->exit_status,
+        .elapsed = outcome->elapsed,
+        .ram_peak = job[GT_RAM_PEAK],
+        .cpu_time = job[GT_CPU_TIME],
+        .gpu_ram_peak = largest(&recorder->summary, GT_GPU_RAM),
+        .energy = job[GT_ENERGY],
+    };
+}
+
+/* Not within a character. */
+static void cut(char *text)
+{
+    size_t length = 0;
+    while (text[length] && length < COMMAND_MOST)
+        length += (size_t)(gt_utf8_length(text + length) ? gt_utf8_length(text + length) : 1);
+    text[length] = '\0';
+}
+
+static int find_change(char **ret, const struct gt_past_run *run, const char *path, struct gt_error *error)
+{
+    struct gt_past_runs earlier = {0};
+    struct gt_buffer text = {0};
+    struct gt_past_runs_filter filter = {.like = run, .most = GT_CHANGE_RUNS_MOST};
+    int status = gt_past_runs_read(&earlier, path, &filter, error);
+    if (!status && gt_past_runs_change(&text, run, &earlier) < 0)
+        status = gt_error_system(error, ENOMEM, "list of runs");
+    gt_past_runs_release(&earlier);
+    if (status < 0)
+        gt_buffer_release(&text);
+    else
+        *ret = text.data;
+    return status;
+}
+
+int gt_run_keep(const struct gt_tracker *tracker, char *const words[], char **change, struct gt_error *error)
+{
+    const struct gt_recorder *recorder = &tracker->recorder;
+    char path[PATH_MAX], folder[PATH_MAX], *recording = NULL;
+    struct gt_buffer command = {0};
+    struct gt_past_run run;
+    if (change)
+        *change = NULL;
+    int status = gt_past_runs_path(path, sizeof path, error);
+    if (!status && gt_secret_hide(&command, words) < 0)
+        status = gt_error_system(error, ENOMEM, "list of runs");
+    if (!status) {
+        cut(command.data);
+        recording = tracker->options.tracking_file ? realpath(recorder->path, NULL) : NULL;
+        describe(&run, recorder, command.data, getcwd(folder, sizeof folder), recording);
+        if (change)
+            status = find_change(change, &run, path, error);
+    }
+    if (!status)
+        status = gt_past_runs_add(path, &run, error);
+    gt_buffer_release(&command);
+    free(recording);
+    return status;
+}
+
+int gt_runs_report(const char *const *words, size_t count, size_t most, struct gt_report **ret, struct gt_error *error)
+{
+    char path[PATH_MAX];
+    struct gt_past_runs runs = {0};
+    struct gt_past_runs_filter filter = {.words = words, .word_count = count, .most = most};
+    int status = gt_past_runs_path(path, sizeof path, error);
+    if (!status)
+        status = gt_past_runs_read(&runs, path, &filter, error);
+    if (!status)
+        status = gt_past_runs_table(ret, &runs, error);
+    gt_past_runs_release(&runs);
+    return status;
+}
+
+static int take_recording(char **ret, const struct gt_past_runs *runs, long long back, struct gt_error *error)
+{
+    const struct gt_past_run *run = runs->run;
+    if (!runs->count)
+        return gt_error_set(error, ENOENT, "there is no run @%lld (see gpu-tracker runs)", back);
+    if (!run->recording)
+        return gt_error_set(error, ENOENT, "run @%lld (%.200s) kept no recording: it was run without --tracking-file",
+                            back, run->command ? run->command : "");
+    if (access(run->recording, F_OK) < 0)
+        return gt_error_system(error, errno, "the recording of run @%lld, %s", back, run->recording);
+    *ret = strdup(run->recording);
+    return *ret ? 0 : gt_error_system(error, ENOMEM, "list of runs");
+}
+
+int gt_run_recording(long long back, char **ret, struct gt_error *error)
+{
+    char path[PATH_MAX];
+    struct gt_past_runs runs = {0};
+    struct gt_past_runs_filter filter = {.back = back, .most = 1};
+    int status = gt_past_runs_path(path, sizeof path, error);
+    if (!status)
+        status = gt_past_runs_read(&runs, path, &filter, error);
+    if (!status)
+        status = take_recording(ret, &runs, back, error);
+    gt_past_runs_release(&runs);
+    return status;
+}

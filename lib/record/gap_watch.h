@@ -1,0 +1,23 @@
+/* What is said while a job runs of an energy counter that is away for a time, and comes back. */
+#ifndef GT_RECORD_GAP_WATCH_H
+#define GT_RECORD_GAP_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gt_coverage;
+
+struct gt_gap_watch {
+    bool is_told; /* that it was away */
+    bool is_away; /* as was told last */
+    double began; /* of the time away that was told first */
+    double times; /* away, as was told last */
+};
+
+/* Look at the coverage of the device `name`. Returns whether there is something to say: that its counter is away, that it is back, and at
+ * the end whether it was away once more. */
+bool gt_gap_watch_look(struct gt_gap_watch *watch, const char *name, const struct gt_coverage *coverage, int64_t now_ns,
+                       bool is_end, char *sentence, size_t size);
+
+#endif

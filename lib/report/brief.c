@@ -1,0 +1,166 @@
+#include "report/brief.h"
+
+#include <math.h>
+
+/* ---- Building ---------------------------------------------------------------------------------------------------- */
+
+struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char *outcome, bool is_alarm)
+{
+    struct gt_node *brief = gt_report_section(root, GT_BRIEF_KEY, "Summary");
+    gt_node_flags(brief, GT_ONLY_PEOPLE | GT_NOT_IN_TEXT | GT_NOT_ON_PAGE);
+    gt_report_text(brief, "title", "Title", title);
+    gt_report_text(brief, "outcome", "Outcome", outcome);
+    gt_report_bool(brief, "alarm", "Alarm", is_alarm);
+    gt_report_section(brief, "lines", "Figures");
+    gt_report_section(brief, "warnings", "Warnings");
+    gt_report_section(brief, "requests", "Next time");
+    return brief;
+}
+
+/* A node that is being built is found like one that is read. */
+static struct gt_node *part(struct gt_node *brief, const char *key)
+{
+    return brief ? (struct gt_node *)gt_node_find(brief, key) : NULL;
+}
+
+static void add_curve(struct gt_node *item, const struct gt_brief_curve *curve)
+{
+    struct gt_node *series = gt_report_series(item, "curve", "Course", "", "");
+    int line = gt_series_line(series, "curve", "Course");
+    for (int i = 0; i < GT_BRIEF_CELLS; i++)
+        if (!isnan(curve->cell[i]))
+            gt_series_point(series, line, i, curve->cell[i]);
+}
+
+void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line)
+{
+    struct gt_node *item = gt_report_section(part(brief, "lines"), "line", line->title);
+    gt_report_text(item, "value", "Value", line->value);
+    gt_report_text(item, "words", "Words", line->words);
+    if (line->curve)
+        add_curve(item, line->curve);
+}
+
+static void add_pair(struct gt_node *list, const char *words, const char *detail)
+{
+    struct gt_node *item = gt_report_section(list, "item", "");
+    gt_report_text(item, "words", "Words", words);
+    gt_report_text(item, "detail", "Detail", detail);
+}
+
+void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *detail)
+{
+    add_pair(part(brief, "warnings"), sentence, detail);
+}
+
+void gt_brief_request(struct gt_node *brief, const char *heading, const char *request)
+{
+    add_pair(part(brief, "requests"), heading, request);
+}
+
+void gt_brief_more(struct gt_node *brief, const char *more)
+{
+    gt_report_text(brief, "more", "More", more);
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+const struct gt_node *gt_brief_of(const struct gt_node *root)
+{
+    const struct gt_node *brief = gt_node_find(root, GT_BRIEF_KEY);
+    return brief && gt_node_kind(brief) == GT_NODE_SECTION && gt_node_find(brief, "outcome") ? brief : NULL;
+}
+
+static const char *text_in(const struct gt_node *node, const char *key)
+{
+    const struct gt_node *found = gt_node_find(node, key);
+    return found && gt_node_kind(found) == GT_NODE_TEXT ? gt_node_text(found) : NULL;
+}
+
+static const char *known(const char *text)
+{
+    return text ? text : "";
+}
+
+const char *gt_brief_title(const struct gt_node *brief)
+{
+    return known(text_in(brief, "title"));
+}
+
+const char *gt_brief_outcome(const struct gt_node *brief)
+{
+    return known(text_in(brief, "outcome"));
+}
+
+bool gt_brief_is_alarm(const struct gt_node *brief)
+{
+    const struct gt_node *alarm = gt_node_find(brief, "alarm");
+    return alarm && gt_node_bool(alarm);
+}
+
+const char *gt_brief_rest(const struct gt_node *brief)
+{
+    return text_in(brief, "more");
+}
+
+static const struct gt_node *first_of(const struct gt_node *brief, const char *key)
+{
+    const struct gt_node *list = gt_node_find(brief, key);
+    return list ? gt_node_child(list) : NULL;
+}
+
+const struct gt_node *gt_brief_first_line(const struct gt_node *brief)
+{
+    return first_of(brief, "lines");
+}
+
+const struct gt_node *gt_brief_first_warning(const struct gt_node *brief)
+{
+    return first_of(brief, "warnings");
+}
+
+const struct gt_node *gt_brief_first_request(const struct gt_node *brief)
+{
+    return first_of(brief, "requests");
+}
+
+const char *gt_brief_value(const struct gt_node *item)
+{
+    return text_in(item, "value");
+}
+
+const char *gt_brief_words(const struct gt_node *item)
+{
+    return known(text_in(item, "words"));
+}
+
+const char *gt_brief_detail(const struct gt_node *item)
+{
+    return text_in(item, "detail");
+}
+
+bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret)
+{
+    const struct gt_node *series = gt_node_find(item, "curve");
+    const struct gt_point *point = NULL;
+    size_t count = series ? gt_series_points(series, 0, &point) : 0;
+    for (int i = 0; i < GT_BRIEF_CELLS; i++)
+        ret->cell[i] = NAN;
+    for (size_t i = 0; i < count; i++)
+        if (point[i].x >= 0 && point[i].x < GT_BRIEF_CELLS)
+            ret->cell[(int)point[i].x] = point[i].y;
+    return count > 0;
+}
+
+/* ---- Drawing ----------------------------------------------------------------------------------------------------- */
+
+void gt_brief_draw(struct gt_buffer *out, const struct gt_brief_curve *curve, bool is_ascii)
+{
+    static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const plain[] = {"_", ".", "-", "=", "+", "*", "#", "@"};
+    for (int i = 0; i < GT_BRIEF_CELLS; i++) {
+        double height = fmin(fmax(curve->cell[i], 0), 1);
+        int step = (int)fmin(height * 8, 7);
+        gt_buffer_text(out, isnan(curve->cell[i]) ? " " : is_ascii ? plain[step] : bars[step]);
+    }
+}

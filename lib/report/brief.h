@@ -1,0 +1,55 @@
+/* The brief is a section of a report that says the most important in a few lines: what ran and how it ended, a line for each resource
+ * with its course, what is remarkable, what to ask for next time. The format "summary" shows nothing else, and Markdown begins
+ * with it; data formats, text and pages have the same figures elsewhere. Texts are whole: whoever shows them escapes them. */
+#ifndef GT_REPORT_BRIEF_H
+#define GT_REPORT_BRIEF_H
+
+#include "report/report.h"
+
+#define GT_BRIEF_KEY "summary"
+
+enum { GT_BRIEF_CELLS = 20, GT_BRIEF_WARNINGS = 3 };
+
+/* The course of a figure: each cell from 0 to 1, NaN where nothing is known. */
+struct gt_brief_curve {
+    double cell[GT_BRIEF_CELLS];
+};
+
+/* A line: "memory    13.9 GB   <curve>   peak". Words in brackets go first where it is too long. */
+struct gt_brief_line {
+    const char *title;
+    const char *value;                  /* NULL: the words stand in its place */
+    const struct gt_brief_curve *curve; /* NULL: there is none */
+    const char *words;
+};
+
+/* `is_alarm`: how it ended is to be seen before anything else. */
+struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char *outcome, bool is_alarm);
+void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line);
+/* A sentence, and a further one or NULL. */
+void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *detail);
+/* What to ask for next time: a heading and what is to be pasted, or NULL. */
+void gt_brief_request(struct gt_node *brief, const char *heading, const char *request);
+/* Where the rest is. */
+void gt_brief_more(struct gt_node *brief, const char *more);
+
+/* Reading. Lines, warnings and requests are the children of sections. */
+const struct gt_node *gt_brief_of(const struct gt_node *root); /* NULL: there is none */
+const char *gt_brief_title(const struct gt_node *brief);
+const char *gt_brief_outcome(const struct gt_node *brief);
+bool gt_brief_is_alarm(const struct gt_node *brief);
+const char *gt_brief_rest(const struct gt_node *brief); /* NULL: not told */
+const struct gt_node *gt_brief_first_line(const struct gt_node *brief);
+const struct gt_node *gt_brief_first_warning(const struct gt_node *brief);
+const struct gt_node *gt_brief_first_request(const struct gt_node *brief);
+/* Of one of these nodes. */
+const char *gt_brief_value(const struct gt_node *item); /* NULL: none */
+const char *gt_brief_words(
+    const struct gt_node *item); /* a line's words, a warning's sentence, a request's heading; never NULL */
+const char *gt_brief_detail(const struct gt_node *item); /* the further sentence, or what is to be pasted; NULL: none */
+bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret);
+
+/* One character for each cell: bars in UTF-8, or their like in ASCII. */
+void gt_brief_draw(struct gt_buffer *out, const struct gt_brief_curve *curve, bool is_ascii);
+
+#endif

@@ -1,0 +1,319 @@
+/* The brief of a report in at most 25 lines, for the terminal in which a job has just ended. A report without one is shown as text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "report/brief.h"
+#include "report/format.h"
+#include "report/wrap.h"
+
+enum { MOST_LINES = 25, WIDEST = 78, NARROW = 60, NARROWEST = 24, TITLE = 10, VALUE = 10, GAP = 3, SHORTEST_NAME = 12 };
+
+static const char NAME[] = "gpu-tracker  ";
+static const char RED[] = "\033[31m", YELLOW[] = "\033[33m", PLAIN[] = "\033[0m";
+
+struct page {
+    struct gt_buffer *out;
+    size_t width;
+    bool is_ascii, is_coloured, has_only_warnings;
+};
+
+/* ---- Pieces of text ---------------------------------------------------------------------------------------------- */
+
+static void put_spaces(struct page *page, size_t count)
+{
+    while (count--)
+        gt_buffer_char(page->out, ' ');
+}
+
+static size_t columns_of(const char *shown)
+{
+    size_t columns = 0;
+    for (; *shown; shown++)
+        columns += (*shown & 0xc0) != 0x80;
+    return columns;
+}
+
+/* The text as it may be shown, in ASCII where the terminal has no more: malloc'ed, or NULL without memory. */
+static char *shown(const struct page *page, const char *text)
+{
+    struct gt_buffer all = {0}, plain = {0};
+    gt_buffer_text(&all, "");
+    if (gt_utf8_show(&all, text) < 0 || !page->is_ascii)
+        return all.data;
+    gt_buffer_text(&plain, "");
+    for (const char *at = all.data; *at; at++) {
+        bool is_sign = strncmp(at, "±", strlen("±")) == 0;
+        if (!(*at & 0x80))
+            gt_buffer_char(&plain, *at);
+        else if ((*at & 0xc0) == 0xc0)
+            gt_buffer_text(&plain, is_sign ? "+-" : "?");
+    }
+    gt_buffer_release(&all);
+    return plain.data;
+}
+
+/* Without the last words in brackets; false where there are none. */
+static bool drop_brackets(char *text)
+{
+    char *open = strrchr(text, '('), *end = open ? strchr(open, ')') : NULL;
+    if (!end)
+        return false;
+    char *begin = open;
+    while (begin > text && begin[-1] == ' ')
+        begin--;
+    memmove(begin, end + 1, strlen(end + 1) + 1);
+    return true;
+}
+
+/* The text from column `indent` on, where the line stands already, and on further lines where it is longer. */
+static void put_wrapped(struct page *page, char *text, size_t indent)
+{
+    size_t room = page->width > indent + 8 ? page->width - indent : 8;
+    const char *at = text, *next;
+    while (columns_of(text) > room && drop_brackets(text))
+        continue;
+    do {
+        size_t length = gt_wrap_piece(at, room, &next);
+        if (at != text)
+            put_spaces(page, indent);
+        gt_buffer_append(page->out, at, length);
+        gt_buffer_char(page->out, '\n');
+        at = next;
+    } while (*at);
+}
+
+static void put_text(struct page *page, const char *text, size_t indent)
+{
+    char *own = shown(page, text);
+    if (own)
+        put_wrapped(page, own, indent);
+    free(own);
+}
+
+/* ---- The first line ---------------------------------------------------------------------------------------------- */
+
+/* Cut to so many columns, with a sign where something is missing. */
+static void put_cut(struct page *page, const char *text, size_t columns)
+{
+    const char *sign = page->is_ascii ? "..." : "…";
+    size_t room = columns, sign_columns = columns_of(sign);
+    if (columns_of(text) > columns)
+        room = columns > sign_columns ? columns - sign_columns : 0;
+    const char *end = text;
+    for (size_t taken = 0; *end && taken < room; taken++)
+        do
+            end++;
+        while ((*end & 0xc0) == 0x80);
+    gt_buffer_append(page->out, text, (size_t)(end - text));
+    gt_buffer_text(page->out, *end ? sign : "");
+}
+
+static void put_outcome(struct page *page, const char *outcome, bool is_alarm)
+{
+    bool is_red = is_alarm && page->is_coloured;
+    gt_buffer_text(page->out, is_red ? RED : "");
+    gt_buffer_text(page->out, outcome);
+    gt_buffer_text(page->out, is_red ? PLAIN : "");
+    gt_buffer_char(page->out, '\n');
+}
+
+/* How it ended stands at the right, or below where the terminal is narrow. */
+static void put_heading(struct page *page, const struct gt_node *brief, bool is_alone)
+{
+    char *title = shown(page, gt_brief_title(brief)), *outcome = shown(page, gt_brief_outcome(brief));
+    size_t taken = strlen(NAME) + GAP + (outcome ? columns_of(outcome) : 0);
+    size_t needed = title ? columns_of(title) : 0, least = needed < SHORTEST_NAME ? needed : SHORTEST_NAME;
+    bool is_one_line = taken + least <= page->width;
+    size_t room = page->width - (is_one_line ? taken : strlen(NAME));
+    gt_buffer_text(page->out, NAME);
+    if (title)
+        put_cut(page, title, room);
+    size_t pad = GAP + (is_alone || needed > room ? 0 : room - needed);
+    if (!is_one_line)
+        gt_buffer_text(page->out, "\n  ");
+    else
+        put_spaces(page, pad);
+    put_outcome(page, outcome ? outcome : "", gt_brief_is_alarm(brief));
+    free(title);
+    free(outcome);
+}
+
+/* ---- Figures ----------------------------------------------------------------------------------------------------- */
+
+static void put_padded(struct page *page, const char *text, size_t columns)
+{
+    char *own = shown(page, text);
+    size_t taken = own ? columns_of(own) : 0;
+    gt_buffer_text(page->out, own ? own : "");
+    put_spaces(page, taken < columns ? columns - taken : 1);
+    free(own);
+}
+
+static void put_line(struct page *page, const struct gt_node *line)
+{
+    const char *value = gt_brief_value(line);
+    struct gt_brief_curve curve;
+    size_t indent = 2 + TITLE + (value ? VALUE : 0);
+    bool has_curve = gt_brief_curve(line, &curve) && page->width > NARROW;
+    put_spaces(page, 2);
+    put_padded(page, gt_node_title(line), TITLE);
+    if (value)
+        put_padded(page, value, VALUE);
+    if (has_curve) {
+        gt_brief_draw(page->out, &curve, page->is_ascii);
+        put_spaces(page, GAP);
+        indent += GT_BRIEF_CELLS + GAP;
+    }
+    put_text(page, gt_brief_words(line), indent);
+}
+
+static size_t count_of(const struct gt_node *first)
+{
+    size_t count = 0;
+    for (; first; first = gt_node_next(first))
+        count++;
+    return count;
+}
+
+static void put_lines(struct page *page, const struct gt_node *brief, size_t most)
+{
+    const struct gt_node *line = gt_brief_first_line(brief);
+    if (line)
+        gt_buffer_char(page->out, '\n');
+    for (; line && most; line = gt_node_next(line), most--)
+        put_line(page, line);
+}
+
+/* ---- Remarks ----------------------------------------------------------------------------------------------------- */
+
+static void put_mark(struct page *page)
+{
+    gt_buffer_text(page->out, "  ");
+    gt_buffer_text(page->out, page->is_coloured ? YELLOW : "");
+    gt_buffer_char(page->out, '!');
+    gt_buffer_text(page->out, page->is_coloured ? PLAIN : "");
+    gt_buffer_char(page->out, ' ');
+}
+
+static void put_warnings(struct page *page, const struct gt_node *brief)
+{
+    const struct gt_node *warning = gt_brief_first_warning(brief);
+    if (warning && !page->has_only_warnings)
+        gt_buffer_char(page->out, '\n');
+    for (size_t left = GT_BRIEF_WARNINGS; warning && left; warning = gt_node_next(warning), left--) {
+        put_mark(page);
+        put_text(page, gt_brief_words(warning), 4);
+        if (gt_brief_detail(warning)) {
+            put_spaces(page, 4);
+            put_text(page, gt_brief_detail(warning), 4);
+        }
+    }
+}
+
+/* What is to be pasted is never broken. */
+static void put_requests(struct page *page, const struct gt_node *brief)
+{
+    const struct gt_node *request = gt_brief_first_request(brief);
+    if (request || gt_brief_rest(brief))
+        gt_buffer_char(page->out, '\n');
+    for (; request; request = gt_node_next(request)) {
+        put_spaces(page, 2);
+        put_text(page, gt_brief_words(request), 2);
+        if (gt_brief_detail(request)) {
+            put_spaces(page, 4);
+            char *own = shown(page, gt_brief_detail(request));
+            gt_buffer_text(page->out, own ? own : "");
+            gt_buffer_char(page->out, '\n');
+            free(own);
+        }
+    }
+    if (gt_brief_rest(brief)) {
+        put_spaces(page, 2);
+        put_text(page, gt_brief_rest(brief), 4);
+    }
+}
+
+/* ---- The page ---------------------------------------------------------------------------------------------------- */
+
+static void put_all(struct page *page, const struct gt_node *brief, size_t most)
+{
+    if (page->has_only_warnings) {
+        put_warnings(page, brief);
+        return;
+    }
+    bool is_alone = !gt_brief_first_line(brief) && !gt_brief_first_warning(brief) && !gt_brief_first_request(brief);
+    put_heading(page, brief, is_alone);
+    put_lines(page, brief, most);
+    put_warnings(page, brief);
+    if (!is_alone)
+        put_requests(page, brief);
+}
+
+static size_t lines_in(const char *text)
+{
+    size_t lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* Where lines have to be broken to fit, the last figures give way. */
+static void put_brief(struct page *page, const struct gt_node *brief)
+{
+    struct gt_buffer *out = page->out, own = {0};
+    page->out = &own;
+    for (size_t most = count_of(gt_brief_first_line(brief)) + 1; most--;) {
+        gt_buffer_clear(&own);
+        put_all(page, brief, most);
+        if (own.failed || !own.length || lines_in(own.data) <= MOST_LINES)
+            break;
+    }
+    page->out = out;
+    gt_buffer_append(out, own.data ? own.data : "", own.length);
+    out->failed = own.failed ? own.failed : out->failed;
+    gt_buffer_release(&own);
+}
+
+static bool put_several(struct page *page, const struct gt_node *root)
+{
+    bool any = false;
+    for (const struct gt_node *part = gt_node_child(root); part; part = gt_node_next(part)) {
+        const struct gt_node *brief = gt_node_kind(part) == GT_NODE_SECTION ? gt_brief_of(part) : NULL;
+        if (!brief)
+            continue;
+        if (any && !page->has_only_warnings)
+            gt_buffer_char(page->out, '\n');
+        put_brief(page, brief);
+        any = true;
+    }
+    return any;
+}
+
+static int write_summary(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
+{
+    const struct gt_node *root = gt_report_top(report), *brief = gt_brief_of(root);
+    size_t width = gt_report_width_of(report);
+    unsigned style = gt_report_style_of(report);
+    struct page page = {
+        .out = out,
+        .width = width == 0 || width > WIDEST ? WIDEST
+                 : width < NARROWEST          ? NARROWEST
+                                              : width,
+        .is_ascii = style & GT_STYLE_ASCII,
+        .is_coloured = style & GT_STYLE_COLOUR,
+        .has_only_warnings = style & GT_STYLE_ONLY_WARNINGS,
+    };
+    if (brief)
+        put_brief(&page, brief);
+    else if (!(gt_node_flag_bits(root) & GT_LIST) || !put_several(&page, root))
+        return gt_format_find("text")->write(report, out, error);
+    return 0;
+}
+
+const struct gt_format gt_format_summary = {
+    .name = "summary",
+    .help = "The most important in at most 25 lines, for a terminal",
+    .suffix = ".summary",
+    .write = write_summary,
+};

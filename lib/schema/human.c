@@ -1,0 +1,171 @@
+#include "schema/human.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct step {
+    double size;
+    const char *name;
+};
+
+static const struct step bytes_steps[] = {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}, {1e15, "PB"}};
+static const struct step power_steps[] = {{1e-3, "mW"}, {1, "W"}, {1e3, "kW"}, {1e6, "MW"}};
+static const struct step mass_steps[] = {{1e-6, "ug"}, {1e-3, "mg"}, {1, "g"}, {1e3, "kg"}, {1e6, "t"}};
+static const struct step plain_steps[] = {{1, ""}};
+
+#define STEPS(steps) steps, sizeof(steps) / sizeof *(steps)
+
+static char *unknown(char *ret)
+{
+    return strcpy(ret, "n/a");
+}
+
+/* Three digits: 1.13, 13.9, 412. */
+static int decimals_of(double value)
+{
+    double size = fabs(value);
+    return size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : 2;
+}
+
+static void strip_zeros(char *digits)
+{
+    char *end = digits + strlen(digits);
+    if (!strchr(digits, '.'))
+        return;
+    while (end[-1] == '0')
+        end--;
+    end -= end[-1] == '.';
+    *end = '\0';
+}
+
+/* The largest step of which the value is at least one, once rounded. */
+static const struct step *step_of(double value, const struct step *steps, size_t count)
+{
+    size_t at = 0;
+    while (at + 1 < count && fabs(value) >= steps[at + 1].size * 0.9995)
+        at++;
+    return &steps[at];
+}
+
+static void put_digits(char *ret, double value, bool is_whole, bool is_stripped)
+{
+    snprintf(ret, GT_HUMAN_SIZE, "%.*f", is_whole ? 0 : decimals_of(value), value);
+    if (is_stripped)
+        strip_zeros(ret);
+}
+
+static char *put(char *ret, double value, const struct step *steps, size_t count, bool is_stripped)
+{
+    if (!isfinite(value))
+        return unknown(ret);
+    const struct step *step = step_of(value, steps, count);
+    put_digits(ret, value / step->size, step->size == 1 && steps == bytes_steps, is_stripped);
+    size_t length = strlen(ret);
+    if (*step->name)
+        snprintf(ret + length, GT_HUMAN_SIZE - length, " %s", step->name);
+    return ret;
+}
+
+char *gt_human_bytes(char ret[GT_HUMAN_SIZE], double bytes)
+{
+    return put(ret, bytes, STEPS(bytes_steps), false);
+}
+
+char *gt_human_round_bytes(char ret[GT_HUMAN_SIZE], double bytes)
+{
+    return put(ret, bytes, STEPS(bytes_steps), true);
+}
+
+char *gt_human_power(char ret[GT_HUMAN_SIZE], double watts)
+{
+    return put(ret, watts, STEPS(power_steps), false);
+}
+
+char *gt_human_mass(char ret[GT_HUMAN_SIZE], double grams)
+{
+    return put(ret, grams, STEPS(mass_steps), true);
+}
+
+char *gt_human_number(char ret[GT_HUMAN_SIZE], double value)
+{
+    return put(ret, value, STEPS(plain_steps), false);
+}
+
+char *gt_human_round_number(char ret[GT_HUMAN_SIZE], double value)
+{
+    return put(ret, value, STEPS(plain_steps), true);
+}
+
+/* From 10 Wh on people think in what they pay for. */
+static const struct step *energy_step(double joules)
+{
+    static const struct step small[] = {{1e-3, "mJ"}, {1, "J"}, {1e3, "kJ"}};
+    static const struct step paid[] = {{3600, "Wh"}, {3.6e6, "kWh"}};
+    return fabs(joules) >= 36e3 ? &paid[fabs(joules) >= 360e3] : step_of(joules, STEPS(small));
+}
+
+char *gt_human_energy(char ret[GT_HUMAN_SIZE], double joules)
+{
+    return put(ret, joules, energy_step(joules), 1, false);
+}
+
+char *gt_human_energy_part(char ret[GT_HUMAN_SIZE], double joules, double whole)
+{
+    put_digits(ret, joules / energy_step(whole)->size, false, false);
+    return ret;
+}
+
+char *gt_human_percent(char ret[GT_HUMAN_SIZE], double ratio)
+{
+    double percent = ratio * 100;
+    if (!isfinite(percent))
+        return unknown(ret);
+    bool is_fraction = fabs(percent) < 0.95 && percent != 0;
+    snprintf(ret, GT_HUMAN_SIZE, "%.*f %%", is_fraction ? 1 : 0, percent);
+    return ret;
+}
+
+static char *put_pair(char *ret, long large, const char *large_name, long small, const char *small_name)
+{
+    if (small)
+        snprintf(ret, GT_HUMAN_SIZE, "%ld %s %ld %s", large, large_name, small, small_name);
+    else
+        snprintf(ret, GT_HUMAN_SIZE, "%ld %s", large, large_name);
+    return ret;
+}
+
+char *gt_human_seconds(char ret[GT_HUMAN_SIZE], double seconds)
+{
+    if (!isfinite(seconds) || fabs(seconds) > 1e12)
+        return unknown(ret);
+    if (seconds < 0.9995) {
+        snprintf(ret, GT_HUMAN_SIZE, "%.*f ms", seconds < 0.00095 && seconds > 0, seconds * 1e3);
+        return ret;
+    }
+    if (seconds < 59.5) {
+        snprintf(ret, GT_HUMAN_SIZE, "%.*f s", seconds < 9.95, seconds);
+        return ret;
+    }
+    long whole = lround(seconds), minutes = lround(seconds / 60), hours = lround(seconds / 3600);
+    if (whole < 3600)
+        return put_pair(ret, whole / 60, "min", whole % 60, "s");
+    if (minutes < 24 * 60)
+        return put_pair(ret, minutes / 60, "h", minutes % 60, "min");
+    return put_pair(ret, hours / 24, "d", hours % 24, "h");
+}
+
+char *gt_human_part(char *ret, double bytes, double whole)
+{
+    char text[GT_HUMAN_SIZE], digits[GT_HUMAN_SIZE];
+    if (!isfinite(bytes) || !isfinite(whole)) {
+        gt_human_bytes(ret, bytes);
+        return ret;
+    }
+    const struct step *step = step_of(whole, STEPS(bytes_steps));
+    put_digits(digits, bytes / step->size, false, false);
+    snprintf(ret, (size_t)2 * GT_HUMAN_SIZE, "%s of %s", digits, gt_human_round_bytes(text, whole));
+    return ret;
+}

@@ -1,0 +1,158 @@
+#include "store/secret.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+/* A name holds one of these without regard to case, '-' and '_'. */
+static const char *const telling[] = {"password",  "passwd",     "passphrase", "token",         "secret", "apikey",
+                                      "accesskey", "credential", "privatekey", "authorization", "bearer", "sessionkey"};
+/* Keys of services begin so. */
+static const char *const beginnings[] = {"ghp_",  "gho_",  "ghs_", "ghu_", "github_pat_", "glpat-", "hf_",   "sk-",
+                                         "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza",        "npm_",   "pypi-", "eyJ"};
+
+enum { SHORTEST_KEY = 12, SHORTEST_RANDOM = 24, SHORTEST_HEX = 32 };
+
+static bool names_secret(const char *name, size_t length)
+{
+    char plain[64];
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + 1 < sizeof plain; i++)
+        if (name[i] != '-' && name[i] != '_')
+            plain[used++] = (char)tolower((unsigned char)name[i]);
+    plain[used] = '\0';
+    for (size_t i = 0; i < sizeof telling / sizeof *telling; i++)
+        if (strstr(plain, telling[i]))
+            return true;
+    return false;
+}
+
+static bool begins_as_key(const char *piece, size_t length)
+{
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        size_t own = strlen(beginnings[i]);
+        if (length >= SHORTEST_KEY && strncmp(piece, beginnings[i], own) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int class_of(char c)
+{
+    return isdigit((unsigned char)c) ? 1 : islower((unsigned char)c) ? 2 : isupper((unsigned char)c) ? 3 : 0;
+}
+
+/* Names made by people change between digits, small and capital letters seldom; keys at every second character. */
+static bool is_random(const char *piece, size_t length)
+{
+    size_t changes = 0, digits = 0, hex = 0;
+    int before = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (!class_of(piece[i]) && !strchr("+/=_-", piece[i]))
+            return false;
+        digits += class_of(piece[i]) == 1;
+        hex += isxdigit((unsigned char)piece[i]) != 0;
+        changes += before && class_of(piece[i]) && class_of(piece[i]) != before;
+        before = class_of(piece[i]) ? class_of(piece[i]) : before;
+    }
+    if (length >= SHORTEST_HEX && hex == length && digits)
+        return true;
+    return length >= SHORTEST_RANDOM && digits >= 2 && changes * 3 >= length && !memchr(piece, '/', length);
+}
+
+/* "https://user:password@host" -> where the password begins and ends. */
+static bool find_password(const char *piece, size_t length, size_t *from, size_t *to)
+{
+    const char *end = piece + length, *scheme = memmem(piece, length, "://", 3);
+    const char *at = scheme ? memchr(scheme + 3, '@', (size_t)(end - scheme - 3)) : NULL;
+    const char *colon = at ? memchr(scheme + 3, ':', (size_t)(at - scheme - 3)) : NULL;
+    if (!at)
+        return false;
+    *from = (size_t)((colon ? colon + 1 : scheme + 3) - piece);
+    *to = (size_t)(at - piece);
+    return true;
+}
+
+/* What came before and what it means for the next piece. */
+struct state {
+    bool next_is_secret;
+    bool rest_is_secret; /* of this word: behind "Authorization:" */
+};
+
+static void put_value(struct gt_buffer *out, const char *value, size_t length)
+{
+    size_t from, to;
+    if (begins_as_key(value, length) || is_random(value, length))
+        gt_buffer_text(out, GT_SECRET_HIDDEN);
+    else if (find_password(value, length, &from, &to)) {
+        gt_buffer_append(out, value, from);
+        gt_buffer_text(out, GT_SECRET_HIDDEN);
+        gt_buffer_append(out, value + to, length - to);
+    } else {
+        gt_buffer_append(out, value, length);
+    }
+}
+
+/* A piece has no blanks. */
+static void put_piece(struct gt_buffer *out, struct state *state, const char *piece, size_t length)
+{
+    const char *equals = memchr(piece, '=', length);
+    size_t name = equals ? (size_t)(equals - piece) : length;
+    bool ends_in_colon = length > 1 && piece[length - 1] == ':';
+    if (state->rest_is_secret || (state->next_is_secret && *piece != '-')) {
+        gt_buffer_text(out, GT_SECRET_HIDDEN);
+        state->next_is_secret = false;
+        return;
+    }
+    bool tells = names_secret(piece, name);
+    state->next_is_secret = tells && !equals && *piece == '-';
+    state->rest_is_secret = tells && (ends_in_colon || strncasecmp(piece, "bearer", length) == 0);
+    if (!equals) {
+        put_value(out, piece, length);
+        return;
+    }
+    gt_buffer_append(out, piece, name + 1);
+    if (tells)
+        gt_buffer_text(out, GT_SECRET_HIDDEN);
+    else
+        put_value(out, equals + 1, length - name - 1);
+}
+
+/* "--user name:password", as curl has it. */
+static bool is_user_option(const char *word)
+{
+    return !strcmp(word, "-u") || !strcmp(word, "--user");
+}
+
+static void put_word(struct gt_buffer *out, struct state *state, const char *word, const char *before)
+{
+    static const char blanks[] = " \t\r\n";
+    const char *colon = before && is_user_option(before) ? strchr(word, ':') : NULL;
+    state->rest_is_secret = false;
+    if (colon && !state->next_is_secret) {
+        gt_buffer_append(out, word, (size_t)(colon + 1 - word));
+        gt_buffer_text(out, GT_SECRET_HIDDEN);
+        return;
+    }
+    while (*word) {
+        size_t length = strcspn(word, blanks);
+        if (length)
+            put_piece(out, state, word, length);
+        word += length;
+        length = strspn(word, blanks);
+        gt_buffer_append(out, word, length);
+        word += length;
+    }
+}
+
+int gt_secret_hide(struct gt_buffer *out, char *const words[])
+{
+    struct state state = {0};
+    gt_buffer_text(out, "");
+    for (size_t i = 0; words[i]; i++) {
+        gt_buffer_text(out, i ? " " : "");
+        put_word(out, &state, words[i], i ? words[i - 1] : NULL);
+    }
+    return out->failed;
+}

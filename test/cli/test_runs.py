@@ -1,0 +1,190 @@
+"""The list of runs: what run keeps, gpu-tracker runs, and names like @1."""
+import csv
+import fcntl
+import io
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def at_home(monkeypatch, tmp_path):
+    """Not in CI, and with a list of its own."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state" / "gpu-tracker" / "runs.sqlite"
+
+
+@pytest.fixture
+def runs(cli):
+    return lambda *words: json.loads(cli("runs", "-f", "json", *words).stdout)["runs"]
+
+
+def test_a_run_is_kept(cli, runs, path, tmp_path):
+    assert cli("run", "--tf", "a.sqlite", "--", "sh", "-c", "exit 3").returncode == 3
+    [run] = runs()
+    assert (run["run"], run["command"], run["exit_status"]) == (1, "sh -c exit 3", 3)
+    assert run["folder"] == str(tmp_path) and run["recording"] == str(tmp_path / "a.sqlite")
+    assert run["ram_peak"] > 1e5 and run["elapsed"] > 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("words, environment", [
+    (["--no-history"], {}), ([], {"GPU_TRACKER_HISTORY": "false"}), ([], {"CI": "true"}),
+    (["--no-history", "--history"], {}), (["--history=false"], {})])
+def test_it_can_be_switched_off(cli, path, words, environment):
+    assert cli("run", *words, "--", "true", env={**os.environ, **environment}).returncode == 0
+    assert not path.exists()
+
+
+def test_a_configuration_switches_it_off(cli, path, tmp_path):
+    (tmp_path / "config.json").write_text('{"history": false}')
+    assert cli("run", "--tconfig", "config.json", "--", "true").returncode == 0
+    assert not path.exists()
+    assert cli("run", "--tconfig", "config.json", "--history", "--", "true").returncode == 0
+    assert path.exists()
+
+
+def test_in_ci_it_is_kept_on_demand(cli, path):
+    assert cli("run", "--history", "--", "true", env={**os.environ, "CI": "1"}).returncode == 0
+    assert path.exists()
+
+
+def test_only_run_keeps(cli, path, tmp_path):
+    assert cli("-e", "true").returncode == 0
+    job = subprocess.Popen(["sleep", "0.2"])
+    assert cli("attach", str(job.pid)).returncode == 0
+    job.wait()
+    script = "import gpu_tracker\nwith gpu_tracker.Tracker(disable_logs=True): pass"
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, timeout=120)
+    assert not path.exists()
+
+
+def test_secrets_are_not_kept(cli, path):
+    cli("run", "--", "true", "--token=hunter2", "--password", "hunter2", "https://me:hunter2@host/")
+    assert b"hunter2" not in path.read_bytes() and b"--token=***" in path.read_bytes()
+
+
+def test_names_of_recordings(cli, tmp_path):
+    cli("run", "--tf", "a.csv", "--", "true")
+    cli("run", "--", "true")
+    cli("run", "--tf", "b.sqlite", "--", "sh", "-c", "exit 4")
+    assert json.loads(cli("report", "-f", "json", "@1").stdout)["run"]["exit_status"] == 4
+    assert json.loads(cli("report", "-f", "json", "@3").stdout)["run"]["exit_status"] == 0
+    done = cli("report", "@2")
+    assert done.returncode == 125 and "kept no recording" in done.stderr and len(done.stderr.splitlines()) == 1
+    done = cli("report", "@4")
+    assert done.returncode == 125 and "there is no run @4" in done.stderr
+    assert cli("sub-track", "compare", "-m", "a=@1", "-m", "b=@3").returncode == 0
+    (tmp_path / "b.sqlite").unlink()
+    done = cli("report", "@1")
+    assert done.returncode == 125 and "b.sqlite: No such file" in done.stderr
+
+
+def test_words_choose(cli, runs):
+    for word in "one", "two", "three":
+        cli("run", "--", "true", word)
+    assert [run["command"] for run in runs()] == ["true three", "true two", "true one"]
+    assert [run["run"] for run in runs("TW")] == [2]
+    assert [run["run"] for run in runs("--top", "1")] == [1]
+    assert runs("true", "nothing") == []
+    assert cli("runs", "nothing").stdout == "Runs: none is listed\n"
+    rows = csv.DictReader(io.StringIO(cli("runs", "-f", "csv").stdout))
+    assert [row["command"] for row in rows] == ["true three", "true two", "true one"]
+
+
+def test_the_table_fits_a_terminal(gpu_tracker, cli, tmp_path):
+    cli("run", "--", "true", "a name\n\x1b[31m\u202e", *["words"] * 100)
+    script = f"stty cols 80; {gpu_tracker} runs"
+    text = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, text=True, check=True, cwd=tmp_path,
+                          timeout=60).stdout
+    assert max(map(len, text.splitlines())) <= 80 and "\x1b" not in text
+    assert "aname\\n\\x1b[31m\\u202e" in "".join(text.split()) and "today" in text
+
+
+def test_only_so_many_are_kept(cli, runs, path):
+    cli("run", "--", "true", "first")
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE runs SET number = 10000")
+        database.execute("UPDATE sqlite_sequence SET seq = 10000")
+        database.execute("INSERT INTO runs (number, command) VALUES (1, 'old')")
+    cli("run", "--", "true", "second")
+    assert [(run["run"], run["command"]) for run in runs()] == [(1, "true second"), (2, "true first")]
+
+
+def told(done):
+    return [line for line in done.stderr.splitlines() if "list of runs" in line]
+
+
+def test_a_file_that_cannot_be_used_is_no_failure(cli, path, tmp_path):
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no database" * 1000)
+    done = cli("run", "--", "sh", "-c", "exit 5")
+    assert done.returncode == 5 and len(told(done)) == 1 and "runs.sqlite" in told(done)[0]
+    assert path.read_bytes() == b"no database" * 1000
+    assert not told(cli("run", "--disable-logs", "--", "true"))
+    path.unlink()
+    (tmp_path / "other").write_text("")
+    path.symlink_to(tmp_path / "other")
+    done = cli("run", "--", "true")
+    assert done.returncode == 0 and len(told(done)) == 1 and (tmp_path / "other").read_text() == ""
+
+
+def test_a_locked_file_does_not_hold_the_run_up(cli, path):
+    cli("run", "--", "true")
+    with sqlite3.connect(path, isolation_level=None) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        done = cli("run", "--", "true")
+        assert done.returncode == 0 and len(told(done)) == 1 and "locked" in told(done)[0]
+        database.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("state", ["/dev/null/x", "/proc/x", "/nonexistent"])
+def test_no_place_for_the_list_is_quiet(cli, state):
+    if state == "/nonexistent" and os.geteuid() == 0:
+        pytest.skip("root may make it")
+    done = cli("run", "--", "true", env={**os.environ, "XDG_STATE_HOME": state})
+    assert done.returncode == 0 and not told(done)
+    done = cli("run", "--history", "--", "true", env={**os.environ, "XDG_STATE_HOME": state})
+    assert done.returncode == 0 and len(told(done)) == 1
+
+
+def test_a_full_disk(gpu_tracker, tmp_path):
+    mount = "mount -t tmpfs -o size=4k none full && dd if=/dev/zero of=full/x bs=4k count=1 2>/dev/null; "
+    (tmp_path / "full").mkdir()
+    apart = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    if subprocess.run([*apart, mount], check=False, capture_output=True, cwd=tmp_path).returncode:
+        pytest.skip("this user may not make a namespace")
+    done = subprocess.run([*apart, f"{mount} XDG_STATE_HOME=$PWD/full/state {gpu_tracker} run --history -- sh -c 'exit 6'"], check=False,
+                          capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 6 and len(told(done)) == 1, done.stderr
+
+
+def test_what_has_changed_is_said(cli, path):
+    for _ in range(3):
+        assert "against" not in cli("run", "--", "sleep", "0.1").stderr
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE runs SET elapsed = 100 + number, ram_peak = 1e9")
+    done = cli("run", "--", "sleep", "0.1")
+    lines = [line for line in done.stderr.splitlines() if "against" in line]
+    assert lines == ["gpu-tracker: peak memory -100 %, time -100 % against your last 3 runs"]
+    assert "against" not in cli("run", "--", "sleep", "0.11").stderr
+
+
+def test_many_at_once(gpu_tracker, runs, tmp_path):
+    lock = open(tmp_path / "lock", "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    jobs = [subprocess.Popen([gpu_tracker, "run", "--disable-logs", "--", "flock", "-s", "lock", "true"], cwd=tmp_path,
+                             stderr=subprocess.DEVNULL) for _ in range(8)]
+    lock.close()
+    assert [job.wait() for job in jobs] == [0] * 8
+    assert len(runs("--all")) == 8

@@ -1,0 +1,72 @@
+/* Figures at a glance: one unit chosen by the size, three digits. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+
+#include "schema/human.h"
+
+struct example {
+    double value;
+    const char *text;
+};
+
+static void check(char *(*human)(char *, double), const struct example *examples, size_t count)
+{
+    char text[GT_HUMAN_SIZE];
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(human(text, examples[i].value), examples[i].text);
+}
+
+#define CHECK(human, ...)                                  \
+    do {                                                   \
+        static const struct example all[] = {__VA_ARGS__}; \
+        check(human, all, sizeof all / sizeof *all);       \
+    } while (0)
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    CHECK(gt_human_bytes, {0, "0 B"}, {1, "1 B"}, {999, "999 B"}, {1000, "1.00 kB"}, {412e6, "412 MB"},
+          {13.94e9, "13.9 GB"}, {999.6e6, "1.00 GB"}, {9.996e9, "10.0 GB"}, {99.96e9, "100 GB"}, {2e12, "2.00 TB"},
+          {NAN, "n/a"});
+    CHECK(gt_human_round_bytes, {64e9, "64 GB"}, {68719476736., "68.7 GB"}, {300e6, "300 MB"}, {100e9, "100 GB"});
+    char text[2 * GT_HUMAN_SIZE];
+    assert_string_equal(gt_human_part(text, 31.2e9, 80e9), "31.2 of 80 GB");
+    assert_string_equal(gt_human_part(text, 5e8, 80e9), "0.50 of 80 GB");
+    assert_string_equal(gt_human_part(text, 5e8, NAN), "500 MB");
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    CHECK(gt_human_seconds, {0, "0 ms"}, {0.0004, "0.4 ms"}, {0.0012, "1 ms"}, {0.412, "412 ms"}, {0.9996, "1.0 s"},
+          {4.25, "4.2 s"}, {41.3, "41 s"}, {59.6, "1 min"}, {72, "1 min 12 s"}, {3599.7, "1 h"}, {4320, "1 h 12 min"},
+          {86399, "1 d"}, {183600, "2 d 3 h"}, {NAN, "n/a"});
+}
+
+static void test_the_rest(void **state)
+{
+    (void)state;
+    CHECK(gt_human_energy, {3.2, "3.20 J"}, {0.004, "4.00 mJ"}, {1500, "1.50 kJ"}, {90e3, "25.0 Wh"},
+          {1.872e6, "0.52 kWh"}, {NAN, "n/a"});
+    char text[GT_HUMAN_SIZE];
+    assert_string_equal(gt_human_energy_part(text, 108e3, 1.872e6), "0.03");
+    CHECK(gt_human_percent, {0.81, "81 %"}, {0.004, "0.4 %"}, {0, "0 %"}, {1, "100 %"}, {NAN, "n/a"});
+    CHECK(gt_human_power, {306, "306 W"}, {1900, "1.90 kW"}, {0.25, "250 mW"});
+    CHECK(gt_human_mass, {29, "29 g"}, {0.0031, "3.1 mg"}, {1200, "1.2 kg"});
+    CHECK(gt_human_number, {1.52, "1.52"}, {0.61, "0.61"}, {128, "128"});
+    CHECK(gt_human_round_number, {2, "2"}, {1.5, "1.5"});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_the_rest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* Processes as a tree. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sample/life_tree.h"
+
+/* "7<1" is process 7 with parent 1; they begin one after the other. */
+static struct gt_lives lives_of(struct gt_life *life, const char *text)
+{
+    size_t count = 0;
+    int used;
+    for (int pid, parent; sscanf(text, "%d<%d %n", &pid, &parent, &used) == 2; text += used, count++)
+        life[count] = (struct gt_life){.number = count, .pid = pid, .parent = parent, .begin = (double)count};
+    return (struct gt_lives){.life = life, .count = count};
+}
+
+static void expect(const char *text, const char *drawn)
+{
+    struct gt_life life[32];
+    struct gt_lives lives = lives_of(life, text);
+    struct gt_life_place *place;
+    char all[1000] = "", branch[GT_LIFE_BRANCH_SIZE];
+    gt_lives_sort(&lives);
+    assert_int_equal(gt_life_tree(&place, &lives), 0);
+    for (size_t i = 0; i < lives.count; i++) {
+        gt_life_branch(branch, &place[i]);
+        sprintf(all + strlen(all), "%s%d\n", branch, (int)life[place[i].life].pid);
+    }
+    free(place);
+    assert_string_equal(all, drawn);
+}
+
+static void test_a_tree(void **state)
+{
+    (void)state;
+    expect("1<0 2<1 3<2 4<1 5<2 6<4", "1\n├ 2\n│ ├ 3\n│ └ 5\n└ 4\n  └ 6\n");
+    expect("", "");
+    expect("1<0 2<0 3<1 4<2", "1\n└ 3\n2\n└ 4\n");
+}
+
+static void test_odd_parents(void **state)
+{
+    (void)state;
+    expect("5<5", "5\n");                                         /* its own */
+    expect("2<3 3<2", "2\n└ 3\n");                                /* each other's */
+    expect("1<0 7<1 8<7 7<1 9<7", "1\n├ 7\n│ └ 8\n└ 7\n  └ 9\n"); /* a number that was used again */
+    expect("9<777", "9\n");                                       /* one that was never seen */
+}
+
+static void test_deep_trees(void **state)
+{
+    (void)state;
+    enum { DEEP = 100000 };
+    struct gt_lives lives = {calloc(DEEP, sizeof *lives.life), DEEP, DEEP};
+    struct gt_life_place *place;
+    char branch[GT_LIFE_BRANCH_SIZE];
+    for (int i = 0; i < DEEP; i++)
+        lives.life[i] = (struct gt_life){.number = (uint64_t)i, .pid = i + 1, .parent = i, .begin = i};
+    assert_int_equal(gt_life_tree(&place, &lives), 0);
+    assert_int_equal(place[DEEP - 1].depth, DEEP - 1);
+    gt_life_branch(branch, &place[DEEP - 1]);
+    assert_string_equal(branch, "                      └ ");
+    free(place);
+    free(lives.life);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_tree),
+        cmocka_unit_test(test_odd_parents),
+        cmocka_unit_test(test_deep_trees),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

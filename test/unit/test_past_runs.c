@@ -1,0 +1,178 @@
+/* The list of runs: what is kept of a command, and what has changed. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analyse/past_runs.h"
+#include "base/quantity.h"
+#include "store/secret.h"
+
+static void expect_hidden(char *const words[], const char *expected)
+{
+    struct gt_buffer out = {0};
+    assert_int_equal(gt_secret_hide(&out, words), 0);
+    assert_string_equal(out.data, expected);
+    gt_buffer_release(&out);
+}
+
+#define HIDDEN(expected, ...) expect_hidden((char *[]){__VA_ARGS__, NULL}, expected)
+
+static void test_secrets(void **state)
+{
+    (void)state;
+    HIDDEN("train --token ***", "train", "--token", "abc");
+    HIDDEN("train --api-key=*** --epochs=3", "train", "--api-key=abc", "--epochs=3");
+    HIDDEN("train --wandb_api_key *** x", "train", "--wandb_api_key", "abc", "x");
+    HIDDEN("env AWS_SECRET_ACCESS_KEY=*** A=1 x", "env", "AWS_SECRET_ACCESS_KEY=abc", "A=1", "x");
+    HIDDEN("sh -c HF_TOKEN=*** python a.py", "sh", "-c", "HF_TOKEN=abc python a.py");
+    HIDDEN("git clone https://me:***@host/x.git", "git", "clone", "https://me:pass@host/x.git");
+    HIDDEN("git clone https://***@host/x.git", "git", "clone", "https://0123abc@host/x.git");
+    HIDDEN("curl -u me:*** host", "curl", "-u", "me:pass", "host");
+    HIDDEN("curl -H Authorization: *** *** host", "curl", "-H", "Authorization: Bearer abc", "host");
+    HIDDEN("x ***", "x", "ghp_abcdefghijkl");
+    HIDDEN("x a=***", "x", "a=aK3j9XmP2qLs8VbN4wRt7YzC");
+    HIDDEN("x ***", "x", "0123456789abcdef0123456789abcdef");
+}
+
+static void test_what_is_no_secret(void **state)
+{
+    (void)state;
+    HIDDEN("python train.py --epochs 20 --tokenizer-path", "python", "train.py", "--epochs", "20", "--tokenizer-path");
+    HIDDEN("ls /usr/lib/x86_64-linux-gnu/libexample.so.0", "ls", "/usr/lib/x86_64-linux-gnu/libexample.so.0");
+    HIDDEN("run my_long_experiment_name_with_seed_42", "run", "my_long_experiment_name_with_seed_42");
+    HIDDEN("curl http://host:80/x?a=b", "curl", "http://host:80/x?a=b");
+    HIDDEN("sk-learn --help", "sk-learn", "--help");
+    HIDDEN("a --no-password --verbose", "a", "--no-password", "--verbose");
+    HIDDEN("  a  b ", " ", "a  b", "");
+}
+
+static struct gt_past_run run_of(double peak, double elapsed)
+{
+    return (struct gt_past_run){
+        .ram_peak = peak, .elapsed = elapsed, .cpu_time = NAN, .gpu_ram_peak = NAN, .energy = NAN};
+}
+
+static char *change(struct gt_past_run now, const double *peaks, size_t count)
+{
+    static char text[200];
+    struct gt_past_run runs[20];
+    struct gt_buffer out = {0};
+    for (size_t i = 0; i < count; i++)
+        runs[i] = run_of(peaks[i], 10 + (double)i / 10);
+    assert_int_equal(gt_past_runs_change(&out, &now, &(struct gt_past_runs){.run = runs, .count = count}), 0);
+    snprintf(text, sizeof text, "%s", out.data ? out.data : "");
+    gt_buffer_release(&out);
+    return text;
+}
+
+static void test_changes(void **state)
+{
+    (void)state;
+    static const double calm[] = {1e9, 1.01e9, 0.99e9, 1e9, 1e9}, noisy[] = {1e9, 1.5e9, 0.7e9, 1.2e9, 0.9e9};
+    assert_string_equal(change(run_of(1.12e9, 10), calm, 5), "peak memory +12 % against your last 5 runs");
+    assert_string_equal(change(run_of(0.5e9, 20), calm, 3), "peak memory -50 %, time +98 % against your last 3 runs");
+    assert_string_equal(change(run_of(1.12e9, 10), calm, 2), "");
+    assert_string_equal(change(run_of(1.03e9, 10), calm, 5), "");
+    assert_string_equal(change(run_of(1.6e9, 10), noisy, 5), "");
+    assert_string_equal(change(run_of(NAN, 10), calm, 5), "");
+}
+
+static void test_small_figures_are_not_compared(void **state)
+{
+    (void)state;
+    static const double small[] = {1e6, 1e6, 1e6};
+    assert_string_equal(change(run_of(2e6, 10.2), small, 3), "");
+    assert_string_equal(change(run_of(9e6, 10.2), small, 3), "peak memory +800 % against your last 3 runs");
+}
+
+/* ---- The file ---------------------------------------------------------------------------------------------------- */
+
+static void add(const char *path, const char *command, double peak)
+{
+    struct gt_past_run run = run_of(peak, 1);
+    run.command = (char *)command;
+    run.folder = "/home/me";
+    assert_int_equal(gt_past_runs_add(path, &run, NULL), 0);
+}
+
+static size_t count(const char *path, struct gt_past_runs_filter filter)
+{
+    struct gt_past_runs runs = {0};
+    assert_int_equal(gt_past_runs_read(&runs, path, &filter, NULL), 0);
+    size_t found = runs.count;
+    gt_past_runs_release(&runs);
+    return found;
+}
+
+static void test_the_file(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/gpu-tracker-runs-XXXXXX", path[100];
+    struct stat facts;
+    struct gt_past_runs runs = {0};
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a/b/runs.sqlite", folder);
+    assert_int_equal(count(path, (struct gt_past_runs_filter){0}), 0);
+    add(path, "make all", 1);
+    add(path, "Train \x1b[31m\n\xff", NAN);
+    assert_int_equal(stat(path, &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0600);
+    assert_int_equal(gt_past_runs_read(&runs, path, &(struct gt_past_runs_filter){0}, NULL), 0);
+    assert_int_equal(runs.count, 2);
+    assert_int_equal(runs.run[0].back, 1);
+    assert_string_equal(runs.run[0].command, "Train \x1b[31m\n\xef\xbf\xbd");
+    assert_true(isnan(runs.run[0].ram_peak) && runs.run[1].ram_peak == 1);
+    assert_null(runs.run[0].recording);
+    gt_past_runs_release(&runs);
+    const char *words[] = {"TRAIN", "home"};
+    assert_int_equal(count(path, (struct gt_past_runs_filter){.words = words, .word_count = 2}), 1);
+    assert_int_equal(count(path, (struct gt_past_runs_filter){.most = 1}), 1);
+    assert_int_equal(count(path, (struct gt_past_runs_filter){.back = 3}), 0);
+    struct gt_past_run like = {.command = "make all", .folder = "/home/me"};
+    assert_int_equal(count(path, (struct gt_past_runs_filter){.like = &like}), 1);
+    like.exit_status = 1;
+    assert_int_equal(count(path, (struct gt_past_runs_filter){.like = &like}), 0);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/a/b", folder), rmdir(path);
+    snprintf(path, sizeof path, "%s/a", folder), rmdir(path);
+    rmdir(folder);
+}
+
+static void test_quantities(void **state)
+{
+    (void)state;
+    char text[GT_QUANTITY_SIZE];
+    assert_string_equal(gt_quantity_bytes(text, 13.94e9), "13.9 GB");
+    assert_string_equal(gt_quantity_bytes(text, 412e6), "412 MB");
+    assert_string_equal(gt_quantity_bytes(text, 999.6e6), "1.00 GB");
+    assert_string_equal(gt_quantity_bytes(text, 0), "0 B");
+    assert_string_equal(gt_quantity_bytes(text, NAN), "n/a");
+    assert_string_equal(gt_quantity_time(text, 4320), "1 h 12 min");
+    assert_string_equal(gt_quantity_time(text, 41.2), "41 s");
+    assert_string_equal(gt_quantity_time(text, 0.0042), "4 ms");
+    assert_string_equal(gt_quantity_time(text, 59.7), "1 min 0 s");
+    assert_string_equal(gt_quantity_clock(text, 1872), "31:12");
+    assert_string_equal(gt_quantity_clock(text, 7200), "2:00:00");
+    assert_string_equal(gt_quantity_energy(text, 3.21), "3.2 J");
+    assert_string_equal(gt_quantity_energy(text, 0.52 * 3.6e6), "0.52 kWh");
+    assert_string_equal(gt_quantity_percent(text, 0.092), "9 %");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_secrets),  cmocka_unit_test(test_what_is_no_secret),
+        cmocka_unit_test(test_changes),  cmocka_unit_test(test_small_figures_are_not_compared),
+        cmocka_unit_test(test_the_file), cmocka_unit_test(test_quantities),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* The summary as people see it: what it says, grids at several widths against golden files, and what gives way where it is narrow. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "gpu_tracker.h"
+#include "report/brief.h"
+#include "support/reports.h"
+
+static struct gt_brief_curve rising(double top)
+{
+    struct gt_brief_curve curve;
+    for (int i = 0; i < GT_BRIEF_CELLS; i++)
+        curve.cell[i] = top * (i + 1) / GT_BRIEF_CELLS;
+    return curve;
+}
+
+/* A job on two GPUs in an allocation of Slurm. */
+static struct gt_report *training(void)
+{
+    struct gt_report *report = report_of("resource_usage");
+    struct gt_node *brief = gt_brief_add(gt_report_root(report), "python train.py --epochs 20", "exit 0, 1 h 12 min",
+                                         false);
+    struct gt_brief_curve memory = rising(1), gpu = rising(0.9), idle = rising(0.02);
+    gt_brief_line(brief, &(struct gt_brief_line){"memory", "13.9 GB", &memory, "peak; 22 % of the 64 GB asked for"});
+    gt_brief_line(brief, &(struct gt_brief_line){"cpu", "1.52", &memory, "cores busy of 16: 9 % efficient"});
+    gt_brief_line(brief, &(struct gt_brief_line){"gpu 0", "81 %", &gpu, "busy; 31.2 of 80 GB; 306 W"});
+    gt_brief_line(brief, &(struct gt_brief_line){"gpu 1", "2 %", &idle, "busy; 0.60 of 80 GB; 71 W"});
+    gt_brief_line(brief, &(struct gt_brief_line){"disk", NULL, NULL,
+                                                 "41 GB read, 1.2 GB written; 3 % of the time waiting for it"});
+    gt_brief_line(brief, &(struct gt_brief_line){"energy", NULL, NULL,
+                                                 "0.52 kWh ± 0.03 (cpu 0.11, gpu 0.41)   29 g CO2e   0.16 EUR"});
+    gt_brief_warning(brief, "gpu 1 was idle: below 5 % for 98 % of the time", NULL);
+    gt_brief_warning(brief, "the kernel killed python (pid 4711, 15.7 GB) at the limit of 16.0 GB",
+                     "it grew by 0.4 GB a second at the end, in block \"load\"");
+    gt_brief_warning(brief, "64 GB asked for, 13.9 GB used", NULL);
+    gt_brief_warning(brief, "a fourth is one too many", NULL);
+    gt_brief_request(brief, "next time, from this one run:", "--mem=16G --cpus-per-task=2 --gpus=1 --time=1:30:00");
+    gt_brief_more(brief, "all figures: gpu-tracker report run.sqlite -o run.html");
+    return report;
+}
+
+static void is_as_stored(struct gt_report *report, const char *name)
+{
+    char path[4096];
+    struct gt_buffer out = {0}, stored = {0};
+    snprintf(path, sizeof path, "%s/fixture/summary/%s.txt", TEST_SOURCE_DIR, name);
+    assert_int_equal(gt_report_write(report, "summary", &out, NULL), 0);
+    if (getenv("TEST_STORE")) { /* to be looked at before it is committed */
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(out.data, file);
+        fclose(file);
+    }
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (int c; (c = fgetc(file)) != EOF;)
+        gt_buffer_char(&stored, (char)c);
+    fclose(file);
+    gt_buffer_text(&stored, "");
+    assert_string_equal(out.data, stored.data);
+    gt_buffer_release(&out);
+    gt_buffer_release(&stored);
+}
+
+/* No line but what is to be pasted is wider, and there are 25 of them at most. */
+static void fits(const struct gt_report *report, size_t width)
+{
+    struct gt_buffer out = {0};
+    size_t lines = 0;
+    assert_int_equal(gt_report_write(report, "summary", &out, NULL), 0);
+    for (char *rest = out.data, *line; (line = strsep(&rest, "\n")) && rest; lines++)
+        if (!strstr(line, "--mem"))
+            assert_in_range(gt_utf8_columns(line), 0, width);
+    assert_in_range(lines, 1, 25);
+    gt_buffer_release(&out);
+}
+
+static void test_widths(void **state)
+{
+    (void)state;
+    static const size_t widths[] = {40, 60, 80, 120};
+    struct gt_report *report = training();
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "training_%zu", widths[i]);
+        gt_report_width(report, widths[i]);
+        fits(report, widths[i] < 78 ? widths[i] : 78);
+        is_as_stored(report, name);
+    }
+    gt_report_style(report, GT_STYLE_ASCII);
+    is_as_stored(report, "training_ascii");
+    gt_report_free(report);
+}
+
+static void test_only_warnings(void **state)
+{
+    (void)state;
+    struct gt_report *report = training();
+    gt_report_style(report, GT_STYLE_ONLY_WARNINGS);
+    assert_writes(report, "summary",
+                  "  ! gpu 1 was idle: below 5 % for 98 % of the time\n"
+                  "  ! the kernel killed python (pid 4711, 15.7 GB) at the limit of 16.0 GB\n"
+                  "    it grew by 0.4 GB a second at the end, in block \"load\"\n"
+                  "  ! 64 GB asked for, 13.9 GB used\n");
+    gt_report_free(report);
+}
+
+static void test_short(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("resource_usage");
+    gt_brief_add(gt_report_root(report), "true", "exit 0, 1 ms, 1.00 MB", false);
+    assert_writes(report, "summary", "gpu-tracker  true   exit 0, 1 ms, 1.00 MB\n");
+    gt_report_free(report);
+}
+
+/* Colour only says again what words say. */
+static void test_colour(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("resource_usage");
+    struct gt_node *brief = gt_brief_add(gt_report_root(report), "prep.py", "OUT OF MEMORY, killed at 41 s", true);
+    gt_brief_warning(brief, "it was killed", NULL);
+    gt_report_width(report, 50);
+    assert_writes(report, "summary", "gpu-tracker  prep.py\n  OUT OF MEMORY, killed at 41 s\n\n  ! it was killed\n");
+    gt_report_style(report, GT_STYLE_COLOUR);
+    assert_writes(
+        report, "summary",
+        "gpu-tracker  prep.py\n  \033[31mOUT OF MEMORY, killed at 41 s\033[0m\n\n  \033[33m!\033[0m it was killed\n");
+    gt_report_free(report);
+}
+
+/* No name adds a line, moves the cursor or hides how it ended. */
+static void test_hostile_names(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("resource_usage");
+    struct gt_node *brief = gt_brief_add(gt_report_root(report), "a\nexit 0\033[2J", "exit 1, 2 s", false);
+    gt_brief_line(brief, &(struct gt_brief_line){.title = "biggest", .words = "x\n\033[31m 1 GB"});
+    gt_brief_warning(brief, "killed evil\r\n  ! nothing", NULL);
+    assert_writes(report, "summary",
+                  "gpu-tracker  a\\nexit 0\\x1b[2J                                      exit 1, 2 s\n\n"
+                  "  biggest   x\\n\\x1b[31m 1 GB\n\n"
+                  "  ! killed evil\\r\\n  ! nothing\n");
+    gt_report_free(report);
+}
+
+/* Markdown begins with it and folds the rest; data and text do not know of it. */
+static void test_other_formats(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("resource_usage");
+    struct gt_node *root = gt_report_root(report), *brief = gt_brief_add(root, "a|b", "exit 0, 1.0 s", false);
+    gt_brief_line(brief, &(struct gt_brief_line){.title = "memory", .value = "1.00 MB", .words = "peak"});
+    gt_brief_warning(brief, "too many threads", "64 of 2");
+    gt_report_integer(root, "fact", "Fact", 1, NULL);
+    assert_writes(report, "markdown",
+                  "| | | |\n| --- | ---: | --- |\n| a\\|b |  | exit 0, 1.0 s |\n| memory | 1.00 MB | peak |\n\n"
+                  "- too many threads 64 of 2\n\n<details>\n<summary>All figures</summary>\n\n"
+                  "| | |\n| --- | ---: |\n| Fact | 1 |\n\n</details>\n");
+    assert_writes(report, "text", "Fact: 1\n");
+    assert_writes(report, "json", "{\n \"fact\": 1\n}\n");
+    assert_writes(report, "csv", "key,value,unit\nfact,1,\n");
+    gt_report_free(report);
+}
+
+/* A report without a brief is shown whole. */
+static void test_without(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("schema");
+    gt_report_integer(gt_report_root(report), "fact", "Fact", 1, NULL);
+    assert_writes(report, "summary", "Fact: 1\n");
+    gt_report_free(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_widths),  cmocka_unit_test(test_only_warnings), cmocka_unit_test(test_short),
+        cmocka_unit_test(test_colour),  cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_without),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
