@@ -5,7 +5,6 @@
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/functions.h"
-#include "analyse/trace/overlaps.h"
 #include "analyse/trace/window.h"
 #include "api/request.h"
 #include "table.h"

@@ -812,7 +812,7 @@ function startWindow() {
     shown = match && Number(match[2]) > Number(match[1]) ? [Number(match[1]), Number(match[2])] : [...whole];
 }
 
-const SHORT = {ram_over_time: 'mem', cpu_over_time: 'cpu', gpu_ram_over_time: 'gpu mem', gpus_over_time: 'gpu', gpu_over_time: 'gpu',
+const SHORT = {memory_over_time: 'mem', cpu_over_time: 'cpu', gpu_memory_over_time: 'gpu mem', gpu_over_time: 'gpu',
                power_over_time: 'power', disk_over_time: 'disk', network_over_time: 'net', swap_over_time: 'swap'};
 
 // Only charts with one axis move together: those of times that begin at the same moment.

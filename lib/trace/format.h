@@ -1,10 +1,15 @@
-/* The contract of a trace format, and the functions that its reader calls. Each format is one file and one line in trace.def. */
+/* The contract of a trace format, and the functions that its reader calls. Each format has one line in trace.def. */
 #ifndef GT_TRACE_FORMAT_H
 #define GT_TRACE_FORMAT_H
 
-#include "trace/filter.h"
-#include "trace/keys.h"
+#include <regex.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
 #include "trace/raw_event.h"
+#include "trace/trace.h"
+#include "trace/walk.h"
 
 struct gt_reading;
 enum { GT_TRACK_CACHES = 64 };
@@ -56,6 +61,57 @@ struct gt_trace_sink {
     int (*event)(void *context, const struct gt_trace_event *event, struct gt_error *error);
     int (*sample)(void *context, uint32_t series, int64_t time, double value, struct gt_error *error);
 };
+
+/* A table from four numbers to one. */
+
+struct gt_key {
+    uint32_t part[4];
+};
+
+/* All zero is an empty table. */
+struct gt_keys {
+    struct gt_key_entry {
+        struct gt_key key;
+        uint32_t value;
+    } * entry;
+    size_t count, capacity;
+    struct gt_map entries; /* by hash */
+};
+
+/* The value of the key; when it is new, `value` is kept for it and returned. -ENOMEM. */
+int64_t gt_keys_add(struct gt_keys *keys, struct gt_key key, uint32_t value);
+void gt_keys_clear(struct gt_keys *keys);
+void gt_keys_release(struct gt_keys *keys);
+
+/* The filter decides which events and samples are kept while files are read. */
+
+struct gt_window {
+    uint32_t node;
+    int64_t start, end;
+};
+
+enum { GT_FILTER_VERDICTS = 1 << 14 };
+
+struct gt_filter {
+    const struct gt_trace_options *options;
+    int64_t start, end;       /* absolute, inclusive */
+    struct gt_window *window; /* by_step: sorted by node and start */
+    size_t windows;
+    bool has_select;
+    regex_t select;
+    struct gt_verdict { /* what the expression said of names lately, by hash */
+        uint64_t hash;
+        uint32_t length;
+        bool known, passes;
+    } * verdict;
+};
+
+/* `survey` has the steps and the time ranges of all files; NULL when the options need neither. -EINVAL: the expression
+ * is wrong. */
+int gt_filter_open(struct gt_filter *ret, const struct gt_trace_options *options, const struct gt_trace *survey,
+                   struct gt_error *error);
+bool gt_filter_needs_survey(const struct gt_trace_options *options);
+void gt_filter_release(struct gt_filter *filter);
 
 /* A reading of all files into one trace. Private to trace/ but for analyse/merge/merge.c. */
 struct gt_reading {

@@ -1,15 +1,267 @@
-/* Files read into a trace, as often as is needed. */
+/* Files found below paths, and read into a trace as often as is needed. */
+#include "trace/source.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/grow.h"
-#include "trace/source.h"
-#include "trace/steps.h"
+#include "trace/trace.h"
+
+/* The files there are below the paths asked for, and the format of each. */
+
+#define TRACE(entry) extern const struct gt_trace_format gt_trace_##entry;
+#include "trace/trace.def"
+#undef TRACE
+
+static const struct gt_trace_format *const formats[] = {
+#define TRACE(entry) &gt_trace_##entry,
+#include "trace/trace.def"
+#undef TRACE
+};
+
+/* ---- search ---- */
+
+/* The files below the paths asked for, sorted, each once. */
+struct found_paths {
+    char **path;
+    const struct gt_trace_format **format;
+    size_t count, capacity;
+    uint64_t ignored;
+};
+
+enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
+
+struct search {
+    struct found_paths *found;
+    const char *const *suffixes;
+    char *head;
+    struct gt_error *error;
+};
+
+static bool has_suffix(const struct search *search, const char *path)
+{
+    if (!search->suffixes)
+        return true;
+    for (const char *const *suffix = search->suffixes; *suffix; suffix++)
+        if (gt_path_ends(path, *suffix))
+            return true;
+    return false;
+}
+
+static const struct gt_trace_format *best_format(const struct gt_trace_probe *probe)
+{
+    const struct gt_trace_format *best = NULL;
+    int surest = 0;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        int sure = formats[i]->probe(probe);
+        if (sure > surest) {
+            surest = sure;
+            best = formats[i];
+        }
+    }
+    return best;
+}
+
+/* NULL: none knows it, or it cannot be read, which *status tells. */
+static const struct gt_trace_format *recognize(struct search *search, const char *path, int *status,
+                                               struct gt_error *error)
+{
+    struct gt_input *input = NULL;
+    *status = gt_input_open(&input, path, 0, error);
+    if (*status < 0)
+        return NULL;
+    ssize_t length = gt_input_read(input, search->head, HEAD, error);
+    const char *slash = strrchr(path, '/');
+    struct gt_trace_probe probe = {.path = path,
+                                   .name = slash ? slash + 1 : path,
+                                   .head = search->head,
+                                   .length = length < 0 ? 0 : (size_t)length,
+                                   .size = gt_input_size(input),
+                                   .is_whole = length >= 0 && length < HEAD};
+    search->head[probe.length] = '\0';
+    const struct gt_trace_format *format = length < 0 ? NULL : best_format(&probe);
+    *status = length < 0 ? (int)length : 0;
+    gt_input_close(input);
+    return format;
+}
+
+static int add_path(struct search *search, const char *path, const struct gt_trace_format *format)
+{
+    struct found_paths *found = search->found;
+    if (found->count >= MOST_FILES)
+        return gt_error_set(search->error, E2BIG, "%s: more than %d files", path, MOST_FILES);
+    size_t capacity = found->capacity; /* of both arrays */
+    if (GT_GROW_TO(found->path, capacity, found->count + 1) < 0 ||
+        GT_GROW_TO(found->format, found->capacity, found->count + 1) < 0)
+        return gt_error_system(search->error, ENOMEM, "%s", path);
+    found->path[found->count] = strdup(path);
+    if (!found->path[found->count])
+        return gt_error_system(search->error, ENOMEM, "%s", path);
+    found->format[found->count++] = format;
+    return 0;
+}
+
+/* A file that SMDebug or MergedTimeline merged lies beside its sources: it would count everything twice. */
+static bool is_merged(const char *path)
+{
+    return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
+}
+
+/* Files of a folder that no format knows, or that may not be read, are only counted. */
+static int add_found(struct search *search, const char *path)
+{
+    int status;
+    if (!has_suffix(search, path) || is_merged(path))
+        return 0;
+    const struct gt_trace_format *format = recognize(search, path, &status, NULL);
+    search->found->ignored += !format;
+    return format ? add_path(search, path, format) : 0;
+}
+
+static int walk_folder(struct search *search, const char *path, int depth)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return depth ? 0 : gt_error_system(search->error, errno, "%s", path);
+    int status = 0;
+    for (struct dirent *entry; status >= 0 && (entry = readdir(folder));) {
+        struct stat about;
+        char *child;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || gt_path_ends(entry->d_name, ".tmp"))
+            continue;
+        if (asprintf(&child, "%s%s%s", path, gt_path_ends(path, "/") ? "" : "/", entry->d_name) < 0) {
+            status = gt_error_system(search->error, ENOMEM, "%s", path);
+            break;
+        }
+        /* Links to folders are not followed, so that none is walked in circles. */
+        if (fstatat(dirfd(folder), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0) {
+            if (S_ISDIR(about.st_mode) && depth < DEEPEST)
+                status = walk_folder(search, child, depth + 1);
+            else if (S_ISREG(about.st_mode) || S_ISLNK(about.st_mode))
+                status = add_found(search, child);
+        }
+        free(child);
+    }
+    closedir(folder);
+    return status;
+}
+
+static int add_named(struct search *search, const char *path)
+{
+    struct stat about;
+    int status;
+    if (stat(path, &about) < 0)
+        return gt_error_system(search->error, errno, "%s", path);
+    if (S_ISDIR(about.st_mode))
+        return walk_folder(search, path, 0);
+    if (!has_suffix(search, path))
+        return 0;
+    const struct gt_trace_format *format = recognize(search, path, &status, search->error);
+    if (!format)
+        return status < 0 ? status
+                          : gt_error_set(search->error, EINVAL, "%s: no trace or profile of a known format", path);
+    return add_path(search, path, format);
+}
+
+static bool is_found(const struct found_paths *found, const char *path)
+{
+    struct stat wanted, about;
+    if (stat(path, &wanted) < 0)
+        return true;
+    for (size_t i = 0; i < found->count; i++)
+        if (stat(found->path[i], &about) == 0 && about.st_dev == wanted.st_dev && about.st_ino == wanted.st_ino)
+            return true;
+    return false;
+}
+
+/* Code blocks lie beside the recording that they were made with. */
+static int add_companions(struct search *search)
+{
+    char path[PATH_MAX];
+    int status = 0;
+    for (size_t i = 0, count = search->found->count; i < count && status >= 0; i++) {
+        const struct gt_trace_format *format = search->found->format[i];
+        if (format->companion && format->companion(path, sizeof path, search->found->path[i]) >= 0 &&
+            !is_found(search->found, path))
+            status = add_named(search, path);
+    }
+    return status;
+}
+
+struct found {
+    char *path;
+    const struct gt_trace_format *format;
+};
+
+static int by_found_path(const void *a, const void *b)
+{
+    return strcmp(((const struct found *)a)->path, ((const struct found *)b)->path);
+}
+
+/* Sorted, each file once. */
+static int sort(struct found_paths *paths)
+{
+    struct found *found = calloc(paths->count + 1, sizeof *found);
+    size_t count = 0;
+    if (!found)
+        return -ENOMEM;
+    for (size_t i = 0; i < paths->count; i++)
+        found[i] = (struct found){paths->path[i], paths->format[i]};
+    qsort(found, paths->count, sizeof *found, by_found_path);
+    for (size_t i = 0; i < paths->count; i++) {
+        if (count && strcmp(paths->path[count - 1], found[i].path) == 0) {
+            free(found[i].path);
+            continue;
+        }
+        paths->path[count] = found[i].path;
+        paths->format[count++] = found[i].format;
+    }
+    paths->count = count;
+    free(found);
+    return 0;
+}
+
+static void release_paths(struct found_paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        free(paths->path[i]);
+    free(paths->path);
+    free(paths->format);
+    *paths = (struct found_paths){0};
+}
+
+static int find_paths(struct found_paths *ret, const char *const paths[], size_t count, const char *const *suffixes,
+                      struct gt_error *error)
+{
+    struct search search = {ret, suffixes, malloc(HEAD + 1), error};
+    int status = search.head ? 0 : gt_error_system(error, ENOMEM, "finding traces");
+    *ret = (struct found_paths){0};
+    for (size_t i = 0; i < count && status >= 0; i++)
+        status = add_named(&search, paths[i]);
+    if (status >= 0)
+        status = add_companions(&search);
+    if (status >= 0 && sort(ret) < 0)
+        status = gt_error_system(error, ENOMEM, "finding traces");
+    if (status < 0)
+        release_paths(ret);
+    free(search.head);
+    return status;
+}
+
+/* ---- readings ---- */
+
+/* Files read into a trace, as often as is needed. */
 
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */
 
 struct gt_trace_source {
-    struct gt_trace_paths paths;
+    struct found_paths paths;
     struct gt_trace_options options;
     struct gt_trace *trace;
     struct gt_reading reading;
@@ -42,7 +294,7 @@ int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[]
     source->trace = trace;
     source->options = *options;
     source->reading = (struct gt_reading){.trace = trace, .options = &source->options};
-    int status = gt_trace_paths_find(&source->paths, paths, count, options->suffixes, error);
+    int status = find_paths(&source->paths, paths, count, options->suffixes, error);
     for (size_t i = 0; i < source->paths.count && status >= 0; i++)
         if (add_file(trace, source->paths.path[i], source->paths.format[i]) < 0)
             status = gt_error_system(error, ENOMEM, "%s", source->paths.path[i]);
@@ -160,7 +412,7 @@ static void release_tables(struct gt_trace_source *source)
     gt_keys_release(&source->reading.steps);
     gt_keys_release(&source->reading.series);
     gt_buffer_release(&source->reading.scratch);
-    gt_trace_paths_release(&source->paths);
+    release_paths(&source->paths);
 }
 
 void gt_trace_source_close(struct gt_trace_source *source)
@@ -170,6 +422,158 @@ void gt_trace_source_close(struct gt_trace_source *source)
     gt_trace_close(source->trace);
     release_tables(source);
     free(source);
+}
+
+/* ---- the sink that fills the columns ---- */
+
+static int grow_column(void *column, size_t capacity, size_t size)
+{
+    void **array = column, *grown = realloc(*array, capacity * size);
+    if (!grown)
+        return -ENOMEM;
+    *array = grown;
+    return 0;
+}
+
+/* Half as much again: what was not yet written costs no memory, and pages move without copying. */
+static int grow_events(struct gt_trace_events *events)
+{
+    size_t capacity = events->capacity ? events->capacity + events->capacity / 2 : 1024;
+    if (capacity >= GT_TRACE_NONE)
+        capacity = GT_TRACE_NONE - 1;
+    if (capacity <= events->capacity)
+        return -EOVERFLOW;
+#define COLUMN(name) grow_column(&events->name, capacity, sizeof *events->name) < 0
+    if (COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) || COLUMN(name) ||
+        COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) || COLUMN(phase) || COLUMN(flag))
+        return -ENOMEM;
+#undef COLUMN
+    events->capacity = capacity;
+    return 0;
+}
+
+static int64_t intern(struct gt_trace *trace, struct gt_span value)
+{
+    struct gt_span text = gt_span_unquoted(value);
+    if (*value.text != '"' || !gt_span_has_escape(text))
+        return gt_strings_add(&trace->strings, text.text, text.length);
+    struct gt_buffer plain = {0};
+    int64_t number = gt_span_unescape(text, &plain);
+    if (number >= 0)
+        number = gt_strings_add(&trace->strings, plain.data, plain.length);
+    gt_buffer_release(&plain);
+    return number;
+}
+
+static int keep_argument(struct gt_trace *trace, uint32_t key, struct gt_span value)
+{
+    double number = NAN;
+    int64_t text = GT_TRACE_NONE;
+    if (*value.text == 't' || *value.text == 'f')
+        number = *value.text == 't';
+    else if (*value.text == '"' || *value.text == '{' || *value.text == '[')
+        text = intern(trace, value);
+    else
+        gt_span_double(value, &number);
+    if (text < 0)
+        return (int)text;
+    struct gt_trace_argument *argument = GT_GROW(trace, argument);
+    if (!argument)
+        return -ENOMEM;
+    *argument = (struct gt_trace_argument){key, (uint32_t)text, number};
+    return 0;
+}
+
+static int keep_arguments(struct gt_columns_sink *columns, struct gt_span args)
+{
+    const char *const *wanted = columns->options->arguments;
+    struct gt_walk walk;
+    struct gt_span key, value;
+    if (!wanted || !args.text || *args.text != '{')
+        return 0;
+    gt_walk_open(&walk, args);
+    while (gt_walk_member(&walk, &key, &value) > 0)
+        for (uint32_t i = 0; wanted[i]; i++)
+            if (gt_span_is(key, wanted[i])) {
+                int status = keep_argument(columns->trace, i, value);
+                if (status < 0)
+                    return status;
+            }
+    return 0;
+}
+
+static int take_event(void *context, const struct gt_trace_event *event, struct gt_error *error)
+{
+    struct gt_columns_sink *columns = context;
+    struct gt_trace_events *events = &columns->trace->events;
+    if (event->phase == 'M' || columns->options->no_events)
+        return 0;
+    int status = events->count == events->capacity ? grow_events(events) : 0;
+    if (status >= 0 && columns->trace->argument_count >= GT_TRACE_NONE)
+        status = -EOVERFLOW;
+    size_t at = events->count;
+    if (status >= 0) {
+        events->argument[at] = (uint32_t)columns->trace->argument_count;
+        status = keep_arguments(columns, event->item->args);
+    }
+    if (status < 0)
+        return gt_error_system(error, -status, "keeping events");
+    events->start[at] = event->start;
+    events->duration[at] = event->duration;
+    events->id[at] = event->id;
+    events->external[at] = event->item->external;
+    events->bytes[at] = event->item->bytes;
+    events->name[at] = event->name;
+    events->category[at] = event->category;
+    events->track[at] = event->track;
+    events->step[at] = event->step;
+    events->phase[at] = event->phase;
+    events->flag[at] = event->flag;
+    events->count++;
+    return 0;
+}
+
+static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
+{
+    struct gt_columns_sink *columns = context;
+    struct gt_trace_samples *samples = &columns->trace->samples;
+    if (columns->options->no_samples)
+        return 0;
+    if (samples->count == samples->capacity) {
+        size_t capacity = samples->capacity ? samples->capacity * 2 : 1024;
+        if (grow_column(&samples->time, capacity, sizeof *samples->time) < 0 ||
+            grow_column(&samples->value, capacity, sizeof *samples->value) < 0 ||
+            grow_column(&samples->series, capacity, sizeof *samples->series) < 0)
+            return gt_error_system(error, ENOMEM, "keeping samples");
+        samples->capacity = capacity;
+    }
+    samples->time[samples->count] = time;
+    samples->value[samples->count] = value;
+    samples->series[samples->count++] = series;
+    return 0;
+}
+
+static int begin_columns(void *context, uint32_t file, struct gt_error *error)
+{
+    (void)error;
+    struct gt_columns_sink *columns = context;
+    struct gt_trace *trace = columns->trace;
+    if (columns->has_begun && columns->file == file) {
+        trace->events.count = columns->events;
+        trace->samples.count = columns->samples;
+        trace->argument_count = columns->arguments;
+    }
+    columns->has_begun = true;
+    columns->file = file;
+    columns->events = trace->events.count;
+    columns->samples = trace->samples.count;
+    columns->arguments = trace->argument_count;
+    return 0;
+}
+
+struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns)
+{
+    return (struct gt_trace_sink){columns, begin_columns, take_event, take_sample};
 }
 
 int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count,

@@ -4,17 +4,6 @@
 
 #include "trace/format.h"
 
-/* The files below `paths`, sorted, each once. */
-struct gt_trace_paths {
-    char **path;
-    const struct gt_trace_format **format;
-    size_t count, capacity;
-    uint64_t ignored;
-};
-int gt_trace_paths_find(struct gt_trace_paths *ret, const char *const paths[], size_t count,
-                        const char *const *suffixes, struct gt_error *error);
-void gt_trace_paths_release(struct gt_trace_paths *paths);
-
 /* Files that are read more than once: first to survey them, then through filters into a sink of the caller's. */
 struct gt_trace_source;
 int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[], size_t count,

@@ -1,3 +1,5 @@
+#include "trace/trace.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -6,7 +8,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "trace/source.h"
+#include "base/order.h"
 
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
 {
@@ -45,7 +47,7 @@ struct place {
     uint32_t event;
 };
 
-static int by_start(const void *a, const void *b)
+static int longer_first(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
     if (x->start != y->start)
@@ -63,7 +65,7 @@ uint32_t *gt_trace_order(const struct gt_trace *trace)
     if (place && order) {
         for (size_t i = 0; i < events->count; i++)
             place[i] = (struct place){events->start[i], events->duration[i], (uint32_t)i};
-        qsort(place, events->count, sizeof *place, by_start);
+        qsort(place, events->count, sizeof *place, longer_first);
         for (size_t i = 0; i < events->count; i++)
             order[i] = place[i].event;
     } else {
@@ -147,154 +149,132 @@ void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage 
         gt_damage_note(damage, more->first_place, "%s", more->first);
 }
 
-/* ---- the sink that fills the columns ---- */
+/* ---- steps ---- */
 
-static int grow_column(void *column, size_t capacity, size_t size)
+/* By node, mode and number first, to find the parts of one step. */
+static int by_identity(const void *a, const void *b)
 {
-    void **array = column, *grown = realloc(*array, capacity * size);
-    if (!grown)
-        return -ENOMEM;
-    *array = grown;
-    return 0;
+    const struct gt_trace_step *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->mode != y->mode)
+        return x->mode < y->mode ? -1 : 1;
+    return GT_ORDER(x->step, y->step);
 }
 
-/* Half as much again: what was not yet written costs no memory, and pages move without copying. */
-static int grow_events(struct gt_trace_events *events)
+static int by_start(const void *a, const void *b)
 {
-    size_t capacity = events->capacity ? events->capacity + events->capacity / 2 : 1024;
-    if (capacity >= GT_TRACE_NONE)
-        capacity = GT_TRACE_NONE - 1;
-    if (capacity <= events->capacity)
-        return -EOVERFLOW;
-#define COLUMN(name) grow_column(&events->name, capacity, sizeof *events->name) < 0
-    if (COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) || COLUMN(name) ||
-        COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) || COLUMN(phase) || COLUMN(flag))
-        return -ENOMEM;
-#undef COLUMN
-    events->capacity = capacity;
-    return 0;
+    const struct gt_trace_step *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return by_identity(a, b);
 }
 
-static int64_t intern(struct gt_trace *trace, struct gt_span value)
+int gt_steps_combine(struct gt_trace *trace)
 {
-    struct gt_span text = gt_span_unquoted(value);
-    if (*value.text != '"' || !gt_span_has_escape(text))
-        return gt_strings_add(&trace->strings, text.text, text.length);
-    struct gt_buffer plain = {0};
-    int64_t number = gt_span_unescape(text, &plain);
-    if (number >= 0)
-        number = gt_strings_add(&trace->strings, plain.data, plain.length);
-    gt_buffer_release(&plain);
-    return number;
-}
-
-static int keep_argument(struct gt_trace *trace, uint32_t key, struct gt_span value)
-{
-    double number = NAN;
-    int64_t text = GT_TRACE_NONE;
-    if (*value.text == 't' || *value.text == 'f')
-        number = *value.text == 't';
-    else if (*value.text == '"' || *value.text == '{' || *value.text == '[')
-        text = intern(trace, value);
-    else
-        gt_span_double(value, &number);
-    if (text < 0)
-        return (int)text;
-    struct gt_trace_argument *argument = GT_GROW(trace, argument);
-    if (!argument)
-        return -ENOMEM;
-    *argument = (struct gt_trace_argument){key, (uint32_t)text, number};
-    return 0;
-}
-
-static int keep_arguments(struct gt_columns_sink *columns, struct gt_span args)
-{
-    const char *const *wanted = columns->options->arguments;
-    struct gt_walk walk;
-    struct gt_span key, value;
-    if (!wanted || !args.text || *args.text != '{')
-        return 0;
-    gt_walk_open(&walk, args);
-    while (gt_walk_member(&walk, &key, &value) > 0)
-        for (uint32_t i = 0; wanted[i]; i++)
-            if (gt_span_is(key, wanted[i])) {
-                int status = keep_argument(columns->trace, i, value);
-                if (status < 0)
-                    return status;
-            }
-    return 0;
-}
-
-static int take_event(void *context, const struct gt_trace_event *event, struct gt_error *error)
-{
-    struct gt_columns_sink *columns = context;
-    struct gt_trace_events *events = &columns->trace->events;
-    if (event->phase == 'M' || columns->options->no_events)
-        return 0;
-    int status = events->count == events->capacity ? grow_events(events) : 0;
-    if (status >= 0 && columns->trace->argument_count >= GT_TRACE_NONE)
-        status = -EOVERFLOW;
-    size_t at = events->count;
-    if (status >= 0) {
-        events->argument[at] = (uint32_t)columns->trace->argument_count;
-        status = keep_arguments(columns, event->item->args);
+    size_t count = 0;
+    struct gt_trace_step *step = trace->step;
+    for (size_t i = 0; i < trace->step_count; i++)
+        step[i].node = gt_trace_node_of(trace, step[i].node);
+    if (trace->step_count)
+        qsort(step, trace->step_count, sizeof *step, by_identity);
+    for (size_t i = 0; i < trace->step_count; i++) {
+        if (step[i].start > step[i].end) /* of a reading that was begun again */
+            continue;
+        if (count && by_identity(&step[count - 1], &step[i]) == 0) {
+            struct gt_trace_step *known = &step[count - 1];
+            known->start = step[i].start < known->start ? step[i].start : known->start;
+            known->end = step[i].end > known->end ? step[i].end : known->end;
+        } else {
+            step[count++] = step[i];
+        }
     }
-    if (status < 0)
-        return gt_error_system(error, -status, "keeping events");
-    events->start[at] = event->start;
-    events->duration[at] = event->duration;
-    events->id[at] = event->id;
-    events->external[at] = event->item->external;
-    events->bytes[at] = event->item->bytes;
-    events->name[at] = event->name;
-    events->category[at] = event->category;
-    events->track[at] = event->track;
-    events->step[at] = event->step;
-    events->phase[at] = event->phase;
-    events->flag[at] = event->flag;
-    events->count++;
+    trace->step_count = count;
+    if (count)
+        qsort(step, count, sizeof *step, by_start);
     return 0;
 }
 
-static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
+bool gt_steps_is_whole(const struct gt_trace *trace, const struct gt_trace_step *step)
 {
-    struct gt_columns_sink *columns = context;
-    struct gt_trace_samples *samples = &columns->trace->samples;
-    if (columns->options->no_samples)
+    const char *mode = gt_trace_text(trace, step->mode);
+    return strncmp(mode, "Step:", 5) == 0 || strcmp(mode, "ProfilerStep") == 0;
+}
+
+/* The windows of a node that say which step a moment belongs to, by start. */
+struct windows {
+    const struct gt_trace_step **step;
+    int64_t *latest; /* the latest end up to each */
+    size_t count;
+};
+
+/* Steps stand node by node. Those of one node are appended; returns past its last one. */
+static size_t add_node(const struct gt_trace *trace, size_t from, struct windows *windows)
+{
+    uint32_t node = trace->step[from].node;
+    size_t to = from;
+    bool has_whole = false;
+    for (; to < trace->step_count && trace->step[to].node == node; to++)
+        has_whole |= gt_steps_is_whole(trace, &trace->step[to]);
+    int64_t latest = INT64_MIN;
+    for (size_t i = from; i < to; i++) {
+        const struct gt_trace_step *step = &trace->step[i];
+        if (has_whole && !gt_steps_is_whole(trace, step))
+            continue;
+        latest = step->end > latest ? step->end : latest;
+        windows->latest[windows->count] = latest;
+        windows->step[windows->count++] = step;
+    }
+    return to;
+}
+
+/* The latest window of the node that began and holds the moment. */
+static int32_t find(const struct windows *windows, uint32_t node, int64_t time)
+{
+    size_t low = 0, high = windows->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_trace_step *step = windows->step[middle];
+        if (step->node != node ? step->node < node : step->start <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low > 0 && windows->step[low - 1]->node == node && windows->latest[low - 1] >= time)
+        if (windows->step[--low]->end >= time)
+            return windows->step[low]->step;
+    return GT_TRACE_NO_STEP;
+}
+
+static void assign(struct gt_trace *trace, const struct windows *windows)
+{
+    struct gt_trace_events *events = &trace->events;
+    uint32_t known = GT_TRACE_NONE, node = GT_TRACE_NONE;
+    for (size_t i = 0; i < events->count; i++) {
+        if (events->step[i] != GT_TRACE_NO_STEP || events->flag[i] & GT_TRACE_NO_TIME)
+            continue;
+        uint32_t file = trace->process[trace->track[events->track[i]].process].file;
+        node = file == known ? node : gt_trace_node_of(trace, file);
+        known = file;
+        events->step[i] = find(windows, node, events->start[i]);
+        events->flag[i] |= GT_TRACE_IN_STEP;
+    }
+}
+
+int gt_steps_assign(struct gt_trace *trace)
+{
+    if (!trace->step_count || !trace->events.count)
         return 0;
-    if (samples->count == samples->capacity) {
-        size_t capacity = samples->capacity ? samples->capacity * 2 : 1024;
-        if (grow_column(&samples->time, capacity, sizeof *samples->time) < 0 ||
-            grow_column(&samples->value, capacity, sizeof *samples->value) < 0 ||
-            grow_column(&samples->series, capacity, sizeof *samples->series) < 0)
-            return gt_error_system(error, ENOMEM, "keeping samples");
-        samples->capacity = capacity;
-    }
-    samples->time[samples->count] = time;
-    samples->value[samples->count] = value;
-    samples->series[samples->count++] = series;
-    return 0;
-}
-
-static int begin_file(void *context, uint32_t file, struct gt_error *error)
-{
-    (void)error;
-    struct gt_columns_sink *columns = context;
-    struct gt_trace *trace = columns->trace;
-    if (columns->has_begun && columns->file == file) {
-        trace->events.count = columns->events;
-        trace->samples.count = columns->samples;
-        trace->argument_count = columns->arguments;
-    }
-    columns->has_begun = true;
-    columns->file = file;
-    columns->events = trace->events.count;
-    columns->samples = trace->samples.count;
-    columns->arguments = trace->argument_count;
-    return 0;
-}
-
-struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns)
-{
-    return (struct gt_trace_sink){columns, begin_file, take_event, take_sample};
+    struct windows windows = {calloc(trace->step_count, sizeof *windows.step),
+                              calloc(trace->step_count, sizeof *windows.latest), 0};
+    int status = windows.step && windows.latest ? 0 : -ENOMEM;
+    for (size_t from = 0; from < trace->step_count && status >= 0;)
+        from = add_node(trace, from, &windows);
+    if (status >= 0)
+        assign(trace, &windows);
+    free(windows.step);
+    free(windows.latest);
+    return status;
 }

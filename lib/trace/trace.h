@@ -241,4 +241,14 @@ void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *
     __attribute__((format(printf, 3, 4)));
 void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage *more);
 
+/* Steps: their windows, and the events that lie in them. */
+
+/* While files are read, trace->step holds windows by file, with the file's number as node: put those of one node
+ * together, and sort them. -ENOMEM. */
+int gt_steps_combine(struct gt_trace *trace);
+/* Give events without a step that of the window their start lies in. Windows of whole steps (processes "Step:...",
+ * "ProfilerStep") go before those made of parts. -ENOMEM. */
+int gt_steps_assign(struct gt_trace *trace);
+bool gt_steps_is_whole(const struct gt_trace *trace, const struct gt_trace_step *step);
+
 #endif

@@ -85,7 +85,7 @@ def values(line, numbers):
 def test_few_samples_are_all_in_the_page(page_of):
     rows = rows_of(300)
     data = data_of(page_of(rows))
-    [ram] = [chart for chart in data["charts"] if chart["key"] == "ram_over_time"]
+    [ram] = [chart for chart in data["charts"] if chart["key"] == "memory_over_time"]
     line = ram["lines"][0]
     assert "spans" not in line
     told = values(line, words(line["samples"], 2))
@@ -103,7 +103,7 @@ def test_of_many_samples_there_are_spans_and_what_fits(page_of):
     rows = rows_of(40000, peak=12345)
     page = page_of(rows)
     data = data_of(page)
-    [ram] = [chart for chart in data["charts"] if chart["key"] == "ram_over_time"]
+    [ram] = [chart for chart in data["charts"] if chart["key"] == "memory_over_time"]
     line, course = ram["lines"][0], data["courses"][0]
     told, count = values(line, words(line["spans"], 2)), course["spans"]
     assert len(told) == 3 * count and 4096 < count <= 16384
@@ -129,7 +129,7 @@ def test_nothing_but_our_scripts_runs_and_nothing_is_loaded(page_of):
 
 def test_what_was_not_measured_is_missing(page_of):
     rows = [("" if 20 <= i < 30 else row[0], *row[1:]) for i, row in enumerate(rows_of(60))]
-    [ram] = [chart for chart in data_of(page_of(rows))["charts"] if chart["key"] == "ram_over_time"]
+    [ram] = [chart for chart in data_of(page_of(rows))["charts"] if chart["key"] == "memory_over_time"]
     told = values(ram["lines"][0], words(ram["lines"][0]["samples"], 2))
     assert [i for i, value in enumerate(told) if value is None] == list(range(20, 30))
     assert ram["limit"]["value"] == 64

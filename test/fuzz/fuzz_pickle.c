@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analyse/blocks/results_pickle.h"
+#include "analyse/blocks/results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

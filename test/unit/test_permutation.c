@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyse/compare/permutation.h"
-#include "analyse/compare/welch.h"
+#include "analyse/compare/statistics.h"
 #include "support/sanitized.h"
 
 enum { MOST_ROWS = 32, MOST_RUNS = 24 };

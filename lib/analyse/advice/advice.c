@@ -1,19 +1,498 @@
 /* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
  * be won at most; what no time can be told for stands behind. What costs less than 5 % is not told. */
-#include "analyse/advice/adviser.h"
+#include "analyse/advice/advice.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/lists.h"
-#include "analyse/trace/memory.h"
+#include "analyse/trace/dataloader.h"
+#include "analyse/trace/functions.h"
+#include "analyse/trace/gpu.h"
+#include "analyse/trace/numbers.h"
+#include "analyse/trace/operators.h"
+#include "analyse/trace/phases.h"
+#include "analyse/trace/spans.h"
+#include "analyse/trace/utilization.h"
+#include "base/grow.h"
 #include "base/order.h"
+
+/* ---- sentences ---- */
+
+static const double LEAST = 5;
+
+void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
+{
+    va_list list;
+    if (gain.percent < LEAST || adviser->status < 0)
+        return;
+    struct gt_advice *advice = GT_GROW_LIST(adviser, advice);
+    if (!advice) {
+        adviser->status = -ENOMEM;
+        return;
+    }
+    *advice = (struct gt_advice){gain, see, NULL};
+    va_start(list, format);
+    if (vasprintf(&advice->sentence, format, list) < 0) {
+        adviser->status = -ENOMEM;
+        adviser->count--;
+    }
+    va_end(list);
+}
+
+double gt_percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : NAN;
+}
+
+struct gt_gain gt_gain_of(double part, double whole)
+{
+    double percent = gt_percent(part, whole);
+    return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3};
+}
+
+const char *gt_advice_bytes(double bytes, char text[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+        bytes /= 1024;
+    snprintf(text, 32, unit && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return text;
+}
+
+/* ---- the host: data loaders ---- */
+
+/* Rules over what runs on the host: data loaders and Python functions. */
+
+/* ---- data loaders ---- */
+
+/* Keys: node, part. */
+static int collect_loader(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    int status = 0;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        enum gt_loader_part part = gt_loader_part(input, i);
+        if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_WORKER || part == GT_LOADER_NEXT)
+            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {gt_analysis_node(input, i), part},
+                                                                .start = events->start[i],
+                                                                .end = events->start[i] + events->duration[i],
+                                                                .event = i});
+    }
+    gt_spans_sort(spans);
+    return status;
+}
+
+/* How many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not told. */
+static int workers_of(const struct gt_analysis_input *input, size_t event)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, GT_ADVICE_NUM_WORKERS);
+    if (argument && !isnan(argument->number))
+        return (int)argument->number;
+    if (argument && argument->text != GT_TRACE_NONE)
+        return atoi(gt_trace_text(input->trace, argument->text));
+    return strstr(gt_trace_text(input->trace, input->trace->events.name[event]), "SingleProcess") ? 0 : -1;
+}
+
+struct part {
+    size_t count, outliers;
+    double total, excess, median; /* ns; excess: of outliers over the median */
+    int workers;
+};
+
+static int measure(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
+                   struct part *ret)
+{
+    struct gt_numbers lengths = {0};
+    int status = 0;
+    *ret = (struct part){.count = to - from, .workers = -1};
+    for (size_t i = from; i < to && status >= 0; i++) {
+        int workers = workers_of(input, spans->span[i].event);
+        ret->workers = workers > ret->workers ? workers : ret->workers;
+        status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start));
+    }
+    ret->median = gt_numbers_percentile(&lengths, 50);
+    ret->total = gt_numbers_total(&lengths);
+    for (size_t i = 0; i < lengths.count && ret->median > 0; i++)
+        if (lengths.value[i] >= 2 * ret->median) {
+            ret->outliers++;
+            ret->excess += lengths.value[i] - ret->median;
+        }
+    gt_numbers_release(&lengths);
+    return status;
+}
+
+/* Is there a GPU trace of the node? Then the rule over idle GPUs tells more exactly what waiting costs. */
+static bool has_gpu_work(const struct gt_analysis_input *input, uint32_t node)
+{
+    for (size_t i = 0; i < input->trace->events.count; i++)
+        if (gt_gpu_is_work(input, i) && gt_analysis_node(input, i) == node)
+            return true;
+    return false;
+}
+
+static double waiting(const struct gt_spans *waits, uint32_t node)
+{
+    double sum = 0;
+    for (size_t i = 0; i < waits->count; i++)
+        if (waits->span[i].key[0] == node)
+            sum += (double)(waits->span[i].end - waits->span[i].start);
+    return sum;
+}
+
+static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct part part[GT_LOADER_PARTS], double waits)
+{
+    const char *name = gt_analysis_text(adviser->input, node);
+    const struct part *start = &part[GT_LOADER_INITIALIZATION], *next = &part[GT_LOADER_NEXT];
+    int64_t first, last;
+    char workers[60] = "";
+    if (!gt_node_range(adviser->input, node, &first, &last))
+        return;
+    double whole = (double)(last - first);
+    int most = start->workers > next->workers ? start->workers : next->workers;
+    if (most >= 0)
+        snprintf(workers, sizeof workers,
+                 most ? " with %d workers" : " without workers, in the training process itself", most);
+    if (next->count && !has_gpu_work(adviser->input, node))
+        gt_advise(adviser, gt_gain_of(waits, whole), "dataloader",
+                  "%s: %.0f %% of the time waiting for data, %.1f us in the median of %zu fetches%s: %s", name,
+                  gt_percent(waits, whole), next->median / 1e3, next->count, workers,
+                  most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
+    if (start->count)
+        gt_advise(
+            adviser, gt_gain_of(start->total, whole), "dataloader",
+            "%s: %.0f %% of the time making iterators of the data loader, %zu times, %.1f us in the median: keep the workers between epochs (persistent_workers)",
+            name, gt_percent(start->total, whole), start->count, start->median / 1e3);
+    if (next->outliers)
+        gt_advise(
+            adviser, gt_gain_of(next->excess, whole), "dataloader",
+            "%s: %zu of %zu fetches take at least twice the median of %.1f us, and %.0f %% of the time more than it: samples of uneven cost, or storage that stalls; a longer prefetch",
+            name, next->outliers, next->count, next->median / 1e3, gt_percent(next->excess, whole));
+}
+
+static void advise_loader(struct gt_adviser *adviser)
+{
+    struct gt_spans spans = {0}, waits = {0};
+    adviser->status = collect_loader(adviser->input, &spans);
+    if (adviser->status >= 0)
+        adviser->status = gt_loader_waits(adviser->input, &waits);
+    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
+        struct part part[GT_LOADER_PARTS] = {{.workers = -1}, {.workers = -1}, {.workers = -1}};
+        to = gt_spans_run(&spans, from, 1);
+        for (size_t i = from, next; i < to && adviser->status >= 0; i = next) {
+            next = gt_spans_run(&spans, i, 2);
+            adviser->status = measure(adviser->input, &spans, i, next, &part[spans.span[i].key[1]]);
+        }
+        if (adviser->status >= 0)
+            judge_node(adviser, spans.span[from].key[0], part, waiting(&waits, spans.span[from].key[0]));
+    }
+    gt_spans_release(&spans);
+    gt_spans_release(&waits);
+}
+
+/* ---- Python functions ---- */
+
+static const double HOT = 25;
+
+/* ", mostly called by f": the caller that most of the time came from. */
+static void write_caller(struct gt_adviser *adviser, const struct gt_function_sums *sums,
+                         const struct gt_function_sum *sum, struct gt_buffer *out)
+{
+    size_t count = 0, most = 0;
+    struct gt_buffer title = {0};
+    struct gt_function_sum *caller = gt_function_callers(adviser->input, sums, sum, &count);
+    for (size_t i = 1; caller && i < count; i++)
+        if (caller[i].figure[GT_CUMULATIVE_TIME] > caller[most].figure[GT_CUMULATIVE_TIME])
+            most = i;
+    gt_buffer_text(out, "");
+    if (caller && count)
+        gt_buffer_printf(out, ", mostly for %s", gt_function_title(adviser->input, &caller[most], &title));
+    gt_buffer_release(&title);
+    free(caller);
+}
+
+static void judge_function(struct gt_adviser *adviser, const struct gt_function_sums *sums,
+                           const struct gt_function_sum *sum, double total)
+{
+    static const char *const profilers[] = {"cProfile", "pyinstrument"};
+    double seconds = sum->figure[GT_TOTAL_TIME], share = gt_percent(seconds, total);
+    struct gt_buffer title = {0}, caller = {0}, calls = {0};
+    if (!(share >= HOT))
+        return;
+    write_caller(adviser, sums, sum, &caller);
+    if (!isnan(sum->figure[GT_TOTAL_CALLS]))
+        gt_buffer_printf(&calls, " in %.0f calls", sum->figure[GT_TOTAL_CALLS]);
+    gt_advise(adviser, (struct gt_gain){share, seconds * 1e6}, "functions",
+              "%.0f %% of the Python time in %s itself (%.3g of %.3g s%s, by %s)%s", share,
+              gt_function_title(adviser->input, sum, &title), seconds, total, calls.length ? calls.data : "",
+              profilers[sum->key[1]], caller.length ? caller.data : "");
+    gt_buffer_release(&title);
+    gt_buffer_release(&caller);
+    gt_buffer_release(&calls);
+}
+
+static void advise_functions(struct gt_adviser *adviser)
+{
+    struct gt_function_sums sums = {0};
+    double total[2] = {0};
+    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, NULL, &sums);
+    for (size_t i = 0; i < sums.count; i++)
+        if (sums.sum[i].figure[GT_TOTAL_TIME] > 0)
+            total[sums.sum[i].key[1]] += sums.sum[i].figure[GT_TOTAL_TIME];
+    for (size_t i = 0; i < sums.count && adviser->status >= 0; i++)
+        judge_function(adviser, &sums, &sums.sum[i], total[sums.sum[i].key[1]]);
+    gt_functions_release(&sums);
+}
+
+/* ---- samples ---- */
+
+/* Rules over samples: SMDebug's system metrics, and our own recordings. */
+
+static const double LOW_GPU = 80, BUSY_CPU = 90, FULL_MEMORY = 95, IDLE_ENERGY = 20;
+
+/* A summary of the samples of one resource; shares in percent. */
+struct summary {
+    double sum, largest, first, last; /* first and last: the values at the earliest and the latest time */
+    int64_t begin, end;
+    size_t count, hot; /* hot: samples of gpu_throttle with heat or hardware slowdown */
+};
+
+struct summaries {
+    struct gt_resources resources;
+    struct summary *of;
+};
+
+static void take_sample(struct summary *summary, int64_t time, double value)
+{
+    enum { HEAT = 2, SLOWDOWN = 4 };
+    if (!summary->count || time < summary->begin) {
+        summary->begin = time;
+        summary->first = value;
+    }
+    if (!summary->count || time >= summary->end) {
+        summary->end = time;
+        summary->last = value;
+    }
+    summary->largest = summary->count && summary->largest > value ? summary->largest : value;
+    summary->hot += value > 0 && value < 1 << 20 && ((unsigned)value & (HEAT | SLOWDOWN));
+    summary->sum += value;
+    summary->count++;
+}
+
+static int summarize(const struct gt_analysis_input *input, struct summaries *ret)
+{
+    const struct gt_trace_samples *samples = &input->trace->samples;
+    int status = gt_resources_find(input, &ret->resources);
+    ret->of = calloc(ret->resources.count + 1, sizeof *ret->of);
+    if (status < 0 || !ret->of)
+        return -ENOMEM;
+    for (size_t i = 0; i < samples->count; i++) {
+        uint32_t number = ret->resources.of_series[samples->series[i]];
+        take_sample(&ret->of[number], samples->time[i],
+                    gt_resource_value(input, &ret->resources.resource[number], samples->value[i]));
+    }
+    return 0;
+}
+
+static void release_summaries(struct summaries *summaries)
+{
+    gt_resources_release(&summaries->resources);
+    free(summaries->of);
+}
+
+static bool is_of(const struct gt_analysis_input *input, const struct gt_resource *resource, const char *type,
+                  const char *dimension)
+{
+    const char *own_type = gt_analysis_text(input, resource->type);
+    const char *own = gt_analysis_text(input, resource->dimension);
+    return own && strcmp(own, dimension) == 0 && (!type || (own_type && strcmp(own_type, type) == 0));
+}
+
+/* The mean of another dimension of the same device; NaN without. */
+static double beside(const struct gt_analysis_input *input, const struct summaries *summaries,
+                     const struct gt_resource *of, const char *dimension)
+{
+    for (size_t i = 0; i < summaries->resources.count; i++) {
+        const struct gt_resource *other = &summaries->resources.resource[i];
+        if (other->node == of->node && other->name == of->name && is_of(input, other, "gpu", dimension) &&
+            summaries->of[i].count)
+            return summaries->of[i].sum / (double)summaries->of[i].count;
+    }
+    return NAN;
+}
+
+static void judge_gpu(struct gt_adviser *adviser, const struct summaries *summaries, size_t i)
+{
+    const struct gt_analysis_input *input = adviser->input;
+    const struct gt_resource *resource = &summaries->resources.resource[i];
+    const struct summary *summary = &summaries->of[i];
+    const char *node = gt_analysis_text(input, resource->node), *name = gt_analysis_text(input, resource->name);
+    double mean = summary->sum / (double)summary->count, whole = (double)(summary->end - summary->begin);
+    if (is_of(input, resource, "gpu", "gpu_throttle") && summary->hot)
+        gt_advise(adviser, (struct gt_gain){gt_percent((double)summary->hot, (double)summary->count), NAN},
+                  "utilization",
+                  "%s: %s lowered its clock for heat or by hardware slowdown in %zu of %zu samples: cooling", node,
+                  name, summary->hot, summary->count);
+    if (mean >= LOW_GPU ||
+        (!is_of(input, resource, "gpu", "GPUUtilization") && !is_of(input, resource, "gpu", "gpu_utilization")))
+        return;
+    double memory = beside(input, summaries, resource, "GPUMemoryUtilization");
+    memory = isnan(memory) ? beside(input, summaries, resource, "gpu_memory_utilization") : memory;
+    struct gt_buffer apart = {0};
+    gt_buffer_text(&apart, "");
+    if (!isnan(memory))
+        gt_buffer_printf(&apart, ", its memory %.0f %%", memory);
+    gt_advise(adviser, gt_gain_of((100 - mean) / 100 * whole, whole), "utilization, devices",
+              "%s: %s used %.0f %% on average over %zu samples%s%s", node, name, mean, summary->count,
+              apart.length ? apart.data : "", memory < 50 ? ": a larger batch may fit" : "");
+    gt_buffer_release(&apart);
+}
+
+static void advise_gpu_samples(struct gt_adviser *adviser)
+{
+    struct summaries summaries = {0};
+    adviser->status = summarize(adviser->input, &summaries);
+    for (size_t i = 0; i < summaries.resources.count && adviser->status >= 0; i++)
+        if (summaries.of[i].count)
+            judge_gpu(adviser, &summaries, i);
+    release_summaries(&summaries);
+}
+
+/* ---- the host ---- */
+
+/* "I/OWaitPercentage", "iowait": compared without what is no letter. */
+static bool is_waiting_for_storage(const char *dimension)
+{
+    char letters[40];
+    size_t length = 0;
+    for (; dimension && *dimension && length + 1 < sizeof letters; dimension++)
+        if (isalpha((unsigned char)*dimension))
+            letters[length++] = (char)tolower((unsigned char)*dimension);
+    letters[length] = '\0';
+    return strncmp(letters, "iowait", strlen("iowait")) == 0;
+}
+
+/* Seconds of pressure (PSI) since tracking began, over the time passed. */
+static void judge_pressure(struct gt_adviser *adviser, const struct gt_resource *resource,
+                           const struct summary *summary)
+{
+    static const struct {
+        const char *dimension, *sentence;
+    } kinds[] = {
+        {"pressure_io", "waited for storage: faster storage, a cache, or more prefetch"},
+        {"pressure_cpu", "waited for a CPU: fewer workers and threads, or more cores"},
+        {"pressure_memory", "waited for memory: less of it in use, or more of it"},
+    };
+    double whole = (double)(summary->end - summary->begin), waited = (summary->last - summary->first) * 1e9;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (is_of(adviser->input, resource, "system", kinds[i].dimension))
+            gt_advise(adviser, gt_gain_of(waited, whole), "utilization",
+                      "%s: %.0f %% of the time (%.3g of %.3g s) some process %s",
+                      gt_analysis_text(adviser->input, resource->node), gt_percent(waited, whole), waited / 1e9,
+                      whole / 1e9, kinds[i].sentence);
+}
+
+static void judge_host(struct gt_adviser *adviser, const struct gt_resource *resource, const struct summary *summary)
+{
+    const struct gt_analysis_input *input = adviser->input;
+    const char *node = gt_analysis_text(input, resource->node), *name = gt_analysis_text(input, resource->name);
+    double mean = summary->sum / (double)summary->count, whole = (double)(summary->end - summary->begin);
+    if (is_waiting_for_storage(gt_analysis_text(input, resource->dimension)) || is_waiting_for_storage(name))
+        gt_advise(
+            adviser, gt_gain_of(mean / 100 * whole, whole), "utilization",
+            "%s: CPUs waited for storage %.0f %% of the time on average over %zu samples: faster storage, a cache, or more prefetch",
+            node, mean, summary->count);
+    if (name && strcmp(name, "MemoryUsedPercent") == 0 && summary->largest >= FULL_MEMORY)
+        gt_advise(adviser, GT_NO_GAIN, "utilization", "%s: main memory up to %.0f %% in use: processes may be killed",
+                  node, summary->largest);
+    judge_pressure(adviser, resource, summary);
+}
+
+/* CPUs busy to the limit while a GPU of the node is not: the CPUs hold it up. */
+static void judge_cpus(struct gt_adviser *adviser, const struct summaries *summaries, uint32_t node)
+{
+    double cpu = 0, lowest = 100;
+    size_t cpus = 0, gpus = 0;
+    int64_t begin = INT64_MAX, end = INT64_MIN;
+    for (size_t i = 0; i < summaries->resources.count; i++) {
+        const struct gt_resource *resource = &summaries->resources.resource[i];
+        const struct summary *summary = &summaries->of[i];
+        if (resource->node != node || !summary->count)
+            continue;
+        double mean = summary->sum / (double)summary->count;
+        if (is_of(adviser->input, resource, "cpu", "CPUUtilization")) {
+            cpu += mean;
+            cpus++;
+            begin = summary->begin < begin ? summary->begin : begin;
+            end = summary->end > end ? summary->end : end;
+        } else if (is_of(adviser->input, resource, "gpu", "GPUUtilization")) {
+            lowest = mean < lowest ? mean : lowest;
+            gpus++;
+        }
+    }
+    if (cpus && gpus && cpu / (double)cpus >= BUSY_CPU && lowest < LOW_GPU)
+        gt_advise(
+            adviser, gt_gain_of((100 - lowest) / 100 * (double)(end - begin), (double)(end - begin)), "utilization",
+            "%s: %zu CPUs busy to %.0f %% while a GPU is used %.0f %%: the CPUs hold it up; less preprocessing, or on the GPU",
+            gt_analysis_text(adviser->input, node), cpus, cpu / (double)cpus, lowest);
+}
+
+/* ---- energy ---- */
+
+static double drawn(const struct gt_analysis_input *input, const struct summaries *summaries, uint32_t node,
+                    const char *dimension)
+{
+    for (size_t i = 0; i < summaries->resources.count; i++)
+        if (summaries->resources.resource[i].node == node &&
+            is_of(input, &summaries->resources.resource[i], "system", dimension) && summaries->of[i].count)
+            return summaries->of[i].last - summaries->of[i].first;
+    return NAN;
+}
+
+static void judge_energy(struct gt_adviser *adviser, const struct summaries *summaries, uint32_t node)
+{
+    static const char *const kinds[][3] = {{"gpu_energy", "gpu_energy_idle", "GPUs"},
+                                           {"cpu_energy", "cpu_energy_idle", "processors"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        double all = drawn(adviser->input, summaries, node, kinds[i][0]);
+        double idle = drawn(adviser->input, summaries, node, kinds[i][1]);
+        if (gt_percent(idle, all) >= IDLE_ENERGY)
+            gt_advise(adviser, (struct gt_gain){gt_percent(idle, all), NAN}, "utilization",
+                      "%s: the %s drew %.3g of %.3g J (%.0f %%) while they had nothing to do",
+                      gt_analysis_text(adviser->input, node), kinds[i][2], idle, all, gt_percent(idle, all));
+    }
+}
+
+static void advise_host_samples(struct gt_adviser *adviser)
+{
+    struct summaries summaries = {0};
+    adviser->status = summarize(adviser->input, &summaries);
+    for (size_t i = 0; i < summaries.resources.count && adviser->status >= 0; i++) {
+        const struct gt_resource *resource = &summaries.resources.resource[i];
+        if (summaries.of[i].count)
+            judge_host(adviser, resource, &summaries.of[i]);
+        if (i && resource[-1].node == resource->node)
+            continue;
+        judge_cpus(adviser, &summaries, resource->node);
+        judge_energy(adviser, &summaries, resource->node);
+    }
+    release_summaries(&summaries);
+}
+
+/* ---- the whole ---- */
+
+/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
+ * be won at most; what no time can be told for stands behind. What costs less than 5 % is not told. */
 
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
 static void (*const rules[])(struct gt_adviser *adviser) = {
-    gt_advise_idle,       gt_advise_uses,        gt_advise_launches,     gt_advise_memory,    gt_advise_loader,
-    gt_advise_stragglers, gt_advise_gpu_samples, gt_advise_host_samples, gt_advise_functions,
+    gt_advise_idle,       gt_advise_uses,     gt_advise_launches,  gt_advise_memory, advise_loader,
+    gt_advise_stragglers, advise_gpu_samples, advise_host_samples, advise_functions,
 };
 
 static int compare_gains(double a, double b)

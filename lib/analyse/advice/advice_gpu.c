@@ -2,11 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/advice/adviser.h"
-#include "analyse/trace/gpu_spans.h"
-#include "analyse/trace/idle.h"
-#include "analyse/trace/launches.h"
-#include "analyse/trace/memory.h"
+#include "analyse/advice/advice.h"
+#include "analyse/trace/gpu.h"
+#include "analyse/trace/operators.h"
 #include "analyse/trace/numbers.h"
 #include "analyse/trace/steps.h"
 #include "base/order.h"

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/blocks/block_analysis.h"
 #include "analyse/blocks/lanes.h"
-#include "analyse/display_unit.h"
+#include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/over_time.h"
 #include "schema/unit.h"

@@ -2,8 +2,7 @@
 #ifndef GT_ANALYSE_LANES_H
 #define GT_ANALYSE_LANES_H
 
-#include "analyse/blocks/block_analysis.h"
-#include "report/report.h"
+#include "analyse/blocks/blocks.h"
 
 void gt_lanes_add(struct gt_node *page, const struct gt_block_analysis *analysis);
 

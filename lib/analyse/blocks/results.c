@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
-#include "analyse/blocks/results_pickle.h"
 #include "base/given_file.h"
 #include "blocks/block_event.h"
 #include "schema/unit.h"

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/json_tree.h"
 #include "report/report.h"
 
 /* Reads the results in a file: JSON, pickles, or a tracking file, which is analysed; of an earlier version, too. The report holds
@@ -28,5 +29,11 @@ int gt_results_report(struct gt_report **ret, const char *type, const char *json
 
 /* Makes a title as the original writes it: "Main Ram" of "main_ram". */
 void gt_results_title(char *title, size_t size, const char *key);
+
+/* Pickles of the results of sub-track analyze are read as the tree that their JSON would be. */
+
+/* Nothing in the pickle is executed; one of anything else than results is -EBADMSG. */
+int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
+                        struct gt_error *error);
 
 #endif

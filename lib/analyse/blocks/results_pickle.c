@@ -1,6 +1,6 @@
 /* Pickles of results: those of the original gpu_tracker 5, of our Python package, and of `--format pickle`. Only known names are
  * accepted and nothing is called; what they would make is put together here. Nothing of pandas or numpy is needed for it. */
-#include "analyse/blocks/results_pickle.h"
+#include "analyse/blocks/results.h"
 
 #include <errno.h>
 #include <math.h>

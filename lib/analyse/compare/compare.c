@@ -7,10 +7,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
-#include "analyse/compare/lines.h"
-#include "analyse/compare/rule.h"
-#include "analyse/compare/session.h"
-#include "analyse/display_unit.h"
+#include "analyse/display.h"
 #include "store/store.h"
 
 /* ---- rows of sessions, as the original has them ---- */

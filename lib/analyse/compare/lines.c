@@ -1,4 +1,4 @@
-#include "analyse/compare/lines.h"
+#include "analyse/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
-#include "analyse/compare/permutation.h"
+#include "analyse/compare/statistics.h"
 #include "base/order.h"
 #include "schema/unit.h"
 

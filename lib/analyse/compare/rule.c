@@ -1,4 +1,4 @@
-#include "analyse/compare/rule.h"
+#include "analyse/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>

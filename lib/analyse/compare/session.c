@@ -1,4 +1,4 @@
-#include "analyse/compare/session.h"
+#include "analyse/compare/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
-#include "analyse/compare/welch.h"
+#include "analyse/compare/statistics.h"
 #include "blocks/distribution.h"
 
 void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)
@@ -68,7 +68,8 @@ static bool is_of_energy(const struct gt_figure *figure)
     return !strcmp(figure->keys[0], "energy") || is_of_job;
 }
 
-double gt_compare_covered(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+/* Returns the least part of the time, in percent, for which a figure of energy was measured in a run; 100 for other figures. */
+static double covered(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     if (!is_of_energy(figure))
         return 100;
@@ -83,7 +84,7 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
     double least = 100;
     for (size_t i = 0; i < comparison->runs; i++)
         if (comparison->session_of_run[i] == session)
-            least = fmin(least, gt_compare_covered(comparison, figure, i));
+            least = fmin(least, covered(comparison, figure, i));
     return least;
 }
 
@@ -92,7 +93,7 @@ double gt_compare_run(const struct gt_comparison *comparison, const struct gt_fi
     double value = gt_results_number(results_of(comparison, figure, run), figure->keys);
     if (value == 0 && !figure->as_original && has_no_gpu(comparison, figure, run))
         return NAN;
-    if (!comparison->options->allow_partial && gt_compare_covered(comparison, figure, run) < 100)
+    if (!comparison->options->allow_partial && covered(comparison, figure, run) < 100)
         return NAN;
     return value * (figure->factor > 0 ? figure->factor : 1);
 }
@@ -114,8 +115,9 @@ double gt_compare_value(const struct gt_comparison *comparison, const struct gt_
     return count ? sum / (double)count : NAN;
 }
 
-size_t gt_compare_values(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
-                         double *ret)
+/* Puts the values of a session's runs that have the figure into `ret`, and returns how many there are. */
+static size_t values_of(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
+                        double *ret)
 {
     size_t count = 0;
     for (size_t i = 0; i < comparison->runs; i++) {
@@ -134,8 +136,8 @@ int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_
     if (!value)
         return -ENOMEM;
     double *other = value + comparison->runs;
-    size_t values = gt_compare_values(comparison, figure, baseline, value);
-    size_t others = gt_compare_values(comparison, figure, session, other);
+    size_t values = values_of(comparison, figure, baseline, value);
+    size_t others = values_of(comparison, figure, session, other);
     gt_welch_interval(value, values, other, others, ret_low, ret_high);
     free(value);
     return 0;

@@ -61,7 +61,6 @@ struct gt_experiment {
  * 0 or -ENOMEM. */
 int gt_experiment_add(struct gt_experiment *experiment, enum gt_experiment_group group, const char *name,
                       const char *device, struct gt_experiment_point point, double window);
-const char *gt_experiment_group_name(enum gt_experiment_group group);
 /* NULL when there is none. */
 const struct gt_experiment_line *gt_experiment_find(const struct gt_experiment *experiment, const char *name,
                                                     const char *device);

@@ -5,12 +5,154 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "analyse/merge/merged_trace.h"
+#include "base/file.h"
 #include "base/json_write.h"
+#include "base/new_file.h"
+#include "base/utf8.h"
+
+/* ---- the merged file ---- */
+
+enum { BLOCK = 1 << 20 };
+
+struct gt_merged_file {
+    struct gt_new_file new;
+    bool has_new;
+    char *path;
+    struct gt_buffer text;
+    bool is_gzip, overwrite;
+    z_stream stream;
+    unsigned char *packed;
+};
+
+static int start_gzip(struct gt_merged_file *file)
+{
+    file->packed = malloc(BLOCK);
+    if (!file->packed || deflateInit2(&file->stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return -ENOMEM;
+    file->is_gzip = true;
+    return 0;
+}
+
+static void release_file(struct gt_merged_file *file)
+{
+    if (file->is_gzip)
+        deflateEnd(&file->stream);
+    if (file->has_new)
+        gt_new_file_drop(&file->new);
+    free(file->packed);
+    free(file->path);
+    gt_buffer_release(&file->text);
+    free(file);
+}
+
+/* Names that end in .gz are written as gzip, the same bytes for the same content. -EEXIST without `overwrite`. */
+static int open_file(struct gt_merged_file **ret, const char *path, bool overwrite, struct gt_error *error)
+{
+    if (!overwrite && access(path, F_OK) == 0)
+        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
+    struct gt_merged_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    file->overwrite = overwrite;
+    file->path = strdup(path);
+    size_t length = strlen(path);
+    int status = file->path ? 0 : -ENOMEM;
+    if (!status && length > 3 && strcmp(path + length - 3, ".gz") == 0)
+        status = start_gzip(file);
+    if (!status)
+        status = gt_new_file_begin(&file->new, file->path);
+    file->has_new = !status;
+    if (status < 0) {
+        release_file(file);
+        return gt_error_system(error, -status, "%s", path);
+    }
+    *ret = file;
+    return 0;
+}
+
+struct gt_buffer *gt_merged_file_text(struct gt_merged_file *file)
+{
+    return &file->text;
+}
+
+static int write_all(struct gt_merged_file *file, const void *bytes, size_t length, struct gt_error *error)
+{
+    int status = gt_file_write_all(file->new.fd, bytes, length);
+    return status < 0 ? gt_error_system(error, -status, "%s", file->path) : 0;
+}
+
+static int pack(struct gt_merged_file *file, int mode, struct gt_error *error)
+{
+    file->stream.next_in = (Bytef *)file->text.data;
+    file->stream.avail_in = (uInt)file->text.length;
+    do {
+        file->stream.next_out = file->packed;
+        file->stream.avail_out = BLOCK;
+        deflate(&file->stream, mode);
+        int status = write_all(file, file->packed, BLOCK - file->stream.avail_out, error);
+        if (status < 0)
+            return status;
+    } while (!file->stream.avail_out);
+    return 0;
+}
+
+/* Arguments of events are copied as they are in the traces. */
+static void make_valid(struct gt_buffer *text)
+{
+    struct gt_buffer valid = {0};
+    if (text->failed || !text->length || gt_utf8_are_valid(text->data, text->length))
+        return;
+    int status = gt_utf8_valid_bytes(&valid, text->data, text->length);
+    gt_buffer_release(text);
+    *text = valid;
+    text->failed = status;
+}
+
+static int write_text(struct gt_merged_file *file, int mode, struct gt_error *error)
+{
+    make_valid(&file->text);
+    if (file->text.failed)
+        return gt_error_system(error, -file->text.failed, "%s", file->path);
+    int status = file->is_gzip ? pack(file, mode, error) : write_all(file, file->text.data, file->text.length, error);
+    gt_buffer_clear(&file->text);
+    return status;
+}
+
+int gt_merged_file_flush(struct gt_merged_file *file, struct gt_error *error)
+{
+    return file->text.length < BLOCK && !file->text.failed ? 0 : write_text(file, Z_NO_FLUSH, error);
+}
+
+/* Write the rest and put the file into its place, or (not `whole`) remove it. Releases `file`, which may be NULL. */
+static int close_file(struct gt_merged_file *file, bool whole, struct gt_error *error)
+{
+    if (!file)
+        return 0;
+    int status = whole ? write_text(file, Z_FINISH, error) : 0;
+    if (whole && status >= 0) {
+        file->has_new = false;
+        status = gt_new_file_place(&file->new, file->overwrite);
+        if (status == 0 && close(file->new.fd) < 0)
+            status = -errno;
+        if (status == -EEXIST)
+            gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", file->path);
+        else if (status < 0)
+            gt_error_system(error, -status, "%s", file->path);
+    }
+    release_file(file);
+    return status;
+}
+
+/* ---- the merge ---- */
+
+/* The merge: survey the files, find their clocks and the window, then read them once more and write. */
 
 struct merge {
     const struct gt_merge_options *options;
@@ -253,7 +395,7 @@ static int write_file(struct merge *merge, struct gt_error *error)
 {
     const struct gt_merge_options *options = merge->options;
     struct gt_trace_sink sink = {merge, take_file, take_event, take_sample};
-    int status = gt_merged_file_open(&merge->merged.file, merge->output, options->overwrite, error);
+    int status = open_file(&merge->merged.file, merge->output, options->overwrite, error);
     if (status < 0)
         return status;
     struct gt_buffer *out = gt_merged_file_text(merge->merged.file);
@@ -266,7 +408,7 @@ static int write_file(struct merge *merge, struct gt_error *error)
     if (is_empty)
         gt_buffer_clear(out);
     gt_buffer_text(out, is_empty ? "[]\n" : "\n]\n");
-    int closed = gt_merged_file_close(merge->merged.file, status >= 0, error);
+    int closed = close_file(merge->merged.file, status >= 0, error);
     return status < 0 ? status : closed;
 }
 

@@ -1,11 +1,23 @@
-/* A merged file's events: what a merge writes into it. */
+/* A merged timeline as it is written: its file, and the events, counters and marks in it. */
 #ifndef GT_ANALYSE_MERGED_TRACE_H
 #define GT_ANALYSE_MERGED_TRACE_H
 
 #include <regex.h>
+#include <stdbool.h>
 
-#include "analyse/merge/merged_file.h"
+#include "base/buffer.h"
+#include "base/error.h"
 #include "trace/source.h"
+
+/* A merged timeline as it is written: plain or gzip, beside its place and renamed when it is whole. */
+struct gt_merged_file;
+
+/* Text that is appended here goes to the file with the next flush. */
+struct gt_buffer *gt_merged_file_text(struct gt_merged_file *file);
+/* Write when enough has come together. */
+int gt_merged_file_flush(struct gt_merged_file *file, struct gt_error *error);
+
+/* A merged file's events: what a merge writes into it. */
 
 /* Processes and threads of the merged file. */
 struct gt_merged_lane {

@@ -1,4 +1,4 @@
-/* Analyses of traces: one file each, one line in analysis.def, a report of any format.
+/* Each analysis of traces has one line in analysis.def, and makes a report of any format.
  *
  * An analysis sees the columns of a trace and adds tables to the root of a report. Nodes and ranks are kept apart, steps are
  * those of a (node, mode, number). Durations are shown in microseconds ("_us"), times ("start_us") in microseconds from the
@@ -23,7 +23,6 @@ enum gt_work {
 
 /* The classes of GPU time that breakdown tells. */
 enum gt_use { GT_USE_COMPUTE, GT_USE_COMMUNICATION, GT_USE_MEMORY, GT_USES };
-extern const char *const gt_use_names[GT_USES];
 
 struct gt_analysis_input {
     const struct gt_trace *trace;

@@ -9,7 +9,6 @@
 
 #include "base/order.h"
 #include "analyse/trace/dataloader.h"
-#include "analyse/trace/lists.h"
 #include "trace/tables.h"
 
 /* ---- spans ---- */

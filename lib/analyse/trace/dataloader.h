@@ -2,7 +2,6 @@
 #ifndef GT_ANALYSE_DATALOADER_H
 #define GT_ANALYSE_DATALOADER_H
 
-#include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"
 #include "base/table.h"
 

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/lists.h"
-#include "analyse/trace/significance.h"
+#include "analyse/trace/spans.h"
 #include "base/order.h"
 
 #define STEP "ProfilerStep"

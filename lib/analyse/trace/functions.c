@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyse/trace/functions.h"
-#include "analyse/trace/lists.h"
+#include "analyse/trace/spans.h"
 #include "base/grow.h"
 #include "base/order.h"
 

@@ -2,7 +2,6 @@
 #ifndef GT_ANALYSE_STEPS_H
 #define GT_ANALYSE_STEPS_H
 
-#include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"
 
 /* Steps of wanted phases, sorted. Keys: node, mode, number. Where a trace has whole steps ("Step:...", ProfilerStep), only those. */

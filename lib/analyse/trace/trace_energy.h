@@ -2,7 +2,6 @@
 #ifndef GT_ANALYSE_TRACE_ENERGY_H
 #define GT_ANALYSE_TRACE_ENERGY_H
 
-#include "analyse/trace/analysis.h"
 #include "analyse/energy.h"
 #include "analyse/trace/spans.h"
 

@@ -19,6 +19,5 @@ int gt_resources_find(const struct gt_analysis_input *input, struct gt_resources
 void gt_resources_release(struct gt_resources *resources);
 /* In percent where it is a share: our recordings hold ratios. */
 double gt_resource_value(const struct gt_analysis_input *input, const struct gt_resource *resource, double value);
-bool gt_resource_is_share(const struct gt_analysis_input *input, const struct gt_resource *resource);
 
 #endif

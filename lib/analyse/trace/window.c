@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/trace/analysis.h"
 #include "analyse/trace/spans.h"
 #include "base/order.h"
-#include "trace/rows.h"
+#include "trace/tables.h"
 
 enum { MOST_BANDS = 500 };
 
@@ -204,5 +203,159 @@ int gt_trace_window(const struct gt_trace *trace, int64_t start, int64_t end, co
         *ret = report;
     else
         gt_report_free(report);
+    return status;
+}
+
+/* ---- overlaps ---- */
+
+/* Events in given spans of time: sums over spans by two look-ups for each event, however many spans there are. */
+
+__extension__ typedef __int128 wide; /* sums of times over many asked_spans */
+
+static const struct gt_column_kind overlap_columns[] = {
+    {"framework_metric", GT_CELL_TEXT, false},
+    {"process", GT_CELL_TEXT, false},
+    {"overlap_us", GT_CELL_NUMBER, true},
+};
+
+/* Sorted times, each with the sum of all up to it. */
+struct bounds {
+    int64_t *time;
+    wide *sum;
+    size_t count;
+};
+
+/* Spans, and moments, which are asked_spans without length. */
+struct asked_spans {
+    struct bounds start, end, moment;
+};
+
+static int open_bounds(struct bounds *bounds, size_t capacity)
+{
+    bounds->time = calloc(capacity + 1, sizeof *bounds->time);
+    bounds->sum = calloc(capacity + 1, sizeof *bounds->sum);
+    return bounds->time && bounds->sum ? 0 : -ENOMEM;
+}
+
+static void sort_bounds(struct bounds *bounds)
+{
+    if (bounds->count)
+        qsort(bounds->time, bounds->count, sizeof *bounds->time, gt_order_int64s);
+    for (size_t i = 0; i < bounds->count; i++)
+        bounds->sum[i + 1] = bounds->sum[i] + bounds->time[i];
+}
+
+/* How many lie count_before a moment. */
+static size_t count_before(const struct bounds *bounds, int64_t moment)
+{
+    size_t low = 0, high = bounds->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (bounds->time[middle] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int open_spans(struct asked_spans *ret, const int64_t (*span)[2], size_t count)
+{
+    struct bounds *const all[] = {&ret->start, &ret->end, &ret->moment};
+    for (size_t i = 0; i < 3; i++)
+        if (open_bounds(all[i], count) < 0)
+            return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (span[i][0] == span[i][1])
+            ret->moment.time[ret->moment.count++] = span[i][0];
+        if (span[i][0] >= span[i][1])
+            continue;
+        ret->start.time[ret->start.count++] = span[i][0];
+        ret->end.time[ret->end.count++] = span[i][1];
+    }
+    for (size_t i = 0; i < 3; i++)
+        sort_bounds(all[i]);
+    return 0;
+}
+
+static void close_spans(struct asked_spans *asked_spans)
+{
+    struct bounds *const all[] = {&asked_spans->start, &asked_spans->end, &asked_spans->moment};
+    for (size_t i = 0; i < 3; i++) {
+        free(all[i]->time);
+        free(all[i]->sum);
+    }
+}
+
+/* How much of all asked_spans lies count_before a moment. */
+static wide covered(const struct asked_spans *asked_spans, int64_t moment)
+{
+    size_t begun = count_before(&asked_spans->start, moment), ended = count_before(&asked_spans->end, moment);
+    return (wide)moment * (wide)(begun - ended) - asked_spans->start.sum[begun] + asked_spans->end.sum[ended];
+}
+
+static double overlap(const struct asked_spans *asked_spans, int64_t start, int64_t end)
+{
+    size_t moments = count_before(&asked_spans->moment, end) - count_before(&asked_spans->moment, start);
+    return (double)(covered(asked_spans, end) - covered(asked_spans, start)) + (double)moments * (double)(end - start);
+}
+
+/* Does it touch a span at all? Events without length lie in asked_spans, too, and take no time. */
+static bool touches(const struct asked_spans *asked_spans, int64_t start, int64_t end)
+{
+    int64_t after = end > start ? end : start + 1;
+    return count_before(&asked_spans->start, after) > count_before(&asked_spans->end, start + 1) ||
+           count_before(&asked_spans->moment, after) > count_before(&asked_spans->moment, start);
+}
+
+/* Keys: process, name; one for each event that touches a span. */
+static int collect_touching(const struct gt_trace *trace, const struct asked_spans *asked_spans,
+                            const char *const *names, struct gt_spans *found, struct gt_error *error)
+{
+    const struct gt_trace_events *events = &trace->events;
+    struct gt_trace_rows all = {.start = INT64_MIN, .end = INT64_MAX, .names = names};
+    struct gt_row_filter filter;
+    int status = gt_row_filter_open(&filter, trace, &all, 1, error);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        int64_t start = events->start[i], end = start + events->duration[i];
+        if (gt_row_filter_event(&filter, i) && touches(asked_spans, start, end))
+            status = gt_spans_add(found,
+                                  (struct gt_keyed_span){.key = {gt_trace_process_of(trace, i)->name, events->name[i]},
+                                                         .start = start,
+                                                         .end = end,
+                                                         .event = i});
+    }
+    gt_row_filter_release(&filter);
+    gt_spans_sort(found);
+    return status < 0 ? gt_error_system(error, -status, "profile") : 0;
+}
+
+int gt_trace_overlaps(const struct gt_trace *trace, const int64_t (*span)[2], size_t count, const char *const *names,
+                      struct gt_table **ret, struct gt_error *error)
+{
+    enum { COLUMNS = sizeof overlap_columns / sizeof *overlap_columns };
+    struct asked_spans asked_spans = {0};
+    struct gt_spans found = {0};
+    int status = open_spans(&asked_spans, span, count);
+    status = status < 0 ? gt_error_system(error, -status, "profile")
+                        : collect_touching(trace, &asked_spans, names, &found, error);
+    struct gt_table *data = gt_table_new();
+    gt_table_add_columns(data, overlap_columns, COLUMNS);
+    for (size_t from = 0, to; from < found.count && status >= 0; from = to) {
+        double sum = 0;
+        to = gt_spans_run(&found, from, 2);
+        for (size_t i = from; i < to; i++)
+            sum += overlap(&asked_spans, found.span[i].start, found.span[i].end);
+        for (int key = 1; key >= 0; key--)
+            gt_table_choice(data, found.span[from].key[key], gt_trace_text(trace, found.span[from].key[key]));
+        gt_table_number(data, sum / 1e3);
+    }
+    gt_spans_release(&found);
+    close_spans(&asked_spans);
+    if (status >= 0)
+        return gt_table_finish_columns(ret, data, overlap_columns, COLUMNS, "profile", error);
+    gt_table_free(data);
     return status;
 }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "analyse/display_unit.h"
+#include "analyse/display.h"
 #include "schema/unit.h"
 
 enum { LINES = 4, STILL_POINTS = 512 };
@@ -15,7 +15,7 @@ static const struct picture {
         const char *key, *title;
     } of[LINES];
 } pictures[] = {
-    {"ram_over_time",
+    {"memory_over_time",
      "Memory",
      {{{GT_SCOPE_COMBINED, GT_RAM}, "combined", "Combined"},
       {{GT_SCOPE_MAIN, GT_RAM}, "main", "Main"},
@@ -24,7 +24,7 @@ static const struct picture {
      "CPU in use",
      {{{GT_SCOPE_COMBINED, GT_CPU_UTILIZATION}, "combined", "Combined"},
       {{GT_SCOPE_SYSTEM, GT_CPU_UTILIZATION}, "system", "System"}}},
-    {"gpu_ram_over_time",
+    {"gpu_memory_over_time",
      "GPU memory",
      {{{GT_SCOPE_COMBINED, GT_GPU_RAM}, "combined", "Combined"}, {{GT_SCOPE_SYSTEM, GT_GPU_RAM}, "system", "System"}}},
     {"gpu_over_time", "GPUs in use", {{{GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION}, "system", "Sum of the GPUs"}}},
@@ -206,7 +206,7 @@ static bool add_strips(const struct gt_over_time *recording, struct gt_node *pag
         if (recording->course ? !line : !is_gpu_known(recording->history, gpu))
             continue;
         if (!series) {
-            series = gt_report_series(page, "gpus_over_time", "GPUs in use", "seconds", "percent");
+            series = gt_report_series(page, "gpu_over_time", "GPUs in use", "seconds", "percent");
             gt_node_flags(series, GT_ONLY_PEOPLE | GT_STRIPS);
         }
         snprintf(key, sizeof key, "gpu_%zu", gpu);

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_PROCESS_LANES_H
 #define GT_ANALYSE_PROCESS_LANES_H
 
-#include "analyse/usage/provenance.h"
+#include "analyse/usage/usage.h"
 
 void gt_process_lanes_add(const struct gt_usage *usage, struct gt_node *page);
 

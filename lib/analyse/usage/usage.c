@@ -9,7 +9,6 @@
 #include "analyse/usage/figures.h"
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/process_lanes.h"
-#include "analyse/usage/provenance.h"
 #include "analyse/usage/usage_brief.h"
 #include "sample/life_tree.h"
 #include "schema/unit.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyse/display_unit.h"
+#include "analyse/display.h"
 #include "analyse/usage/figures.h"
 #include "report/brief.h"
 #include "schema/human.h"

@@ -1,16 +1,32 @@
-#include "trace/formats/python_profile.h"
-
+/* Profiles of Python programs: cProfile's dumps and pyinstrument's JSON. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/grow.h"
+#include "base/json_tree.h"
 #include "base/order.h"
+#include "trace/formats/marshal.h"
+#include "trace/formats/smdebug.h"
+
+/* ---- a profile made of functions in any order ---- */
+
+struct profile_maker {
+    struct gt_reading *reading;
+    struct gt_keys keys;
+    struct gt_trace_function *function;
+    size_t function_count, function_capacity;
+    struct gt_trace_caller *caller; /* in the order of adding; those of one function stand together */
+    size_t caller_count, caller_capacity;
+    struct gt_trace_frame *frame;
+    size_t frame_count, frame_capacity;
+};
 
 enum { MOST_BYTES = 256 << 20 };
 
-int gt_python_profile_bytes(struct gt_reading *reading, const char *path, char **ret, size_t *length,
-                            struct gt_error *error)
+/* The bytes of a whole file, to be freed. -EFBIG: it is larger than any profile, or compressed. */
+static int read_whole(struct gt_reading *reading, const char *path, char **ret, size_t *length, struct gt_error *error)
 {
     struct gt_input *input = NULL;
     int status = gt_input_open(&input, path, reading->options->ceiling, error);
@@ -35,7 +51,8 @@ int gt_python_profile_bytes(struct gt_reading *reading, const char *path, char *
     return 0;
 }
 
-int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
+/* The number of a function of that file, line and name (texts without escapes), new or known. */
+static int64_t add_function(struct profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
 {
     struct gt_strings *strings = &maker->reading->trace->strings;
     int64_t file_text = gt_strings_add(strings, file.text, file.length);
@@ -76,7 +93,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : x->number < y->number ? -1 : 1;
 }
 
-static void renumber(struct gt_profile_maker *maker, const uint32_t *place_of)
+static void renumber(struct profile_maker *maker, const uint32_t *place_of)
 {
     for (size_t i = 0; i < maker->caller_count; i++)
         maker->caller[i].function = place_of[maker->caller[i].function];
@@ -84,7 +101,17 @@ static void renumber(struct gt_profile_maker *maker, const uint32_t *place_of)
         maker->frame[i].function = place_of[maker->frame[i].function];
 }
 
-int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *profile)
+static void release_maker(struct profile_maker *maker)
+{
+    gt_keys_release(&maker->keys);
+    free(maker->function);
+    free(maker->caller);
+    free(maker->frame);
+    *maker = (struct profile_maker){0};
+}
+
+/* Sorts the functions by file, line and name and gives everything to the profile. Also releases the maker. */
+static int finish_profile(struct profile_maker *maker, struct gt_trace_profile *profile)
 {
     size_t count = maker->function_count;
     struct place *place = calloc(count + 1, sizeof *place);
@@ -113,15 +140,389 @@ int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *p
     free(sorted);
     free(place);
     free(place_of);
-    gt_profile_release(maker);
+    release_maker(maker);
     return status;
 }
 
-void gt_profile_release(struct gt_profile_maker *maker)
+/* ---- cProfile ---- */
+
+/* cProfile's dumps: marshal of {(file, line, function): (primitive calls, calls, seconds in it, seconds with what it
+ * called, {caller: the same four, or a number of calls})}. */
+
+static int probe_pstats(const struct gt_trace_probe *probe)
 {
-    gt_keys_release(&maker->keys);
-    free(maker->function);
-    free(maker->caller);
-    free(maker->frame);
-    *maker = (struct gt_profile_maker){0};
+    if (probe->length < 2 || (probe->head[0] & 0x7f) != '{')
+        return 0;
+    char second = probe->head[1] & 0x7f;
+    return second == '(' || second == ')' ? 90 : second == '0' && probe->length == 2 ? 90 : 0;
 }
+
+static const struct gt_marshal_value *child_of(const struct gt_marshal *marshal, const struct gt_marshal_value *of,
+                                               uint32_t i)
+{
+    return &marshal->value[marshal->child[of->first + i]];
+}
+
+static bool read_number(const struct gt_marshal_value *value, double *ret)
+{
+    *ret = value->type == GT_MARSHAL_INTEGER ? (double)value->integer : value->number;
+    return value->type == GT_MARSHAL_INTEGER || value->type == GT_MARSHAL_DOUBLE;
+}
+
+static int64_t read_function(struct profile_maker *maker, const struct gt_marshal *marshal,
+                             const struct gt_marshal_value *key)
+{
+    if (key->type != GT_MARSHAL_TUPLE || key->count != 3)
+        return -EBADMSG;
+    const struct gt_marshal_value *file = child_of(marshal, key, 0), *line = child_of(marshal, key, 1),
+                                  *name = child_of(marshal, key, 2);
+    if (file->type != GT_MARSHAL_TEXT || line->type != GT_MARSHAL_INTEGER || name->type != GT_MARSHAL_TEXT)
+        return -EBADMSG;
+    return add_function(maker, file->text, line->integer, name->text);
+}
+
+struct four {
+    int64_t primitive, total;
+    double total_time, cumulative_time;
+};
+
+static bool read_four(const struct gt_marshal *marshal, const struct gt_marshal_value *value, struct four *ret)
+{
+    if (value->type == GT_MARSHAL_INTEGER) { /* of old profilers: calls alone */
+        *ret = (struct four){-1, value->integer, NAN, NAN};
+        return true;
+    }
+    if (value->type != GT_MARSHAL_TUPLE || value->count < 4)
+        return false;
+    const struct gt_marshal_value *primitive = child_of(marshal, value, 0), *total = child_of(marshal, value, 1);
+    ret->primitive = primitive->integer;
+    ret->total = total->integer;
+    return primitive->type == GT_MARSHAL_INTEGER && total->type == GT_MARSHAL_INTEGER &&
+           read_number(child_of(marshal, value, 2), &ret->total_time) &&
+           read_number(child_of(marshal, value, 3), &ret->cumulative_time);
+}
+
+static int read_callers(struct profile_maker *maker, const struct gt_marshal *marshal,
+                        const struct gt_marshal_value *callers)
+{
+    for (uint32_t i = 0; i + 1 < callers->count; i += 2) {
+        int64_t function = read_function(maker, marshal, child_of(marshal, callers, i));
+        struct four four;
+        if (function < 0)
+            return (int)function;
+        if (!read_four(marshal, child_of(marshal, callers, i + 1), &four))
+            return -EBADMSG;
+        struct gt_trace_caller *caller = GT_GROW(maker, caller);
+        if (!caller)
+            return -ENOMEM;
+        *caller = (struct gt_trace_caller){(uint32_t)function, four.primitive, four.total, four.total_time,
+                                           four.cumulative_time};
+    }
+    return 0;
+}
+
+static int take_entry(struct profile_maker *maker, const struct gt_marshal *marshal, uint32_t key, uint32_t value)
+{
+    const struct gt_marshal_value *about = &marshal->value[value];
+    struct four four;
+    if (about->type != GT_MARSHAL_TUPLE || about->count != 5 || !read_four(marshal, about, &four) ||
+        child_of(marshal, about, 4)->type != GT_MARSHAL_DICT)
+        return -EBADMSG;
+    int64_t number = read_function(maker, marshal, &marshal->value[key]);
+    if (number < 0)
+        return (int)number;
+    uint32_t first = (uint32_t)maker->caller_count;
+    int status = read_callers(maker, marshal, child_of(marshal, about, 4));
+    if (status < 0)
+        maker->caller_count = first;
+    struct gt_trace_function *function = &maker->function[number];
+    function->primitive_calls = four.primitive;
+    function->total_calls = four.total;
+    function->total_time = four.total_time;
+    function->cumulative_time = four.cumulative_time;
+    function->caller = first;
+    function->callers = (uint32_t)maker->caller_count - first;
+    return status;
+}
+
+/* Entry by entry, so that a dump that is cut off gives those before. */
+static int take_entries(struct profile_maker *maker, struct gt_marshal *marshal, struct gt_trace_file *file,
+                        const unsigned char *bytes)
+{
+    int status = gt_marshal_enter_dict(marshal);
+    while (status >= 0) {
+        uint64_t place = (uint64_t)(marshal->at - bytes);
+        int64_t key = gt_marshal_next(marshal);
+        if (key >= 0 && marshal->value[key].type == GT_MARSHAL_END)
+            return 0;
+        int64_t value = key < 0 ? key : gt_marshal_next(marshal);
+        if (value == -EBADMSG) {
+            file->damage.cut_off = true;
+            file->damage.lost_bytes += (uint64_t)(marshal->end - bytes) - place;
+            gt_damage_note(&file->damage, place, "the dump ends or is damaged here");
+            return 0;
+        }
+        status = value < 0 ? (int)value : take_entry(maker, marshal, (uint32_t)key, (uint32_t)value);
+        if (status == -EBADMSG) {
+            file->damage.bad_events++;
+            gt_damage_note(&file->damage, place, "no function and its times");
+            status = 0;
+        }
+        file->read += status >= 0;
+    }
+    return status;
+}
+
+static int read_pstats(struct gt_reading *reading, const char *path, struct gt_error *error)
+{
+    struct profile_maker maker = {.reading = reading};
+    struct gt_trace_file *file = gt_reading_file(reading);
+    struct gt_marshal marshal;
+    char *bytes = NULL;
+    size_t length = 0;
+    int status = read_whole(reading, path, &bytes, &length, error);
+    if (status < 0)
+        return status;
+    gt_marshal_open(&marshal, bytes, length);
+    status = take_entries(&maker, &marshal, file, (const unsigned char *)bytes);
+    gt_marshal_close(&marshal);
+    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading);
+    if (status >= 0)
+        status = profile ? gt_names_profile(reading, path, profile) : -ENOMEM;
+    if (status >= 0) {
+        profile->profiler = GT_PROFILER_CPROFILE;
+        status = finish_profile(&maker, profile);
+    }
+    release_maker(&maker);
+    free(bytes);
+    return status;
+}
+
+const struct gt_trace_format gt_trace_pstats = {
+    .name = "pstats",
+    .help = "cProfile dumps: python_stats of SMDebug, .prof and .pstats files",
+    .probe = probe_pstats,
+    .read = read_pstats,
+};
+
+/* ---- pyinstrument ---- */
+
+/* pyinstrument's JSON: a tree of frames with the seconds spent in each and in what it called. */
+
+static int probe_pyinstrument(const struct gt_trace_probe *probe)
+{
+    const char *text = probe->head + strspn(probe->head, " \t\r\n");
+    return *text == '{' && strstr(text, "\"root_frame\"") && strstr(text, "\"sample_count\"") ? 85 : 0;
+}
+
+/* Time that a function spent when called by another. */
+struct edge {
+    uint32_t function, caller;
+    double total_time, cumulative_time;
+};
+
+struct tree {
+    struct profile_maker maker;
+    struct edge *edge;
+    size_t edge_count, edge_capacity;
+    uint32_t *depth_of; /* how often each function is on the way to the frame, so that recursion counts once */
+    size_t depths;
+};
+
+static struct gt_span text_of(const struct gt_json_value *object, const char *key)
+{
+    const char *text = gt_json_text_of(gt_json_member(object, key));
+    return text ? (struct gt_span){text, strlen(text)} : (struct gt_span){"", 0};
+}
+
+static int note_depth(struct tree *tree, uint32_t function)
+{
+    size_t before = tree->depths;
+    if (GT_GROW_TO(tree->depth_of, tree->depths, (size_t)function + 1) < 0)
+        return -ENOMEM;
+    memset(tree->depth_of + before, 0, (tree->depths - before) * sizeof *tree->depth_of);
+    return 0;
+}
+
+/* The number of the frame's function, with the frame and what it adds to the function's times written down. */
+static int64_t take_frame(struct tree *tree, const struct gt_json_value *frame, uint32_t parent, double time,
+                          double own)
+{
+    struct profile_maker *maker = &tree->maker;
+    int64_t number = add_function(maker, text_of(frame, "file_path"),
+                                  gt_json_integer_of(gt_json_member(frame, "line_no")), text_of(frame, "function"));
+    if (number < 0 || note_depth(tree, (uint32_t)number) < 0)
+        return number < 0 ? number : -ENOMEM;
+    struct gt_trace_frame *added = GT_GROW(maker, frame);
+    struct edge *edge = added ? GT_GROW(tree, edge) : NULL;
+    if (!edge)
+        return -ENOMEM;
+    *added = (struct gt_trace_frame){parent, (uint32_t)number, time};
+    bool is_outermost = tree->depth_of[number] == 0;
+    struct gt_trace_function *function = &maker->function[number];
+    function->total_time = (isnan(function->total_time) ? 0 : function->total_time) + own;
+    function->cumulative_time = (isnan(function->cumulative_time) ? 0 : function->cumulative_time) +
+                                is_outermost * time;
+    uint32_t caller = parent == GT_TRACE_NONE ? GT_TRACE_NONE : maker->frame[parent].function;
+    *edge = (struct edge){(uint32_t)number, caller, own, is_outermost * time};
+    tree->edge_count -= caller == GT_TRACE_NONE;
+    return number;
+}
+
+/* Newer versions write what a function did itself as a child of it. */
+static bool is_own_time(const struct gt_json_value *frame)
+{
+    const char *function = gt_json_text_of(gt_json_member(frame, "function")),
+               *path = gt_json_text_of(gt_json_member(frame, "file_path"));
+    return function && strcmp(function, "[self]") == 0 && (!path || !*path);
+}
+
+/* Recursion is bounded by the depth that the JSON parser allows. */
+static int walk(struct tree *tree, const struct gt_json_value *frame, uint32_t parent)
+{
+    const struct gt_json_value *children = gt_json_member(frame, "children"), *child;
+    double time = gt_json_number_of(gt_json_member(frame, "time")), own = time;
+    size_t i;
+    gt_json_foreach_item (children, i, child)
+        own -= is_own_time(child) ? 0 : gt_json_number_of(gt_json_member(child, "time"));
+    uint32_t here = (uint32_t)tree->maker.frame_count;
+    int64_t number = gt_json_is_object(frame) ? take_frame(tree, frame, parent, time, own > 0 ? own : 0) : -EBADMSG;
+    if (number < 0)
+        return (int)number;
+    tree->depth_of[number]++;
+    int status = 0;
+    for (i = 0; i < gt_json_count(children) && status >= 0; i++)
+        if (!is_own_time(gt_json_item(children, i)))
+            status = walk(tree, gt_json_item(children, i), here);
+    tree->depth_of[number]--;
+    return status;
+}
+
+static int by_function(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    return GT_ORDER(x->caller, y->caller);
+}
+
+static int add_callers(struct tree *tree)
+{
+    struct profile_maker *maker = &tree->maker;
+    if (tree->edge_count)
+        qsort(tree->edge, tree->edge_count, sizeof *tree->edge, by_function);
+    for (size_t i = 0; i < tree->edge_count; i++) {
+        const struct edge *edge = &tree->edge[i];
+        struct gt_trace_function *function = &maker->function[edge->function];
+        bool is_new = i == 0 || by_function(edge, edge - 1) != 0;
+        struct gt_trace_caller *caller = is_new ? GT_GROW(maker, caller) : &maker->caller[maker->caller_count - 1];
+        if (!caller)
+            return -ENOMEM;
+        if (is_new) {
+            *caller = (struct gt_trace_caller){edge->caller, -1, -1, 0, 0};
+            if (!function->callers++)
+                function->caller = (uint32_t)maker->caller_count - 1;
+        }
+        caller->total_time += edge->total_time;
+        caller->cumulative_time += edge->cumulative_time;
+    }
+    return 0;
+}
+
+/* A file that is no JSON is damage: 0 without a document. */
+static int load(struct gt_reading *reading, const char *path, struct gt_json_value **ret, struct gt_error *error)
+{
+    struct gt_json_trouble problem;
+    size_t length = 0;
+    char *text = NULL;
+    int status = read_whole(reading, path, &text, &length, error);
+    *ret = status < 0 ? NULL : gt_json_parse(text, length, 0, &problem);
+    if (status >= 0 && !*ret) {
+        struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
+        damage->cut_off = true;
+        damage->lost_bytes = length;
+        gt_damage_note(damage, 0, "%s", problem.text);
+    }
+    free(text);
+    return status;
+}
+
+/* The page that pyinstrument may have written beside it. */
+static int find_page(struct gt_reading *reading, const char *path, struct gt_trace_profile *profile)
+{
+    size_t length = strlen(path);
+    char *page = NULL;
+    if (length < 5 || strcmp(path + length - 5, ".json") != 0)
+        return 0;
+    if (asprintf(&page, "%.*s.html", (int)length - 5, path) < 0)
+        return -ENOMEM;
+    int64_t number = GT_TRACE_NONE;
+    if (access(page, R_OK) == 0)
+        number = gt_strings_add(&reading->trace->strings, page, strlen(page));
+    free(page);
+    profile->report = (uint32_t)number;
+    return number < 0 ? (int)number : 0;
+}
+
+static void take_times(struct gt_reading *reading, const struct gt_json_value *document,
+                       struct gt_trace_profile *profile)
+{
+    const struct gt_json_value *start = gt_json_member(document, "start_time"),
+                               *duration = gt_json_member(document, "duration");
+    struct gt_trace_file *file = gt_reading_file(reading);
+    double begin = gt_json_number_of(start), length = gt_json_number_of(duration);
+    if (gt_json_is_number(duration))
+        profile->duration = length;
+    if (profile->start != -GT_TRACE_EVER || !gt_json_is_number(start) || !gt_json_is_number(duration) ||
+        !(fabs(begin) < 9e9 && length >= 0 && length < 1e9))
+        return;
+    profile->start = file->first = (int64_t)(begin * 1e6) * 1000;
+    profile->end = file->last = profile->start + (int64_t)(length * 1e9);
+    file->clock = GT_CLOCK_RECORD;
+}
+
+static int read_tree(struct gt_reading *reading, const char *path, const struct gt_json_value *document)
+{
+    struct tree tree = {.maker = {.reading = reading}};
+    const struct gt_json_value *root = gt_json_member(document, "root_frame");
+    int status = gt_json_is_object(root) ? walk(&tree, root, GT_TRACE_NONE) : 0;
+    if (status == -EBADMSG) {
+        gt_reading_file(reading)->damage.bad_events++;
+        gt_damage_note(&gt_reading_file(reading)->damage, 0, "a frame that is no object");
+        status = 0;
+    }
+    gt_reading_file(reading)->read = tree.maker.frame_count;
+    if (status >= 0)
+        status = add_callers(&tree);
+    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading);
+    if (status >= 0)
+        status = profile ? gt_names_profile(reading, path, profile) : -ENOMEM;
+    if (status >= 0)
+        status = find_page(reading, path, profile);
+    if (status >= 0) {
+        profile->profiler = GT_PROFILER_PYINSTRUMENT;
+        take_times(reading, document, profile);
+        status = finish_profile(&tree.maker, profile);
+    }
+    release_maker(&tree.maker);
+    free(tree.edge);
+    free(tree.depth_of);
+    return status;
+}
+
+static int read_pyinstrument(struct gt_reading *reading, const char *path, struct gt_error *error)
+{
+    struct gt_json_value *document;
+    int status = load(reading, path, &document, error);
+    if (document)
+        status = read_tree(reading, path, document);
+    gt_json_free(document);
+    return status;
+}
+
+const struct gt_trace_format gt_trace_pyinstrument = {
+    .name = "pyinstrument",
+    .help = "pyinstrument JSON: python_stats.json of SMDebug, and other files",
+    .probe = probe_pyinstrument,
+    .read = read_pyinstrument,
+};

@@ -1,7 +1,7 @@
 /* Advice: sentences with what could be won, and the rules that give them. A rule looks at one matter and says something only where
  * it is wrong. */
-#ifndef GT_ANALYSE_ADVISER_H
-#define GT_ANALYSE_ADVISER_H
+#ifndef GT_ANALYSE_ADVICE_H
+#define GT_ANALYSE_ADVICE_H
 
 #include <math.h>
 
@@ -38,14 +38,10 @@ const char *gt_advice_bytes(double bytes, char text[32]);
 #define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers"
 enum { GT_ADVICE_NUM_WORKERS = 6 };
 
-void gt_advise_idle(struct gt_adviser *adviser);         /* why GPUs stood still */
-void gt_advise_uses(struct gt_adviser *adviser);         /* communication and copies that nothing hides */
-void gt_advise_launches(struct gt_adviser *adviser);     /* kernels shorter than their launch; full queues */
-void gt_advise_memory(struct gt_adviser *adviser);       /* little left, reserved for nothing, growing */
-void gt_advise_loader(struct gt_adviser *adviser);       /* fetching, workers, initialization, outliers */
-void gt_advise_stragglers(struct gt_adviser *adviser);   /* ranks that others wait for */
-void gt_advise_gpu_samples(struct gt_adviser *adviser);  /* use and clocks of GPUs */
-void gt_advise_host_samples(struct gt_adviser *adviser); /* CPUs, storage and memory of the host; energy for nothing */
-void gt_advise_functions(struct gt_adviser *adviser);    /* Python functions */
+void gt_advise_idle(struct gt_adviser *adviser);       /* why GPUs stood still */
+void gt_advise_uses(struct gt_adviser *adviser);       /* communication and copies that nothing hides */
+void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than their launch; full queues */
+void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
+void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
 
 #endif

@@ -1,4 +1,4 @@
-#include "analyse/display_unit.h"
+#include "analyse/display.h"
 
 #include <stdio.h>
 #include <string.h>

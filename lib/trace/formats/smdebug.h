@@ -7,8 +7,6 @@
 /* Component `back` of a path from its end (0: the name); {NULL} when there are fewer. */
 struct gt_span gt_path_part(const char *path, int back);
 
-/* "<end us>_<node>_<suffix>": node and suffix; false for other names. */
-bool gt_names_timeline(const char *name, struct gt_span *node, const char **suffix);
 /* Tell the reading that node; "<rank>-algo-<host>" is turned round to "algo-<host>-<rank>", which sorts by host. */
 int gt_names_node(struct gt_reading *reading, struct gt_span node);
 /* Mode, step, phase and time from the folder of a Python profile, node and framework from those above. Names that

@@ -1,7 +1,7 @@
 /* People see measurements of ours in the units that the user chose, as those of the original beside them. Programs see base
  * units, as the columns of recordings have them. */
-#ifndef GT_ANALYSE_DISPLAY_UNIT_H
-#define GT_ANALYSE_DISPLAY_UNIT_H
+#ifndef GT_ANALYSE_DISPLAY_H
+#define GT_ANALYSE_DISPLAY_H
 
 #include "store/store.h"
 
@@ -13,6 +13,7 @@ struct gt_display_unit {
 /* The original's columns, and names that are no columns, stay as they are. The machine tells units and what counts energy. */
 struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, const char *name,
                                           const struct gt_machine *machine);
+
 /* Returns true when the joules or watts of this metric rest on a model of the user's. */
 bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine);
 

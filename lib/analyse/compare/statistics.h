@@ -1,9 +1,10 @@
-/* The test tells which figures of two groups of runs differ, when many figures are looked at together. */
-#ifndef GT_ANALYSE_PERMUTATION_H
-#define GT_ANALYSE_PERMUTATION_H
+/* Statistics of a comparison: which of many figures differ, and by how much two means differ. */
+#ifndef GT_ANALYSE_STATISTICS_H
+#define GT_ANALYSE_STATISTICS_H
 
 #include <stddef.h>
 
+/* The test tells which figures of two groups of runs differ, when many figures are looked at together. */
 /* With fewer runs on a side nothing is told: 3 against 3 can be divided in 20 ways only. */
 enum { GT_FEWEST_RUNS = 4 };
 
@@ -22,5 +23,15 @@ enum { GT_FEWEST_RUNS = 4 };
  *
  * 0 or -ENOMEM. */
 int gt_permutation_test(const double *value, size_t rows, size_t baselines, size_t runs, double *ret_p);
+
+/* An interval tells by how much the means of two lists of numbers differ. */
+
+/* Tells the 95 % confidence interval of mean(b) - mean(a), without supposing that both vary alike (B. Welch, Biometrika 34, 1947). NaN
+ * when a list has fewer than 2 values. */
+void gt_welch_interval(const double *a, size_t a_count, const double *b, size_t b_count, double *ret_low,
+                       double *ret_high);
+
+/* Returns the two-sided quantile of Student's t distribution: a value lies between -t and t with this probability (0 to 1). */
+double gt_student_quantile(double probability, double degrees_of_freedom);
 
 #endif

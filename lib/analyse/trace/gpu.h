@@ -1,0 +1,71 @@
+/* The work of GPUs as spans. */
+#ifndef GT_ANALYSE_GPU_H
+#define GT_ANALYSE_GPU_H
+
+#include "analyse/trace/spans.h"
+
+/* Keys of the spans; node, device (Kineto's pid) and stream (its tid) as places. */
+enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
+
+/* Kernels, copies and fills of memory, in the order of events. */
+int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
+bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
+/* "GPU 0" as the process is labelled, or its number. */
+const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
+
+/* Time of one device by what runs at once: index is a set of bits 1 << enum gt_use. Index 0 is idle time between the first start
+ * and the last end. The parts sum to `last - first`. */
+struct gt_gpu_time {
+    int64_t first, last;
+    int64_t part[1 << GT_USES];
+};
+/* Add up spans from..to. 0 or -ENOMEM. */
+int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to);
+/* Time in which `use` runs, whatever else does. */
+int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage);
+
+/* GPU work joined with the runtime call that launched it: by correlation id, file by file, so that ids of other ranks or
+ * windows do not mix. calls[i] is the event of the call of spans->span[i], or SIZE_MAX. Of several calls with one id the latest
+ * that began before the work did. 0 or -ENOMEM. */
+int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **calls);
+
+/* Why GPUs stood still. */
+
+enum gt_idle_cause { GT_IDLE_HOST, GT_IDLE_KERNEL, GT_IDLE_OTHER, GT_IDLE_CAUSES };
+
+struct gt_idle_time {
+    const struct gt_keyed_span *span; /* the first of the device or stream */
+    int64_t whole;                    /* first start to last end */
+    int64_t idle[GT_IDLE_CAUSES];
+    int64_t loading; /* of GT_IDLE_HOST, while a data loader was at work on the node */
+    uint64_t gaps;
+};
+
+/* Called for every device (`keys` 2) or stream (3). Spans are sorted again. 0 or -ENOMEM. */
+int gt_idle_walk(const struct gt_analysis_input *input, struct gt_spans *spans, int keys,
+                 void (*take)(void *context, const struct gt_idle_time *time), void *context);
+
+/* Queues of launches: work whose call has begun and that has not begun on the GPU itself. */
+
+/* So many launches CUDA lets wait on a stream; further calls block. */
+enum { GT_FULL_QUEUE = 1024 };
+
+struct gt_launch_change {
+    int64_t time;
+    int by; /* 1 a launch, -1 its work begins */
+};
+
+struct gt_launch_queue {
+    int64_t longest, length, first, last;
+    int64_t blocked; /* ns at GT_FULL_QUEUE and more */
+    double area;     /* length times ns */
+};
+
+/* Changes of the queue by spans from..to and their calls (gt_gpu_launches), in time; free(). 0 or -ENOMEM. */
+int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spans *spans, const size_t *call,
+                      size_t from, size_t to, struct gt_launch_change **ret, size_t *ret_count);
+/* `take`, which may be NULL, is told the length after each moment. */
+struct gt_launch_queue gt_launch_queue(const struct gt_launch_change *change, size_t count,
+                                       void (*take)(void *context, int64_t time, int64_t length), void *context);
+
+#endif
