@@ -52,10 +52,12 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     if (options->columns && !options->at)
         return say_usage("--columns needs --at");
+    if (options->plot && (options->at || count > 1))
+        return say_usage("--plot draws one recording, without --at");
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
-    if (isatty(STDOUT_FILENO) && !options->at)
+    if (isatty(STDOUT_FILENO) && !options->at && !options->plot)
         output_prefer_summary(&output, options);
     status = report_of_all(options, count, operands, output_is_page(&output), &report, &error);
     return output_result(&output, status, report, &error);

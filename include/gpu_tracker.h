@@ -272,6 +272,10 @@ void gt_report_style(struct gt_report *report, unsigned style);
  * csv, for spreadsheets, an apostrophe stands before a text that begins with = + - @ or a control character. */
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
+/* Charts of a report of a recording as one picture: `kind` is "svg", "png" or "pdf", `charts` "memory,gpu", or NULL for all. -EINVAL names
+ * the charts there are. PNG and PDF are made by librsvg and cairo, without which they are -ENOENT. */
+int gt_report_picture(const struct gt_report *report, const char *charts, const char *kind, char **ret, size_t *length,
+                      struct gt_error *error);
 void gt_report_free(struct gt_report *report);
 
 /* ---- The rest, by subject ------------------------------------------------------------------------------------- */

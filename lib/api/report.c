@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 #include "report/format.h"
+#include "report/picture.h"
 
 char *gt_text_show(const char *text)
 {
@@ -35,5 +36,19 @@ int gt_report_render(const struct gt_report *report, const char *format, char **
     }
     *ret = text.data;
     *length = text.length;
+    return 0;
+}
+
+int gt_report_picture(const struct gt_report *report, const char *charts, const char *kind, char **ret, size_t *length,
+                      struct gt_error *error)
+{
+    struct gt_buffer picture = {0};
+    int status = gt_picture_write(report, charts, kind, &picture, error);
+    if (status < 0) {
+        gt_buffer_release(&picture);
+        return status;
+    }
+    *ret = picture.data;
+    *length = picture.length;
     return 0;
 }

@@ -285,19 +285,6 @@ static void put_description(struct gt_buffer *out, const struct gt_node *series)
     gt_buffer_text(out, "</desc>\n");
 }
 
-void gt_chart_begin(struct gt_buffer *out, const struct gt_node *series, int id, int height)
-{
-    gt_buffer_printf(out, "<figure id=\"figure%d\">\n", id);
-    put_caption(out, series);
-    gt_buffer_printf(out,
-                     "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
-                     "<title id=\"chart%d\">",
-                     WIDTH, height, id, id);
-    gt_html_escape(out, gt_node_title(series));
-    gt_buffer_text(out, "</title>\n");
-    put_description(out, series);
-}
-
 static void put_limit(const struct chart *chart)
 {
     struct gt_limit limit = gt_series_limit_of(chart->series);
@@ -312,19 +299,53 @@ static void put_limit(const struct chart *chart)
     gt_buffer_text(chart->out, "</text>\n");
 }
 
+static void put_shapes(struct chart *chart, struct gt_chart_range x)
+{
+    find_ranges(chart, x);
+    number_bands(chart);
+    put_bands(chart);
+    put_y_axis(chart);
+    gt_chart_x_axis(chart->out, chart->x, HEIGHT);
+    put_limit(chart);
+    for (size_t line = 0; line < gt_series_lines(chart->series); line++)
+        put_line(chart, line);
+}
+
+static bool has_rows(const struct gt_node *series)
+{
+    return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
+}
+
+int gt_chart_height(const struct gt_node *series)
+{
+    return has_rows(series) ? gt_chart_rows_height(series) : HEIGHT;
+}
+
+void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x)
+{
+    struct chart chart = {.out = out, .series = series};
+    if (has_rows(series))
+        gt_chart_rows(out, series, x);
+    else
+        put_shapes(&chart, x);
+}
+
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x)
 {
     struct chart chart = {.out = out, .series = series};
-    find_ranges(&chart, x);
-    number_bands(&chart);
-    gt_chart_begin(out, series, id, HEIGHT);
-    put_bands(&chart);
-    put_y_axis(&chart);
-    gt_chart_x_axis(out, chart.x, HEIGHT);
-    put_limit(&chart);
-    for (size_t line = 0; line < gt_series_lines(series); line++)
-        put_line(&chart, line);
+    gt_buffer_printf(out, "<figure id=\"figure%d\">\n", id);
+    put_caption(out, series);
+    gt_buffer_printf(out,
+                     "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
+                     "<title id=\"chart%d\">",
+                     WIDTH, gt_chart_height(series), id, id);
+    gt_html_escape(out, gt_node_title(series));
+    gt_buffer_text(out, "</title>\n");
+    put_description(out, series);
+    gt_chart_shapes(out, series, x);
     gt_buffer_text(out, "</svg>\n");
-    put_legend(&chart);
+    number_bands(&chart);
+    if (!has_rows(series))
+        put_legend(&chart);
     gt_buffer_text(out, "</figure>\n");
 }

@@ -22,18 +22,20 @@ struct gt_chart_range {
 
 /* Widens `range`, which begins as {INFINITY, -INFINITY}, to all that a series has on the x axis. */
 void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *series);
-/* Appends the picture. `id` is unique in the page; `x`: what the axis shows. */
+/* Appends the picture with its caption and legend. `id` is unique in the page; `x`: what the axis shows. */
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x);
-/* The same for series with GT_STRIPS or GT_LANES, a row for each line. */
-void gt_chart_rows_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x);
+/* Appends what is inside the picture alone, and tells how high it is. */
+void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x);
+int gt_chart_height(const struct gt_node *series);
+/* The same for series with GT_STRIPS or GT_LANES, which have a row for each line. */
+void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x);
+int gt_chart_rows_height(const struct gt_node *series);
 /* Appends `text` with HTML's special characters escaped, as attribute values in double quotes need it, too. */
 void gt_html_escape(struct gt_buffer *out, const char *text);
 
 /* For both kinds of picture. */
 double gt_chart_place(struct gt_chart_range range, double x);
 void gt_chart_number(struct gt_buffer *out, double value, int decimals);
-/* The element with what readers hear who do not see it, up to the first shape. */
-void gt_chart_begin(struct gt_buffer *out, const struct gt_node *series, int id, int height);
 void gt_chart_x_axis(struct gt_buffer *out, struct gt_chart_range x, int height);
 
 #endif

@@ -115,18 +115,20 @@ static void put_titles(const struct rows *rows)
     }
 }
 
-void gt_chart_rows_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x)
+int gt_chart_rows_height(const struct gt_node *series)
+{
+    return (int)gt_series_lines(series) * ROW + GT_CHART_BOTTOM;
+}
+
+void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x)
 {
     struct rows rows = {.out = out, .series = series, .x = x};
-    int height = (int)gt_series_lines(series) * ROW + GT_CHART_BOTTOM;
     if (!(rows.x.most > rows.x.least))
         rows.x = (struct gt_chart_range){0, 1};
-    gt_chart_begin(out, series, id, height);
     put_titles(&rows);
     if (gt_node_flag_bits(series) & GT_LANES)
         put_lanes(&rows);
     for (size_t line = 0; gt_node_flag_bits(series) & GT_STRIPS && line < gt_series_lines(series); line++)
         put_strip(&rows, line);
-    gt_chart_x_axis(out, rows.x, height);
-    gt_buffer_text(out, "</svg>\n</figure>\n");
+    gt_chart_x_axis(out, rows.x, gt_chart_rows_height(series));
 }

@@ -26,12 +26,10 @@ struct page {
 static void put_chart(struct page *page, const struct gt_node *series, const struct gt_chart_range *shared)
 {
     struct gt_chart_range x = {INFINITY, -INFINITY};
-    bool has_rows = gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
     gt_chart_widen(&x, series);
     if (page->charts.count < MOST_CHARTS)
         page->series[page->charts.count] = series;
-    (has_rows ? gt_chart_rows_write : gt_chart_write)(page->out, series, (int)++page->charts.count,
-                                                      shared ? *shared : x);
+    gt_chart_write(page->out, series, (int)++page->charts.count, shared ? *shared : x);
 }
 
 static void put_cell(struct page *page, const struct gt_grid *grid, size_t row, size_t column)
