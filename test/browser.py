@@ -1,4 +1,7 @@
-"""A page in a real Chromium without a window, told what to do by the DevTools protocol. Tests that want one are skipped where there is none."""
+"""A page in a real Chromium without a window, told what to do by the DevTools protocol.
+
+Tests that want one are skipped where there is none.
+"""
 import asyncio
 import json
 import pathlib

@@ -145,7 +145,8 @@ def blocks_of(path, calls):
 @pytest.fixture
 def blocks_page(cli, tmp_path):
     record(tmp_path / "run.csv", rows_of(600))
-    blocks_of(tmp_path / "run.blocks.csv", [("outer", 1.7e9 + 5, 1.7e9 + 50), (HOSTILE, 1.7e9 + 10, 1.7e9 + 20), ("other", 1.7e9 + 30, 1.7e9 + 40)])
+    calls = [("outer", 5, 50), (HOSTILE, 10, 20), ("other", 30, 40)]
+    blocks_of(tmp_path / "run.blocks.csv", [(name, 1.7e9 + start, 1.7e9 + stop) for name, start, stop in calls])
     done = cli("sub-track", "analyze", "--tf=run.csv", "--stf=run.blocks.csv", "-o", "page.html")
     assert done.returncode == 0, done.stderr
     return tmp_path / "page.html"
@@ -171,7 +172,8 @@ def test_charts_share_one_axis_and_move_together(blocks_page):
         page.wait(READY)
         assert page.said == [] and [url for url in page.requests if not url.startswith(("file:", "blob:"))] == []
         assert page.value("document.querySelectorAll('img').length") == 0
-        boxes = page.value("[...document.querySelectorAll('.track')].map(t => { const r = t.getBoundingClientRect(); return [r.left, r.width, r.top, r.height] })")
+        boxes = page.value("[...document.querySelectorAll('.track')].map(track => track.getBoundingClientRect())"
+                           ".map(box => [box.left, box.width, box.top, box.height])")
         assert len({(left, width) for left, width, *_ in boxes}) == 1 and len(boxes) >= 3
         left, width, top, height = boxes[1]
         page.mouse("mouseMoved", left + width * 0.5, top + height / 2)
@@ -205,7 +207,7 @@ def test_a_page_opens_where_its_address_says(blocks_page):
         page.wait(READY)
         page.wait("location.hash.startsWith('#t=12')")
         page.value("window.saved = []; URL.createObjectURL = blob => { blob.text().then(text => window.saved.push(text)); return '#' }; 0")
-        page.value("[...document.querySelectorAll('.track.lines ~ *, figcaption')].flatMap(c => [...c.querySelectorAll('button')]).filter(b => b.textContent === 'CSV')[1].click()")
+        page.value("[...document.querySelectorAll('figcaption button')].filter(made => made.textContent === 'CSV')[1].click()")
         page.wait("window.saved.length")
         rows = [row.split(",") for row in page.value("window.saved[0]").splitlines()]
         assert rows[0][0] == "seconds" and "Combined" in rows[0][1]
