@@ -1,25 +1,29 @@
+/* Completion scripts for shells, from the tables of commands and options. */
 #include <stdio.h>
 #include <string.h>
 
-#include "completion.h"
 #include "message.h"
+#include "option.h"
 
-static const struct completion *const completions[] = {&completion_bash, &completion_zsh, &completion_fish};
-enum { COMPLETIONS = sizeof completions / sizeof *completions };
+/* ---- shared by the shells; all print to standard output ---- */
 
-bool option_has_value(const struct option *option)
+static const char *const shells[] = {"bash", "zsh", "fish"};
+enum { SHELLS = sizeof shells / sizeof *shells };
+
+static bool has_value(const struct option *option)
 {
     return option->type != OPTION_FLAG;
 }
 
-void completion_choices(const struct option *option, const char *separator)
+static void put_choices(const struct option *option, const char *separator)
 {
     const char *name;
     for (size_t i = 0; (name = option->choice(i)); i++)
         printf("%s%s", i ? separator : "", name);
 }
 
-void completion_names(void)
+/* Prints the first words of the commands' names, each once: they may follow "gpu-tracker". */
+static void put_names(void)
 {
     for (int i = 0; i < COMMAND_COUNT; i++) {
         size_t length = strcspn(commands[i]->name, " ");
@@ -29,19 +33,334 @@ void completion_names(void)
     }
 }
 
-void completion_shells(void)
+static void put_shells(void)
 {
-    for (int i = 0; i < COMPLETIONS; i++)
-        printf("%s%s", i ? " " : "", completions[i]->shell);
+    for (int i = 0; i < SHELLS; i++)
+        printf("%s%s", i ? " " : "", shells[i]);
 }
+
+/* ---- bash ---- */
+
+/* "--sleep-time|--st", "-o|--output": a shell pattern. */
+static void put_pattern(const struct option *option)
+{
+    if (option->letter)
+        printf("-%c|", option->letter);
+    printf("--%s", option->name);
+    if (option->short_word)
+        printf("|--%s", option->short_word);
+}
+
+static void put_values(void)
+{
+    puts("    case $previous in");
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        if (!has_value(option))
+            continue;
+        fputs("        ", stdout);
+        put_pattern(option);
+        fputs(") ", stdout);
+        if (option->choice) {
+            fputs("COMPREPLY=($(compgen -W '", stdout);
+            put_choices(option, " ");
+            puts("' -- \"$word\")); return ;;");
+        } else if (option->type == OPTION_PATH) {
+            puts("COMPREPLY=($(compgen -f -- \"$word\")); return ;;");
+        } else {
+            puts("return ;;");
+        }
+    }
+    puts("    esac");
+}
+
+static void put_bash_operands(enum operand operand)
+{
+    fputs("            operands=", stdout);
+    switch (operand) {
+    case OPERAND_PROGRAM: fputs("program", stdout); break;
+    case OPERAND_PROCESS: fputs("$(compgen -G '/proc/[0-9]*' | sed 's,/proc/,,')", stdout); break;
+    case OPERAND_FILE: fputs("files", stdout); break;
+    case OPERAND_SHELL:
+        putchar('\'');
+        put_shells();
+        putchar('\'');
+        break;
+    case OPERAND_COMMAND: fputs("$names", stdout); break;
+    case OPERAND_NONE: break;
+    }
+    puts(" ;;");
+}
+
+/* The nameless form is the last case. */
+static void put_command(const struct command *command)
+{
+    if (*command->name)
+        printf("        \"%s \"*)\n            options='", command->name);
+    else
+        fputs("        *)\n            options='", stdout);
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        if (!option_applies(option, command))
+            continue;
+        printf("--%s%s ", option->name, has_value(option) ? "=" : "");
+        if (option->short_word)
+            printf("--%s= ", option->short_word);
+    }
+    puts("'");
+    put_bash_operands(*command->name ? command->operand : OPERAND_COMMAND);
+}
+
+static void put_takers(void)
+{
+    const char *separator = "";
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (has_value(&option_table[i])) {
+            fputs(separator, stdout);
+            put_pattern(&option_table[i]);
+            separator = "|";
+        }
+}
+
+static void print_bash(void)
+{
+    fputs("# bash completion for gpu-tracker: eval \"$(gpu-tracker completion bash)\"\n"
+          "_gpu_tracker_program_at() {\n"
+          "    local i\n"
+          "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+          "        case ${COMP_WORDS[i]} in\n"
+          "            --) echo $((i + 1)); return ;;\n"
+          "            ",
+          stdout);
+    put_takers();
+    fputs(
+        ")\n"
+        "                ((i++)); [[ ${COMP_WORDS[i]} == = ]] && ((i++)) ;;\n"
+        "            -*) ;;\n"
+        "            *) echo $i; return ;;\n"
+        "        esac\n"
+        "    done\n"
+        "    echo $i\n"
+        "}\n"
+        "_gpu_tracker() {\n"
+        "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} line options operands start names='",
+        stdout);
+    put_names();
+    fputs("'\n"
+          "    line=\"${COMP_WORDS[*]:1} \"\n"
+          "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
+          "    [[ $word == = ]] && word=\n"
+          "    COMPREPLY=()\n"
+          "    case $line in\n",
+          stdout);
+    for (int i = COMMAND_COUNT - 1; i >= 0; i--)
+        put_command(commands[i]);
+    puts("    esac\n"
+         "    if [[ $operands == program ]]; then\n"
+         "        start=$(_gpu_tracker_program_at)\n"
+         "        if ((COMP_CWORD > start)); then COMPREPLY=($(compgen -f -- \"$word\")); return; fi\n"
+         "        if [[ ${COMP_WORDS[start-1]} == -- ]]; then COMPREPLY=($(compgen -c -- \"$word\")); return; fi\n"
+         "    fi");
+    put_values();
+    puts("    if [[ $word == -* ]]; then\n"
+         "        COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+         "        [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]] && compopt -o nospace 2>/dev/null\n"
+         "    elif [[ $operands == program ]]; then\n"
+         "        COMPREPLY=($(compgen -c -- \"$word\"))\n"
+         "    elif [[ $operands == files ]]; then\n"
+         "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
+         "    elif ((COMP_CWORD == 1)) || [[ $operands != \"$names\" || ${COMP_WORDS[1]} == help ]]; then\n"
+         "        COMPREPLY=($(compgen -W \"$operands\" -- \"$word\"))\n"
+         "    fi\n"
+         "}\n"
+         "complete -o filenames -F _gpu_tracker gpu-tracker");
+}
+
+/* ---- zsh ---- */
+
+/* Inside '...': a quote ends, escapes and reopens; brackets and colons mean something to _arguments. */
+static void put_zsh_text(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", stdout);
+        else if (strchr("[]:\\", *text))
+            printf("\\%c", *text);
+        else
+            putchar(*text);
+    }
+}
+
+static void put_form(const struct option *option, const char *dashes, const char *name)
+{
+    bool is_long = dashes[1];
+    printf("        '%s%s%s%s[", option->type == OPTION_LIST ? "*" : "", dashes, name,
+           has_value(option) ? is_long ? "=" : "+" : "");
+    put_zsh_text(option->help);
+    putchar(']');
+    if (has_value(option)) {
+        putchar(':');
+        put_zsh_text(option->argument);
+        putchar(':');
+    }
+    if (option->choice) {
+        putchar('(');
+        put_choices(option, " ");
+        putchar(')');
+    } else if (option->type == OPTION_PATH) {
+        fputs("_files", stdout);
+    }
+    puts("' \\");
+}
+
+static void put_zsh_operands(enum operand operand)
+{
+    fputs("        ", stdout);
+    switch (operand) {
+    case OPERAND_PROGRAM: fputs("'*::command: _normal'", stdout); break;
+    case OPERAND_PROCESS: fputs("'1:process:_pids'", stdout); break;
+    case OPERAND_FILE: fputs("'*:file:_files'", stdout); break;
+    case OPERAND_SHELL:
+        fputs("'1:shell:(", stdout);
+        put_shells();
+        fputs(")'", stdout);
+        break;
+    case OPERAND_COMMAND: fputs("\"1:command:($names)\"", stdout); break;
+    case OPERAND_NONE: break;
+    }
+    puts(") ;;");
+}
+
+static void put_zsh_command(const struct command *command)
+{
+    if (*command->name)
+        printf("    \"%s \"*) skip=%d; specs=( \\\n", command->name, strchr(command->name, ' ') ? 2 : 1);
+    else
+        puts("    *) skip=0; specs=( \\");
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option *option = &option_table[i];
+        char letter[] = {option->letter, '\0'};
+        if (!option_applies(option, command))
+            continue;
+        if (option->letter)
+            put_form(option, "-", letter);
+        put_form(option, "--", option->name);
+        if (option->short_word)
+            put_form(option, "--", option->short_word);
+    }
+    put_zsh_operands(*command->name ? command->operand : OPERAND_COMMAND);
+}
+
+static void print_zsh(void)
+{
+    fputs("#compdef gpu-tracker\n"
+          "# zsh completion for gpu-tracker: a file _gpu-tracker in a folder of $fpath\n"
+          "_gpu_tracker() {\n"
+          "    local skip line names='",
+          stdout);
+    put_names();
+    puts("'\n    local -a specs\n    line=\"${(j: :)words[2,-1]} \"\n    case $line in");
+    for (int i = COMMAND_COUNT - 1; i >= 0; i--)
+        put_zsh_command(commands[i]);
+    puts("    esac\n"
+         "    if ((skip && CURRENT > skip + 1)); then\n"
+         "        shift $skip words\n"
+         "        ((CURRENT -= skip))\n"
+         "    fi\n"
+         "    _arguments -S -s : $specs\n"
+         "}\n"
+         "if [[ $funcstack[1] == _gpu-tracker ]]; then _gpu_tracker \"$@\"; else compdef _gpu_tracker gpu-tracker; fi");
+}
+
+/* ---- fish ---- */
+
+static void put_fish_text(const char *text)
+{
+    putchar('\'');
+    for (; *text; text++)
+        printf("%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
+    putchar('\'');
+}
+
+/* True when the words typed begin with the command's name. */
+static void put_condition(const struct command *command)
+{
+    printf("complete -c gpu-tracker -n '_gpu_tracker_in \"%s\"'", command->name);
+}
+
+static void put_option(const struct command *command, const struct option *option)
+{
+    put_condition(command);
+    printf(" -l %s", option->name);
+    if (option->short_word)
+        printf(" -l %s", option->short_word);
+    if (option->letter)
+        printf(" -s %c", option->letter);
+    if (option->choice) {
+        fputs(" -x -a '", stdout);
+        put_choices(option, " ");
+        putchar('\'');
+    } else if (has_value(option)) {
+        fputs(option->type == OPTION_PATH ? " -r -F" : " -x", stdout);
+    }
+    fputs(" -d ", stdout);
+    put_fish_text(option->help);
+    putchar('\n');
+}
+
+static void put_fish_operands(const struct command *command)
+{
+    put_condition(command);
+    switch (command->operand) {
+    case OPERAND_PROGRAM: puts(" -a '(__fish_complete_subcommand --fcs-skip=2)'"); break;
+    case OPERAND_PROCESS: puts(" -a '(__fish_complete_pids)'"); break;
+    case OPERAND_FILE: puts(" -F"); break;
+    case OPERAND_SHELL:
+        fputs(" -a '", stdout);
+        put_shells();
+        puts("'");
+        break;
+    case OPERAND_COMMAND: puts(" -a '$_gpu_tracker_names'"); break;
+    case OPERAND_NONE: puts(""); break;
+    }
+}
+
+static void print_fish(void)
+{
+    fputs("# fish completion for gpu-tracker: gpu-tracker completion fish | source\n"
+          "set -g _gpu_tracker_names ",
+          stdout);
+    put_names();
+    puts("\nfunction _gpu_tracker_in\n"
+         "    set -l words (commandline -opc)[2..-1]\n"
+         "    if test -z \"$argv[1]\"\n"
+         "        not contains -- \"$words[1]\" $_gpu_tracker_names\n"
+         "    else\n"
+         "        string match -q -- \"$argv[1] *\" \"$words \"\n"
+         "    end\n"
+         "end\n"
+         "complete -c gpu-tracker -f\n"
+         "complete -c gpu-tracker -n 'test (count (commandline -opc)) -eq 1' -a '$_gpu_tracker_names'");
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        for (int j = 0; j < OPTION_COUNT; j++)
+            if (option_applies(&option_table[j], commands[i]))
+                put_option(commands[i], &option_table[j]);
+        if (*commands[i]->name)
+            put_fish_operands(commands[i]);
+    }
+}
+
+/* ---- the command ---- */
+
+static void (*const print[SHELLS])(void) = {print_bash, print_zsh, print_fish};
 
 static int run(const struct options *options, int count, char **operands)
 {
     (void)options;
     (void)count;
-    for (int i = 0; i < COMPLETIONS; i++)
-        if (strcmp(completions[i]->shell, operands[0]) == 0) {
-            completions[i]->print();
+    for (int i = 0; i < SHELLS; i++)
+        if (strcmp(shells[i], operands[0]) == 0) {
+            print[i]();
             return 0;
         }
     return say_usage("no completion for '%s' (see gpu-tracker completion --help)", operands[0]);

@@ -170,12 +170,16 @@ static const char about_namespaces[] =
     ".RB ( \"unshare \\-pf \\-\\-mount\\-proc\" ),\n"
     "as every container has it. With another's, nothing is tracked and nothing is started: its numbers mean other processes.\n";
 
-static const char about_status[] = ".SH EXIT STATUS\n"
-                                   "That of the command, or 128 + the number of the signal that ended it.\n"
-                                   ".TP\n.B 2\nWrong usage or configuration; nothing was started.\n"
-                                   ".TP\n.B 125\ngpu\\-tracker itself failed.\n"
-                                   ".TP\n.B 126\nThe command cannot be executed.\n"
-                                   ".TP\n.B 127\nThe command was not found.\n";
+static const char about_status[] =
+    ".SH EXIT STATUS\n"
+    "That of the command, or 128 + the number of the signal that ended it.\n"
+    ".TP\n.B 1\nsub\\-track: files that cannot be read or do not go together.\n"
+    ".TP\n.B 2\nWrong usage or configuration, or what was named to be read is a device,\n"
+    "a socket, or a pipe that nobody writes to; nothing was started.\n"
+    ".TP\n.B 3\nsub\\-track compare: a rule of \\-\\-fail\\-if is broken.\n"
+    ".TP\n.B 125\ngpu\\-tracker itself failed.\n"
+    ".TP\n.B 126\nThe command cannot be executed.\n"
+    ".TP\n.B 127\nThe command was not found.\n";
 
 static const char about_examples[] =
     ".SH EXAMPLES\n"

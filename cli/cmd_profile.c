@@ -3,7 +3,7 @@
 #include "gpu_tracker.h"
 #include "option.h"
 #include "output.h"
-#include "request.h"
+#include "settings.h"
 
 static const char *choice_analysis(size_t index, const char **help)
 {

@@ -5,7 +5,7 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "request.h"
+#include "settings.h"
 
 #define DEFAULT_LOW_GPU 85
 

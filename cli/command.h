@@ -7,7 +7,7 @@
 
 struct options;
 
-/* What the words that are not options are: for shell completion, and for where options end. */
+/* Words that are no options are of one of these kinds: shell completion and the end of options rest on it. */
 enum operand {
     OPERAND_NONE,
     OPERAND_PROGRAM, /* a command with its arguments; the first one ends the options of gpu-tracker */
@@ -22,7 +22,7 @@ struct command {
     const char *synopsis;    /* what follows the options in the usage line, "" when nothing does */
     const char *summary;     /* one line for the list of commands */
     const char *description; /* paragraphs separated by blank lines, for --help and the man page; may be NULL */
-    /* What the first operand may be, with help, from number 0 to NULL: for --help and the man page; may be NULL. */
+    /* Names the choices of the first operand with their help, from number 0 to NULL: for --help and the man page. May be NULL. */
     const char *(*choice)(size_t index, const char **help);
     enum operand operand;
     int least, most; /* how many operands; most < 0: any number */

@@ -16,7 +16,7 @@
 #include "http_visitors.h"
 #include "notify.h"
 
-/* What is used of the library, by its names without the prefix. */
+/* These functions of the library are used, by their names without the prefix. */
 struct functions {
     __typeof__(&MHD_start_daemon) start_daemon;
     __typeof__(&MHD_stop_daemon) stop_daemon;

@@ -41,24 +41,23 @@ const char *http_address(const struct http *http);
 int http_run(struct http *http, const struct signals *signals);
 void http_close(struct http *http);
 
-/* http_accept.c: of an Accept header (NULL: none) the form that is wanted most. */
+/* Returns the form that an Accept header (NULL: none) wants most. */
 struct http_form http_accept(const char *header);
 
-/* http_gzip.c: whether an Accept-Encoding header (NULL: none) asks for gzip; the text in that form, or NULL without memory. */
+/* Returns true where an Accept-Encoding header (NULL: none) asks for gzip; and the text in that form, NULL without memory. */
 bool http_wants_gzip(const char *header);
 char *http_gzip(const char *text, size_t length, size_t *ret_length);
 
-/* http_listen.c: a listening socket, or a negative exit status after saying what is wrong: without a token only the machine
+/* Opens a listening socket, or returns a negative exit status after saying what is wrong: without a token only the machine
  * itself may reach it. `shown` gets the address with the port in use. */
 int http_listen(const char *text, bool has_token, bool has_tls, char *shown, size_t size);
 
-/* http_token.c */
 struct http_token {
     char text[513];
 };
-/* The first line of the file. 0, or an exit status after saying what is wrong. */
+/* Reads the first line of the file. Returns 0, or an exit status after saying what is wrong. */
 int http_token_read(struct http_token *token, const char *path);
-/* Whether an Authorization header (NULL: none) has it; takes the same time wherever the two differ. */
+/* Returns true where an Authorization header (NULL: none) has it; takes the same time wherever the two differ. */
 int http_token_is(const struct http_token *token, const char *header);
 /* A whole file of at most 1 MiB, or what comes through a pipe in time; NULL after saying what is wrong. A secret may not be everybody's. */
 char *http_read_file(const char *path, const char *what, bool is_secret);

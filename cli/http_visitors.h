@@ -34,16 +34,16 @@ struct visitors {
 };
 
 void visitors_open(struct visitors *visitors, int listening);
-/* The next that waits, its descriptor in *fd: a place for it, or NULL when nobody can be taken in now. */
+/* Takes in the next that waits, its descriptor in *fd. Returns its place, NULL when nobody can be taken in now. */
 struct visitor *visitors_accept(struct visitors *visitors, int *fd, struct sockaddr_storage *address,
                                 socklen_t *length);
 /* Its connection has been closed. */
 void visitors_leave(struct visitors *visitors, struct visitor *visitor);
-/* Shut down those who have been here for HTTP_SECONDS, however slowly they speak. */
+/* Shuts down those who have been here for HTTP_SECONDS, however slowly they speak. */
 void visitors_end_overdue(struct visitors *visitors);
-/* What to poll for newcomers; negative while there is no place. */
+/* Returns the descriptor to poll for newcomers; negative while there is no place. */
 int visitors_poll(const struct visitors *visitors);
-/* Milliseconds until something is due; -1: nothing. */
+/* Returns the milliseconds until something is due; -1: nothing is. */
 int visitors_patience(const struct visitors *visitors);
 void visitors_close(struct visitors *visitors);
 

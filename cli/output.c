@@ -241,7 +241,7 @@ static bool takes_colour(const struct output *output)
 static unsigned style_of(const struct output *output)
 {
     return (speaks_utf8() ? 0 : GT_STYLE_ASCII) | (takes_colour(output) ? GT_STYLE_COLOUR : 0) |
-           (output->is_quiet ? GT_STYLE_ONLY_WARNINGS : 0);
+           (output->as_original ? GT_STYLE_ORIGINAL : 0) | (output->is_quiet ? GT_STYLE_ONLY_WARNINGS : 0);
 }
 
 int output_report(const struct output *output, struct gt_report *report)

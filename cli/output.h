@@ -12,7 +12,8 @@ struct output {
     size_t page_size; /* see gt_report_page_size */
     const char *plot; /* charts that are drawn as a picture, of the kind `format`; NULL: there is none */
     bool is_brief;    /* nobody asked for more than the summary */
-    bool is_quiet;    /* nor for more of it than its warnings */
+    bool as_original;
+    bool is_quiet; /* nor for more of it than its warnings */
 };
 
 /* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is standard output

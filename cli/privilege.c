@@ -16,7 +16,7 @@ bool privilege_is_raised(void)
     return getauxval(AT_SECURE) != 0;
 }
 
-/* What is inheritable was the user's before, and the program that is executed may count on it. */
+/* Inheritable capabilities were the user's before, and the program that is executed may count on them. */
 static int clear_capabilities(bool executes)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,5 +1,7 @@
 #include "settings.h"
 
+#include <string.h>
+
 #define VALUE_LIST(key) options->key.value
 #define VALUE_TEXT(key) options->key
 #define VALUE_PATH VALUE_TEXT
@@ -16,4 +18,17 @@ struct gt_tracker_options settings_tracker(const struct options *options)
 #include "schema/option.def"
     ret.machine_root = options->root;
     return ret;
+}
+
+struct gt_trace_request request_of(const struct options *options)
+{
+    struct gt_trace_request request = GT_INIT(struct gt_trace_request);
+    request.start = options->start;
+    request.end = options->end;
+    request.by_step = options->unit && strcmp(options->unit, "step") == 0;
+    request.suffixes = (const char *const *)options->suffix.value;
+    request.select = options->select;
+    request.node = options->node;
+    request.threads = options->threads;
+    return request;
 }

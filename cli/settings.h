@@ -6,5 +6,6 @@
 #include "option.h"
 
 struct gt_tracker_options settings_tracker(const struct options *options);
+struct gt_trace_request request_of(const struct options *options); /* the part of traces to be read */
 
 #endif

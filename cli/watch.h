@@ -2,9 +2,19 @@
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "gpu_tracker.h"
-#include "progress.h"
 #include "signals.h"
+
+/* One line on the terminal says how the job is doing, refreshed in place. */
+struct progress {
+    int64_t next_ns; /* when the line should be drawn again, CLOCK_MONOTONIC; 0: there is no line */
+    int64_t start;
+    size_t drawn; /* characters on the screen */
+};
 
 struct watch {
     struct gt_tracker *tracker; /* NULL: nothing can be measured, and the job runs */
@@ -22,6 +32,8 @@ struct watch {
     int stop_received; /* a stop signal that came here and not yet led to a stop, or 0 */
 };
 
+/* Opens the line of progress. Without `wanted`, or when standard error is no terminal, there is none. */
+void progress_open(struct progress *progress, bool wanted);
 /* Watch until the end that was asked for. 0 or negative errno. */
 int watch_run(struct watch *watch);
 /* For gt_tracker_options.warn: `context` is the struct watch. */

@@ -263,8 +263,8 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
 void gt_report_width(struct gt_report *report, size_t columns);
 /* How many bytes of an HTML page samples may take that can be zoomed into. 0, as at first: 4.5 million. */
 void gt_report_page_size(struct gt_report *report, size_t bytes);
-/* How the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. */
-enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4 };
+/* How the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no warnings. */
+enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4, GT_STYLE_ORIGINAL = 8 };
 void gt_report_style(struct gt_report *report, unsigned style);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
  * characters or other bytes are shown escaped by text, markdown and html; json, csv and pickle keep them, with U+FFFD for what is not

@@ -23,15 +23,8 @@ int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyO
 const char *core_text(PyObject *value, PyObject *keep);
 int core_texts(PyObject *value, const char *const **ret, PyObject *keep);
 
-/* A report of the library as an object, which it takes over; of a failed call the exception. */
-PyObject *core_report_object(PyObject *module, int status, struct gt_report *report, const struct gt_error *error);
 /* "2020-09-13T12:26:40:000000" of nanoseconds since the epoch, UTC. */
 PyObject *core_time_text(PyObject *module, PyObject *nanoseconds);
-
-/* Options of a trace's readers, of its analyses and of its merge from dicts of keywords. */
-int core_trace_request(PyObject *keywords, struct gt_trace_request *ret, PyObject *keep);
-int core_profile_options(PyObject *keywords, struct gt_profile_options *ret, PyObject *keep);
-int core_merge_request(PyObject *keywords, struct gt_merge_request *ret, PyObject *keep);
 
 extern PyType_Spec core_profile_spec, core_trace_report_spec;
 extern PyMethodDef core_trace_methods[];

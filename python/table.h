@@ -14,11 +14,4 @@ PyObject *core_take_table(PyObject *module, int status, struct gt_table *table, 
 /* The table of an object of the type gpu_tracker.Table; NULL with a TypeError. */
 struct gt_table *core_table_of(PyObject *module, PyObject *object);
 
-/* A table of a dict of equally long columns: lists, (codes, texts), or buffers of 8-byte numbers. NULL with an exception. */
-struct gt_table *core_table_of_dict(PyObject *columns);
-
-/* The Arrow C stream and schema of a table, as capsules. */
-PyObject *core_arrow_stream(struct gt_table *table);
-PyObject *core_arrow_schema(const struct gt_table *table);
-
 #endif

@@ -32,17 +32,16 @@ static bool is_size(size_t line)
 
 void gt_history_init(struct gt_history *history)
 {
-    memset(history, 0, sizeof *history);
-    history->span_ns = SHORTEST_NS;
+    *history = (struct gt_history){.span_ns = SHORTEST_NS};
     for (size_t line = 0; line < GT_HISTORY_LINES; line++)
         history->counted[line] = NAN;
 }
 
 void gt_history_release(struct gt_history *history)
 {
+    free(history->of);
     free(history->gpu);
-    history->gpu = NULL;
-    history->gpus = 0;
+    *history = (struct gt_history){0};
 }
 
 static void join(struct gt_history_cell *to, bool is_largest, uint32_t count, double value)
@@ -107,6 +106,8 @@ static int add_gpus(struct gt_history *history, size_t span, const struct gt_sam
 
 int gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 {
+    if (!history->of && !(history->of = calloc(GT_HISTORY_SPANS, sizeof *history->of)))
+        return -ENOMEM;
     if (!history->spans) {
         history->first_ns = sample->monotonic_ns;
         history->spans = 1;
@@ -129,8 +130,8 @@ int gt_history_add(struct gt_history *history, const struct gt_sample *sample)
 
 double gt_history_value(const struct gt_history *history, size_t line, size_t span)
 {
-    const struct gt_history_cell *cell = &history->of[span][line];
-    if (!cell->count)
+    const struct gt_history_cell *cell = span < history->spans ? &history->of[span][line] : NULL;
+    if (!cell || !cell->count)
         return NAN;
     return is_size(line) ? cell->value : cell->value / cell->count;
 }

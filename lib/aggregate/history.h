@@ -26,14 +26,14 @@ struct gt_history {
     size_t spans;                     /* in use */
     double counted[GT_HISTORY_LINES]; /* counters at the sample before */
     int64_t counted_ns;
-    struct gt_history_cell of[GT_HISTORY_SPANS][GT_HISTORY_LINES];
+    struct gt_history_cell (*of)[GT_HISTORY_LINES];  /* GT_HISTORY_SPANS of them, made at the first sample */
     struct gt_history_cell (*gpu)[GT_HISTORY_SPANS]; /* utilisation of each GPU, as far as samples tell */
     size_t gpus;
 };
 
 void gt_history_init(struct gt_history *history);
 void gt_history_release(struct gt_history *history);
-/* 0 or -ENOMEM, which only the first sample with GPU rows can meet. */
+/* 0 or -ENOMEM, which only the first sample can meet, and the first with GPU rows. */
 int gt_history_add(struct gt_history *history, const struct gt_sample *sample);
 /* The value of a line in a span, NaN where nothing is known. */
 double gt_history_value(const struct gt_history *history, size_t line, size_t span);

@@ -16,6 +16,7 @@ void gt_summary_init(struct gt_summary *summary)
 {
     memset(summary, 0, sizeof *summary);
     gt_history_init(&summary->history);
+    gt_occupancy_init(&summary->occupancy);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         clear(summary->of[scope]);
         summary->shared_at_peak[scope] = NAN;
@@ -25,6 +26,7 @@ void gt_summary_init(struct gt_summary *summary)
 void gt_summary_release(struct gt_summary *summary)
 {
     gt_history_release(&summary->history);
+    gt_occupancy_release(&summary->occupancy);
     free(summary->gpu);
     gt_course_release(summary->course);
     summary->gpu = NULL;
@@ -63,6 +65,8 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
         summary->first_real_ns = sample->real_ns;
     summary->last_real_ns = sample->real_ns;
     int status = gt_history_add(&summary->history, sample);
+    if (!status)
+        status = gt_occupancy_add(&summary->occupancy, sample);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         const double *value = sample->row[scope].value;
         if (!(value[GT_RAM] <= summary->of[scope][GT_RAM].max) && !isnan(value[GT_RAM]))
@@ -86,6 +90,7 @@ void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *out
 {
     *outcome = (struct gt_outcome){
         .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_untold = NAN};
+    outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false};
     outcome->samples = summary->samples;
     if (summary->samples)
         outcome->elapsed = (double)(summary->last_real_ns - summary->first_real_ns) / 1e9;

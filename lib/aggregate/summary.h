@@ -4,6 +4,7 @@
 
 #include "aggregate/course.h"
 #include "aggregate/history.h"
+#include "aggregate/occupancy.h"
 
 struct gt_statistic {
     uint64_t count; /* samples that had the metric */
@@ -19,6 +20,7 @@ struct gt_summary {
     size_t gpu_count;
     struct gt_history history;
     struct gt_course *course; /* NULL unless the owner wants one */
+    struct gt_occupancy occupancy;
 };
 
 void gt_summary_init(struct gt_summary *summary);

@@ -46,3 +46,15 @@ struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, cons
                  gt_display_unit_is_estimated(column->metric, machine) ? ", estimated" : "");
     return display;
 }
+
+void gt_display_columns(struct gt_table *table, const char *columns)
+{
+    char kind[8], key[48];
+    int length;
+    for (; sscanf(columns, " %7[a-z]:%47[a-z0-9_]%n", kind, key, &length) == 2; columns += length)
+        gt_table_column(table, key, key,
+                        *kind == 't'   ? GT_CELL_TEXT
+                        : *kind == 'i' ? GT_CELL_INTEGER
+                                       : GT_CELL_NUMBER,
+                        NULL);
+}

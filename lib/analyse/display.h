@@ -1,8 +1,9 @@
-/* People see measurements of ours in the units that the user chose, as those of the original beside them. Programs see base
- * units, as the columns of recordings have them. */
+/* People see measurements of ours in the units that the user chose, as those of the original beside them. Programs
+ * see base units, as the columns of recordings have them. */
 #ifndef GT_ANALYSE_DISPLAY_H
 #define GT_ANALYSE_DISPLAY_H
 
+#include "base/table.h"
 #include "store/store.h"
 
 struct gt_display_unit {
@@ -10,11 +11,14 @@ struct gt_display_unit {
     double factor;   /* from the value in data to the one that is shown */
 };
 
-/* The original's columns, and names that are no columns, stay as they are. The machine tells units and what counts energy. */
+/* Returns how people see a column. The original's columns, and names that are no columns, stay as they are. The
+ * machine tells units and what counts energy. */
 struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, const char *name,
                                           const struct gt_machine *machine);
 
 /* Returns true when the joules or watts of this metric rest on a model of the user's. */
 bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine);
+/* Adds columns, whose titles are their keys: "text:name integer:calls number:total". */
+void gt_display_columns(struct gt_table *table, const char *columns);
 
 #endif

@@ -97,7 +97,7 @@ static void add_coverage(const struct gt_energy_figures *figures, struct gt_node
         gt_node_flags(gt_report_text(line, "partial", "Measured", text), GT_ONLY_PEOPLE);
 }
 
-/* What its source says of the figure that contradicts it: "counter 900 J, power added up 1500 J in 5 s: they disagree, ..." */
+/* Adds what the source says against the figure: "counter 900 J, power added up 1500 J in 5 s: they disagree, ..." */
 static void add_contradiction(const struct gt_energy_figures *figures, struct gt_node *line,
                               enum gt_energy_device device)
 {
@@ -221,7 +221,7 @@ static void add_cost(const struct gt_machine *machine, struct gt_node *section, 
                       GT_BRIEF);
 }
 
-/* Of all devices together, the one that is known the least. */
+/* All devices together are known no better than the one that is known the least. */
 static void add_partial(struct gt_node *section, double part)
 {
     char text[80];

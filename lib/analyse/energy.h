@@ -1,4 +1,4 @@
-/* Energy in reports, the same in all of them: its parts, their error, and their carbon and price. */
+/* All reports show energy in the same way: its parts, their error, and their carbon and price. */
 #ifndef GT_ANALYSE_ENERGY_H
 #define GT_ANALYSE_ENERGY_H
 
@@ -19,17 +19,17 @@ struct gt_energy_figures {
     const char *parts;                /* how the tables of parts beside it came to theirs; NULL: there are none */
 };
 
-/* The section "energy" has each device, with its parts, source, method and error; the carbon and price of the
- * job's part; the lines of conservation. Where nothing was measured people see one line that tells why. */
+/* Adds the section "energy": each device with its parts, source, method and error; the carbon and price of the job's
+ * part; the lines of conservation. Where nothing was measured people see one line that tells why. */
 void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *figures);
 
-/* A part of the run as a table with a row for each device that was measured, and their sum. `by_cpu_time`: the CPU's
- * figure rests on CPU time, else on time. NULL where nothing was measured. */
+/* Adds a table of a part of the run, with a row for each device that was measured, and their sum. `by_cpu_time`: the
+ * CPU's figure rests on CPU time, else on time. Returns NULL where nothing was measured. */
 struct gt_table *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,
                                  const struct gt_spent spent[GT_ENERGY_DEVICES], bool by_cpu_time);
 
-/* Columns and cells for tables of many such parts: energy and its error, with `marks` (of gt_energy_curve_marks) also certainty and
- * coverage, and carbon and price where the machine tells them. */
+/* Add columns and cells to tables of many such parts: energy and its error, with `marks` (of gt_energy_curve_marks)
+ * also certainty and coverage, and carbon and price where the machine tells them. */
 void gt_energy_columns(struct gt_table *table, const struct gt_machine *machine, unsigned marks);
 void gt_energy_cells(struct gt_table *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent);
 struct gt_spent gt_energy_sum(const struct gt_spent spent[GT_ENERGY_DEVICES]);

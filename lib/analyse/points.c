@@ -20,8 +20,6 @@
 
 /* ---- the columns of a recording at given moments ---- */
 
-/* The columns of a recording at the moments of another time base. */
-
 enum { MOST_COLUMNS = 8 };
 
 /* The columns of "combined_cpu_energy+main_ram". */
@@ -94,7 +92,7 @@ static int add_end(struct gt_curve *curve, const struct gt_recording *recording,
         memcpy(row[scope].value, outcome->value[scope], sizeof row[scope].value);
     }
     double value = value_of(sum, &(struct gt_sample){.row_count = GT_FIXED_ROWS, .row = row});
-    double end = (double)(start_ns / GT_SECOND) + (double)(start_ns % GT_SECOND) / 1e9 + outcome->elapsed;
+    double end = gt_seconds(start_ns) + outcome->elapsed;
     bool is_later = curve->count && end > gt_curve_time(curve, curve->count - 1);
     return is_later && !isnan(value) ? gt_curve_add(curve, end, &value) : 0;
 }
@@ -148,8 +146,6 @@ int gt_recording_interpolate(const char *path, const char *column, const double 
 }
 
 /* ---- a file of moments, joined with them ---- */
-
-/* Moments of another time base, joined with what a recording has at them. */
 
 /* The file of moments: its cells row by row. */
 struct points {
@@ -264,7 +260,7 @@ static int read_times(struct points *points, double begin, struct gt_error *erro
         int64_t at_ns;
         double seconds;
         if (gt_meter_time(text, &at_ns))
-            points->time[row] = (double)(at_ns / GT_SECOND) + (double)(at_ns % GT_SECOND) / 1e9;
+            points->time[row] = gt_seconds(at_ns);
         else if (gt_number_double(text, &seconds) == 0)
             points->time[row] = begin + seconds;
         else

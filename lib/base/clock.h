@@ -20,4 +20,10 @@ int64_t gt_clock_ns(clockid_t id);
 int64_t gt_clock_real(const struct gt_clock *clock);
 int64_t gt_clock_monotonic(const struct gt_clock *clock);
 
+/* Returns seconds, as near as a double can be: nanoseconds since 1970 do not fit into one. */
+static inline double gt_seconds(int64_t ns)
+{
+    return (double)(ns / GT_SECOND) + (double)(ns % GT_SECOND) / 1e9;
+}
+
 #endif

@@ -68,12 +68,3 @@ bool gt_early_has(const char *prefix)
             return true;
     return false;
 }
-
-void gt_early_close(void)
-{
-    while (early.count) {
-        early.count--;
-        close(early.kept[early.count].fd);
-        free(early.kept[early.count].name);
-    }
-}

@@ -16,7 +16,5 @@ void gt_early_keep(const char *name, int fd);
 int gt_early_open(const char *name);
 /* Is one kept whose name begins with `prefix`? */
 bool gt_early_has(const char *prefix);
-/* Close and forget all of them. */
-void gt_early_close(void);
 
 #endif

@@ -97,12 +97,14 @@ static int keep_pipe(int pipe, int seconds)
     return code ? code : fcntl(pipe, F_SETFL, flags & ~O_NONBLOCK) < 0 ? errno : 0;
 }
 
+/* What is refused is a wrong argument, as devices are. */
 static int explain(const char *path, int code, int seconds, struct gt_error *error)
 {
     if (code == ETIMEDOUT)
-        return gt_error_set(error, code, "%s: nothing more was written to this pipe within %d seconds", path, seconds);
+        return gt_error_set(error, EINVAL, "%s: nothing more was written to this pipe within %d seconds", path,
+                            seconds);
     if (code == EFBIG)
-        return gt_error_set(error, code, "%s: more than %d MiB came through this pipe, which is too large", path,
+        return gt_error_set(error, EINVAL, "%s: more than %d MiB came through this pipe, which is too large", path,
                             MOST >> 20);
     return gt_error_system(error, code, "%s", path);
 }

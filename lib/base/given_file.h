@@ -9,7 +9,7 @@
 #include "base/error.h"
 
 /* A descriptor for reading, close-on-exec, of a regular file or of a copy of what came through a pipe, as of <(...); or negative
- * errno, with a sentence that begins with the path. `facts`, unless NULL, is about what has the name. */
+ * errno, -EINVAL for what is neither and for a pipe through which nothing or too much comes, with a sentence that begins with the path. `facts`, unless NULL, is about what has the name. */
 int gt_given_file_open(const char *path, struct stat *facts, struct gt_error *error);
 /* Do the same where there may be no such file: -ENOENT comes without a sentence. */
 int gt_given_file_open_optional(const char *path, struct gt_error *error);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "base/given_file.h"
 #include "base/reserve.h"
@@ -31,6 +32,22 @@ static bool lacks_descriptors(void)
     return lacks;
 }
 
+/* The loader says why, after the name. Without a slash it looks for a library of that name where libraries are. */
+static int cannot_load(const char *path, const char *const names[], struct gt_error *error)
+{
+    const char *reason = path ? dlerror() : NULL;
+    if (!path)
+        return gt_error_set(error, ENOENT, "%s: cannot be loaded", names[0]);
+    if (!strchr(path, '/') && access(path, F_OK) == 0)
+        return gt_error_set(error, ENOENT,
+                            "%s: cannot be loaded: no library of that name is installed; a path has a slash: ./%s",
+                            path, path);
+    size_t length = strlen(path);
+    if (reason && !strncmp(reason, path, length) && !strncmp(reason + length, ": ", 2))
+        reason += length + 2;
+    return gt_error_set(error, ENOENT, "%s: cannot be loaded%s%s", path, reason ? ": " : "", reason ? reason : "");
+}
+
 int gt_library_open(struct gt_library *library, const char *path, const char *const names[],
                     const struct gt_symbol *symbols, size_t count, void *functions, struct gt_error *error)
 {
@@ -50,7 +67,7 @@ int gt_library_open(struct gt_library *library, const char *path, const char *co
         return gt_error_set(error, EMFILE, "%s: cannot be loaded: descriptors are short (ulimit -n)",
                             path ? path : names[0]);
     if (!library->handle)
-        return gt_error_set(error, ENOENT, "%s: cannot be loaded", path ? path : names[0]);
+        return cannot_load(path, names, error);
     snprintf(library->path, sizeof library->path, "%s", opened);
     status = bind_symbols(library, symbols, count, functions, error);
     if (status < 0)

@@ -1,7 +1,5 @@
 #include "base/order.h"
 
-#include <stdint.h>
-
 int gt_order_doubles(const void *a, const void *b)
 {
     return GT_ORDER(*(const double *)a, *(const double *)b);

@@ -7,7 +7,7 @@ size_t gt_reserve_take(struct gt_reserve *reserve, size_t wanted)
 {
     reserve->count = 0;
     while (reserve->count < wanted && reserve->count < GT_RESERVE_MOST) {
-        int fd = open("/", O_PATH | O_CLOEXEC);
+        int fd = reserve->count ? fcntl(reserve->fd[0], F_DUPFD_CLOEXEC, 0) : open("/", O_PATH | O_CLOEXEC);
         if (fd < 0)
             break;
         reserve->fd[reserve->count++] = fd;

@@ -53,7 +53,8 @@ int gt_block_event_list_attach(const struct gt_block_event_list *list, const cha
                                struct gt_error *error);
 /* May the blocks of a run be brought to the file beside its recording? -EEXIST without `overwrite`. */
 int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_error *error);
-/* Where the blocks collected by a run lie: the recording itself or the file beside it; -ENOENT when it has none. */
+/* Where the blocks collected by a run lie: the recording itself or the file beside it; -ENOENT when it has none,
+ * -ELOOP when a symbolic link, which is not followed, lies where they were. */
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file);
 /* The folder in which the processes of a run leave their files until it ends: TRACKING_FILE.blocks. */
 int gt_block_event_folder(char *ret, size_t size, const char *tracking_file);

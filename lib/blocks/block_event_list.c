@@ -335,12 +335,15 @@ int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_er
 
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file)
 {
+    struct stat facts;
     bool is_csv = gt_block_writer_of(tracking_file) == &gt_block_csv;
     if (is_csv && beside_csv(ret, size, tracking_file) == 0 && access(ret, R_OK) == 0)
         return 0;
     if (!is_csv && snprintf(ret, size, "%s", tracking_file) < (int)size && has_rows(tracking_file))
         return 0;
-    if (gt_block_event_folder(ret, size, tracking_file) == 0 && access(ret, R_OK | X_OK) == 0)
-        return 0; /* the tracker was killed before it collected them */
-    return -ENOENT;
+    if (gt_block_event_folder(ret, size, tracking_file) < 0 || lstat(ret, &facts) < 0)
+        return -ENOENT;
+    if (S_ISLNK(facts.st_mode)) /* it was put there instead of the folder that was made */
+        return -ELOOP;
+    return access(ret, R_OK | X_OK) == 0 ? 0 : -ENOENT; /* the tracker was killed before it collected them */
 }

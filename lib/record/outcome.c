@@ -111,6 +111,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     ret->missed = recorder->missed;
     ret->slowest_sample = recorder->slowest_sample;
     ret->own_cpu_time = own_cpu(recorder);
+    gt_kernel_watch_read(&recorder->kernel, &recorder->sampler.tree, &ret->events);
     final_counters(recorder, ret);
     final_packages(recorder, ret);
     final_peaks(recorder, ret);

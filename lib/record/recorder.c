@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "collect/gpu/device.h"
 #include "collect/process/own_peak.h"
+#include "record/allocation.h"
 
 static const int64_t LONGEST_PATIENCE_NS = 50000000;
 
@@ -78,6 +79,8 @@ static void begin(struct gt_recorder *recorder)
     recorder->start_ns = gt_recorder_now(recorder);
     gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
     recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
+    gt_allocation_read(&recorder->machine, &recorder->sampler.root);
+    gt_kernel_watch_begin(&recorder->kernel, &recorder->sampler.root, recorder->machine.pid);
     gt_summary_init(&recorder->summary);
     gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);
     gt_combine_init(&recorder->combiner, &(struct gt_combine_options){
@@ -236,6 +239,7 @@ static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_erro
         recorder->sampler.trouble = (struct gt_error){0};
     }
     note_end(recorder);
+    gt_kernel_watch_look(&recorder->kernel, &recorder->sampler.tree);
     bool lives = any_lives(&recorder->sampler.tree);
     status = is_sample && lives ? write_sample(recorder, error) : keep(recorder, error);
     return status < 0 ? status : lives;
@@ -258,6 +262,7 @@ int gt_recorder_look(struct gt_recorder *recorder, int64_t *cpu_ns, struct gt_er
     int status = gt_sampler_look(&recorder->sampler, error);
     if (status >= 0) {
         gt_combine_look(&recorder->combiner, &recorder->sampler);
+        gt_kernel_watch_look(&recorder->kernel, &recorder->sampler.tree);
         note_end(recorder);
         status = any_lives(&recorder->sampler.tree);
     }

@@ -10,6 +10,7 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
+#include "record/kernel_watch.h"
 #include "record/gap_watch.h"
 #include "store/store.h"
 
@@ -36,6 +37,7 @@ struct gt_recorder {
     struct gt_error store_failure; /* why there is no store */
     char store_trouble[700];       /* the trouble that was told last */
     struct gt_gap_watch gap_watch[GT_ENERGY_DEVICES];
+    struct gt_kernel_watch kernel;
     int own_window; /* of collect/process/own_peak.h, when the process tracks itself; else 0 */
 
     int64_t start_ns;    /* CLOCK_MONOTONIC */

@@ -83,7 +83,7 @@ void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *series)
 /* The y axis begins at zero, so that heights can be compared. A limit that is far above is left out. */
 static void find_ranges(struct chart *chart, struct gt_chart_range x)
 {
-    struct gt_limit limit = gt_series_limit_of(chart->series);
+    struct gt_mark limit = gt_series_limit_of(chart->series);
     chart->x = x;
     chart->y = (struct gt_chart_range){0, -INFINITY};
     for (size_t line = 0; line < gt_series_lines(chart->series); line++) {
@@ -287,7 +287,7 @@ static void put_description(struct gt_buffer *out, const struct gt_node *series)
 
 static void put_limit(const struct chart *chart)
 {
-    struct gt_limit limit = gt_series_limit_of(chart->series);
+    struct gt_mark limit = gt_series_limit_of(chart->series);
     if (!limit.title || limit.value > chart->y.most)
         return;
     gt_buffer_text(chart->out, "<path class=\"limit\" d=\"M");

@@ -241,7 +241,7 @@ static void put_bands(struct data *data, const struct gt_node *series)
 
 static void put_limit(struct data *data, const struct gt_node *series)
 {
-    struct gt_limit limit = gt_series_limit_of(series);
+    struct gt_mark limit = gt_series_limit_of(series);
     if (!limit.title)
         return;
     gt_json_key(&data->json, "limit");

@@ -22,7 +22,7 @@ struct gt_series {
     size_t lines;
     struct gt_band *band;
     size_t bands, band_capacity;
-    struct gt_limit limit;
+    struct gt_mark limit;
 };
 
 struct gt_node {
@@ -533,7 +533,7 @@ int gt_series_limit(struct gt_node *node, const char *title, double value)
     if (!isfinite(value))
         return 0;
     free((char *)node->series.limit.title);
-    node->series.limit = (struct gt_limit){strdup(title), value};
+    node->series.limit = (struct gt_mark){strdup(title), value};
     return node->series.limit.title ? 0 : fail(node);
 }
 
@@ -571,7 +571,7 @@ const struct gt_course *gt_series_course_of(const struct gt_node *node, size_t l
     return of->course;
 }
 
-struct gt_limit gt_series_limit_of(const struct gt_node *node)
+struct gt_mark gt_series_limit_of(const struct gt_node *node)
 {
     return node->series.limit;
 }

@@ -42,10 +42,11 @@ enum gt_node_flag {
     GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
     GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
                             pickle) have it; CSV and pages show that nothing was measured */
+    GT_NOT_IN_ORIGINAL = 1024, /* text as the original prints it (GT_STYLE_ORIGINAL) is without it */
     /* How pages draw series: */
-    GT_PEAKS = 1024,  /* the greatest value of what falls on one place, instead of the mean */
-    GT_STRIPS = 2048, /* a strip for each line, the darker the greater, from 0 to 100 */
-    GT_LANES = 4096,  /* the bands alone, each on the lane (the line) that it names */
+    GT_PEAKS = 2048,  /* the greatest value of what falls on one place, instead of the mean */
+    GT_STRIPS = 4096, /* a strip for each line, the darker the greater, from 0 to 100 */
+    GT_LANES = 8192,  /* the bands alone, each on the lane (the line) that it names */
 };
 
 /* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */
@@ -162,7 +163,7 @@ struct gt_band {
     double from, to;
     int lane; /* with GT_LANES: the line that it lies on */
 };
-struct gt_limit {
+struct gt_mark {
     const char *title; /* NULL: there is none */
     double value;
 };
@@ -175,7 +176,7 @@ size_t gt_series_points(const struct gt_node *series, size_t line, const struct 
 const struct gt_course *gt_series_course_of(const struct gt_node *series, size_t line, size_t *ret_line,
                                             double *ret_unit);
 size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
-struct gt_limit gt_series_limit_of(const struct gt_node *series);
+struct gt_mark gt_series_limit_of(const struct gt_node *series);
 
 /* Renders into `out`; the error of -EINVAL names the formats there are (format.def). */
 int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);

@@ -202,17 +202,18 @@ static int put_body(struct text *text, const struct gt_node *node, int level)
     }
 }
 
-static bool is_left_out(const struct gt_node *node)
+static bool is_left_out(const struct text *text, const struct gt_node *node)
 {
+    bool is_ours = gt_node_flag_bits(node) & GT_NOT_IN_ORIGINAL && gt_report_style_of(text->report) & GT_STYLE_ORIGINAL;
     bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
-    return is_picture || gt_node_flag_bits(node) & GT_NOT_IN_TEXT;
+    return is_picture || is_ours || gt_node_flag_bits(node) & GT_NOT_IN_TEXT;
 }
 
-static size_t widest_title(const struct gt_node *section)
+static size_t widest_title(const struct text *text, const struct gt_node *section)
 {
     size_t widest = 0;
     for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
-        size_t width = is_left_out(node) ? 0 : gt_utf8_columns(gt_node_title(node));
+        size_t width = is_left_out(text, node) ? 0 : gt_utf8_columns(gt_node_title(node));
         widest = width > widest ? width : widest;
     }
     return widest;
@@ -229,10 +230,10 @@ static void put_fact(struct text *text, const struct gt_node *fact)
 
 static int put_nodes(struct text *text, const struct gt_node *section, int level)
 {
-    size_t widest = text->pandas ? widest_title(section) : 0;
+    size_t widest = text->pandas ? widest_title(text, section) : 0;
     int status = 0;
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
-        if (is_left_out(node))
+        if (is_left_out(text, node))
             continue;
         put_indent(text, level);
         gt_utf8_show(text->out, gt_node_title(node));

@@ -47,7 +47,6 @@ struct gt_membership {
     uint32_t ended_kept; /* entries that ended and are not forgotten */
     struct gt_membership_counts counts;
     uint64_t generation;
-    struct gt_exit_record ended;
     struct gt_map disowned; /* processes whose records are to come; the values say nothing */
     uint64_t disowned_cpu;
 };
@@ -180,7 +179,6 @@ static void end_process(struct gt_membership *membership, struct entry *entry)
     entry->member.has_ended = true;
     membership->counts.processes--;
     membership->ended_kept++;
-    add_record(&membership->ended, &entry->member.record);
     if (entry->member.peak != GT_PEAK_NONE)
         gt_job_peak_end(membership->peak, entry->member.peak, entry->member.seen_from_fork && !entry->has_executed);
 }
@@ -379,8 +377,6 @@ static void hear_record(struct gt_membership *membership, const struct gt_event 
         tell_peak(membership, entry);
     if (event->is_sampler && event->tgid != membership->main) /* it came and went, and nobody looked */
         leave_out(membership, entry, find(membership, event->parent));
-    else if (entry->member.has_ended)
-        add_record(&membership->ended, &event->record);
 }
 
 int gt_membership_feed(struct gt_membership *membership, const struct gt_event *event)
@@ -588,9 +584,4 @@ const struct gt_member *gt_membership_find(const struct gt_membership *membershi
 {
     const struct entry *entry = find(membership, pid);
     return entry ? &entry->member : NULL;
-}
-
-const struct gt_exit_record *gt_membership_ended(const struct gt_membership *membership)
-{
-    return &membership->ended;
 }

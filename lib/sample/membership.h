@@ -8,8 +8,8 @@
  *   2. gt_membership_seed with the processes found: the main process that waits for its exec, or the tree attached to.
  *   3. At each sample gt_membership_update. When it returns 1, events were lost: look for the tree by other means, and
  *      gt_membership_seed with what was found. Counts of the present are right again then, peaks and sums no longer exact.
- *   4. Between samples: with a long queue (gt_events_capacity over 50,000) nothing. With a short one, poll gt_events_fd; when
- *      it is readable, update, and leave it out of the poll for 5 ms: idle it costs nothing, and no storm outruns it.
+ *   4. Between samples: wait for gt_events_fd; when it is readable, update, and leave it out of the wait for 5 ms: idle it costs
+ *      nothing, and no storm outruns it.
  *   5. The EXIT of a child that wait4 has returned may be on its way for some microseconds. Before the last figures are
  *      taken, update until gt_membership_counts says that no process is left, for 10 ms at most. */
 #ifndef GT_SAMPLE_MEMBERSHIP_H
@@ -88,8 +88,5 @@ struct gt_membership_counts gt_membership_counts(const struct gt_membership *mem
 size_t gt_membership_pids(const struct gt_membership *membership, pid_t *pids, size_t capacity);
 /* A member that lives, or that ended since the settle before the last; NULL for others. Valid until the next change. */
 const struct gt_member *gt_membership_find(const struct gt_membership *membership, pid_t pid);
-/* What the members that ended had used, whole processes only; peak_rss is the largest of them. A parent's /proc/PID/stat and
- * /proc/PID/io also tell of the children it waited for: these sums must not be added to those. */
-const struct gt_exit_record *gt_membership_ended(const struct gt_membership *membership);
 
 #endif

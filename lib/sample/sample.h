@@ -49,6 +49,21 @@ struct gt_energy_source {
     double refresh; /* seconds between new values at the source; 0: not known */
 };
 
+/* What a job was given. */
+enum gt_limit_kind {
+    GT_LIMIT_MEMORY,       /* bytes asked for; where nobody says so, the limit of its control groups */
+    GT_LIMIT_GROUP_MEMORY, /* bytes at which the kernel kills */
+    GT_LIMIT_CORES,
+    GT_LIMIT_GPUS,
+    GT_LIMIT_TIME, /* seconds after the begin of the recording */
+    GT_LIMITS
+};
+
+struct gt_limit {
+    double value;    /* 0: none is known */
+    char source[64]; /* "SLURM_MEM_PER_NODE", "memory.max" */
+};
+
 /* What is constant during a recording: the "static data". */
 struct gt_machine {
     char ram_unit[16], gpu_ram_unit[16], time_unit[16]; /* the units of the tracking file */
@@ -71,7 +86,9 @@ struct gt_machine {
     double carbon_intensity;       /* grams of CO2 equivalent for each kWh; 0: not given */
     char carbon_source[160];       /* "Sweden, 2023, Ember"; "" when a number was given */
     double price;                  /* for each kWh; 0: not given */
-    char currency[16];             /* "EUR"; "" not told */
+    char scheduler[16];            /* that the job runs under: "slurm", "pbs", "lsf", "k8s"; "" none is known */
+    struct gt_limit limit[GT_LIMITS];
+    char currency[16]; /* "EUR"; "" not told */
 };
 
 const char *gt_exactness_name(enum gt_exactness exactness);
@@ -128,6 +145,19 @@ struct gt_counter_fields {
     struct gt_gap gap;                 /* in which it is not known what was drawn */
 };
 
+/* What the kernel did to a job for using more than it was given. NaN: not known. */
+struct gt_kernel_events {
+    double oom_kills;         /* processes of its control group that were killed for memory */
+    double oom_kills_above;   /* the same of groups above and of the whole machine, perhaps others' */
+    double throttled;         /* seconds for which threads waited for a new period of a quota */
+    double throttled_periods; /* the share of periods in which some did */
+    /* The process that had the most memory. */
+    pid_t largest_pid;
+    double largest_ram;
+    char largest_name[32];
+    bool largest_is_gone; /* it ended before the job, or with it */
+};
+
 /* What is known only at the end. Values are those of the whole run: the final counters and peaks. */
 struct gt_outcome {
     bool complete;   /* the tracker ended in order: false in a recording whose tracker was killed */
@@ -140,8 +170,9 @@ struct gt_outcome {
     double own_cpu_time;      /* the tracker's own cost, seconds */
     double slowest_sample;    /* seconds */
     uint64_t samples, missed; /* taken; ticks of the schedule that were missed */
-    uint64_t dropped;         /* samples that the recording lost because the disk was too slow */
-    size_t package_count;     /* of several that have counters of their own; recordings in CSV do not tell */
+    struct gt_kernel_events events;
+    uint64_t dropped;     /* samples that the recording lost because the disk was too slow */
+    size_t package_count; /* of several that have counters of their own; recordings in CSV do not tell */
     struct gt_package_figures package[GT_PACKAGES];
     size_t provenance_count;
     struct gt_provenance *provenance;

@@ -8,7 +8,9 @@
 #include "base/grow.h"
 #include "collect/process/process.h"
 
-static const int64_t RETRY_NS = GT_SECOND / 10; /* of a process that was just ending, or executing another program */
+static const int64_t RETRY_NS = GT_SECOND / 10;  /* of a process that was just ending, or executing another program */
+static const int64_t SETTLED_NS = GT_SECOND / 5; /* without a change */
+enum { SOONER = 4 };                             /* of the pause, for one that has settled */
 
 static double or_zero(double value)
 {
@@ -56,7 +58,7 @@ static void take_fork(struct gt_shared_memory_record *record, const struct gt_pr
 }
 
 /* Records before `at` are settled; those behind are from the last frame, in any order. */
-static void take_over(struct gt_shared_memory *sharing, size_t at, const struct gt_process *process)
+static void take_over(struct gt_shared_memory *sharing, size_t at, const struct gt_process *process, int64_t now_ns)
 {
     size_t hint = at;
     struct gt_shared_memory_record *known = at < sharing->count ? find(sharing, process->pid, process->start, &hint)
@@ -71,9 +73,13 @@ static void take_over(struct gt_shared_memory *sharing, size_t at, const struct 
         *record = (struct gt_shared_memory_record){.pid = process->pid, .start = process->start};
     }
     record->is_main = process->is_main;
-    record->rss = or_zero(process->value[GT_RSS]);
+    double rss = or_zero(process->value[GT_RSS]);
+    double faults = process->value[GT_MINOR_FAULTS] + process->value[GT_MAJOR_FAULTS];
+    if (rss != record->rss || faults != record->faults)
+        record->moved_ns = now_ns;
+    record->rss = rss;
     record->file_bytes = or_zero(process->file_bytes);
-    record->faults = process->value[GT_MINOR_FAULTS] + process->value[GT_MAJOR_FAULTS];
+    record->faults = faults;
     record->cpu_time = process->files ? gt_process_clock_at_stat(process) : NAN;
     take_fork(record, process);
 }
@@ -104,13 +110,13 @@ static int find_families(struct gt_shared_memory *sharing)
     return result;
 }
 
-int gt_shared_memory_follow(struct gt_shared_memory *sharing, const struct gt_frame *frame)
+int gt_shared_memory_follow(struct gt_shared_memory *sharing, const struct gt_frame *frame, int64_t now_ns)
 {
     int result = reserve(sharing, sharing->count + frame->process_count);
     if (result < 0)
         return result;
     for (size_t i = 0; i < frame->process_count; i++)
-        take_over(sharing, i, frame->process[i]);
+        take_over(sharing, i, frame->process[i], now_ns);
     for (size_t i = frame->process_count; i < sharing->count; i++)
         sharing->has_left |= sharing->record[i].has_walk;
     sharing->count = frame->process_count;
@@ -163,6 +169,7 @@ void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_me
         learn_one(record, &process[i], is_whole);
         int64_t left_alone = pause * process[i].duration_ns;
         record->allowed_ns = end_ns + (record->has_walk ? left_alone : left_alone + RETRY_NS);
+        record->settled_ns = record->allowed_ns - left_alone + left_alone / SOONER;
     }
     if (is_whole) {
         sharing->shared[GT_SCOPE_MAIN] = totals->main.shared_bytes;
@@ -170,6 +177,13 @@ void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_me
         sharing->shared[GT_SCOPE_COMBINED] = totals->combined.shared_bytes;
         sharing->has_left = false;
     }
+}
+
+/* What a walk saw of a process on its way stays wrong when it has arrived: so that one is walked soon. */
+int64_t gt_shared_memory_allowed(const struct gt_shared_memory_record *record, int64_t now_ns)
+{
+    bool has_moved = record->rss != record->asked_rss || record->faults != record->asked_faults;
+    return has_moved && now_ns - record->moved_ns >= SETTLED_NS ? record->settled_ns : record->allowed_ns;
 }
 
 static double anonymous_bytes(const struct gt_shared_memory_record *record)

@@ -46,7 +46,9 @@ struct gt_shared_memory_record {
     double private_bytes, shared_bytes; /* now; NaN without a walk */
     double own;                         /* what would go if it ended now */
     double inherited;   /* of those in its family, the most that still has what it inherited; -1: walked */
-    int64_t allowed_ns; /* not walked again before */
+    int64_t moved_ns;   /* monotonic: when its resident set or its faults were last seen to change */
+    int64_t allowed_ns; /* not walked again before, */
+    int64_t settled_ns; /* nor before this when it changed after its walk and has settled */
 };
 
 #define GT_SHARED_MEMORY_NONE SIZE_MAX
@@ -60,13 +62,15 @@ struct gt_shared_memory {
 };
 
 /* Take over which processes live and their resident sets. -ENOMEM. */
-int gt_shared_memory_follow(struct gt_shared_memory *sharing, const struct gt_frame *frame);
+int gt_shared_memory_follow(struct gt_shared_memory *sharing, const struct gt_frame *frame, int64_t now_ns);
 /* The list for a walk of all processes, or of those that have had none; `process` has room for overlap->count. */
 size_t gt_shared_memory_ask(struct gt_shared_memory *sharing, struct gt_memory_process *process, bool only_new);
 /* Take over a walk; `is_whole`: of all processes, so that `totals` is the union. Processes may not be walked again for `pause`
  * times what it took. */
 void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_memory_process *process, size_t count,
                             const struct gt_memory_totals *totals, bool is_whole, int64_t end_ns, int pause);
+/* When the process may be walked again. */
+int64_t gt_shared_memory_allowed(const struct gt_shared_memory_record *record, int64_t now_ns);
 /* Bring each process's figures up to its resident set now. */
 void gt_shared_memory_update(struct gt_shared_memory *sharing);
 /* Bytes of pages that the process may have written to, and so copied, since its last walk or its fork: reason for a walk. They may as

@@ -51,6 +51,7 @@ struct gt_walker {
     int64_t budget_ns; /* CPU time that walks may use; below 0: to be waited for */
     int64_t budget_at_ns;
     bool is_busy; /* no CPU of the machine was idle lately */
+    double cpus;  /* online when it was opened */
     int64_t busy_at_ns;
     double busy_seconds; /* of all CPUs by then */
     int64_t moment_ns, duration_ns, cpu_ns;
@@ -118,6 +119,7 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
         return result;
     }
     walker->clock = clock;
+    walker->cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
     walker->budget_ns = MOST_KEPT_NS;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -207,8 +209,9 @@ static struct outlook look(const struct gt_walker *walker, int64_t now)
         outlook.has_stirred |= record->rss != record->asked_rss || record->faults != record->asked_faults;
         change += fabs(record->rss - record->seen) + gt_shared_memory_copied(record);
         whole += record->rss;
-        if (record->allowed_ns > outlook.allowed_ns)
-            outlook.allowed_ns = record->allowed_ns;
+        int64_t allowed_ns = gt_shared_memory_allowed(record, now);
+        if (allowed_ns > outlook.allowed_ns)
+            outlook.allowed_ns = allowed_ns;
     }
     outlook.has_changed |= change > CHANGE * whole;
     return outlook;
@@ -314,8 +317,7 @@ static void look_at_machine(struct gt_walker *walker, const struct gt_frame *fra
     double seconds = frame->system[GT_CPU_TIME], passed = (double)(now - walker->busy_at_ns) / GT_SECOND;
     if (walker->busy_at_ns && passed < 0.25)
         return;
-    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    walker->is_busy = walker->busy_at_ns && seconds - walker->busy_seconds > BUSY * cpus * passed;
+    walker->is_busy = walker->busy_at_ns && seconds - walker->busy_seconds > BUSY * walker->cpus * passed;
     walker->busy_at_ns = now;
     walker->busy_seconds = seconds;
 }
@@ -323,7 +325,7 @@ static void look_at_machine(struct gt_walker *walker, const struct gt_frame *fra
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
 {
     int64_t now = gt_clock_monotonic(walker->clock);
-    int result = gt_shared_memory_follow(&walker->sharing, frame);
+    int result = gt_shared_memory_follow(&walker->sharing, frame, now);
     *ret = (struct gt_walker_result){0};
     if (result < 0)
         return result;

@@ -2,11 +2,12 @@
  * the job notice them.
  *
  * Limits: after a walk each process is left alone for 100 times what its walk took, or 200 times when it maps memory itself, so that
- * both had to wait for each other. All walks together use at most 1 % of a core, 5 % while the memory changes and a CPU is idle; what was not used is kept, up to 50 ms, so that a job can be walked soon after it began. Within these
- * limits there is a walk once a second; four times while the memory changes by a hundredth or processes come or go. A new process is
- * walked soon, alone if the others may not be. While no resident set has changed and no process had a page fault there is nothing new
- * to see in page frames, but how much of it strangers share: then there is a walk every 10 s, or as seldom as
- * keeps that below 0.1 % of a core. */
+ * both had to wait for each other; for a quarter of that when it changed afterwards and has settled. All walks together use at most 1 %
+ * of a core, 5 % while the memory changes and a CPU is idle; what was not used is kept, up to 50 ms, so that a job can be walked soon
+ * after it began. Within these limits there is a walk once a second; four times while the memory changes by a hundredth or processes
+ * come or go. A new process is walked soon, alone if the others may not be. While no resident set has changed and no process had a
+ * page fault there is nothing new to see in page frames, but how much of it strangers share: then there is a walk every 10 s, or as
+ * seldom as keeps that below 0.1 % of a core. */
 #ifndef GT_SAMPLE_WALKER_H
 #define GT_SAMPLE_WALKER_H
 

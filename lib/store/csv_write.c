@@ -214,6 +214,24 @@ static int create_detail(struct csv_writer *writer, const struct gt_store_option
     return open_beside(output, options, gt_details[index].suffix, &writer->line, error);
 }
 
+/* The static values end in so many blanks that the first row, too, crosses no page. */
+static void append_head(struct csv_writer *writer, const struct gt_columns *columns)
+{
+    enum { FIRST_ROW = 1024, COMMA = 1, LINE_END = 2 };
+    struct gt_buffer *out = &writer->line, names = {0};
+    append_column_names(&names, columns);
+    size_t end = out->length - COMMA + LINE_END + names.length;
+    size_t blanks = gt_page_rest((off_t)end, FIRST_ROW);
+    out->length -= COMMA;
+    while (blanks--)
+        gt_buffer_char(out, ' ');
+    gt_buffer_char(out, ',');
+    end_line(out);
+    gt_buffer_append(out, names.data ? names.data : "", names.length);
+    out->failed = names.failed ? names.failed : out->failed;
+    gt_buffer_release(&names);
+}
+
 static int create_data(struct csv_writer *writer, const struct gt_store_options *options,
                        const struct gt_machine *machine, struct gt_error *error)
 {
@@ -224,8 +242,7 @@ static int create_data(struct csv_writer *writer, const struct gt_store_options 
     append_static_values(&writer->line, machine);
     writer->outcome_at = (off_t)writer->line.length;
     append_outcome(&writer->line, NULL);
-    end_line(&writer->line);
-    append_column_names(&writer->line, &output->columns);
+    append_head(writer, &output->columns);
     return open_output(output, options->path, options->overwrite, &writer->line, error);
 }
 

@@ -48,6 +48,17 @@ const struct gt_field gt_machine_fields[] = {
     FIELD(gt_machine, "carbon_source", carbon_source, TEXT, TEXT),
     FIELD(gt_machine, "price", price, NUMBER, DOUBLE),
     FIELD(gt_machine, "currency", currency, TEXT, TEXT),
+    FIELD(gt_machine, "scheduler", scheduler, TEXT, TEXT),
+    FIELD(gt_machine, "memory_asked", limit[GT_LIMIT_MEMORY].value, NUMBER, DOUBLE),
+    FIELD(gt_machine, "memory_asked_source", limit[GT_LIMIT_MEMORY].source, TEXT, TEXT),
+    FIELD(gt_machine, "memory_limit", limit[GT_LIMIT_GROUP_MEMORY].value, NUMBER, DOUBLE),
+    FIELD(gt_machine, "memory_limit_source", limit[GT_LIMIT_GROUP_MEMORY].source, TEXT, TEXT),
+    FIELD(gt_machine, "cores_asked", limit[GT_LIMIT_CORES].value, NUMBER, DOUBLE),
+    FIELD(gt_machine, "cores_asked_source", limit[GT_LIMIT_CORES].source, TEXT, TEXT),
+    FIELD(gt_machine, "gpus_asked", limit[GT_LIMIT_GPUS].value, NUMBER, DOUBLE),
+    FIELD(gt_machine, "gpus_asked_source", limit[GT_LIMIT_GPUS].source, TEXT, TEXT),
+    FIELD(gt_machine, "time_asked", limit[GT_LIMIT_TIME].value, NUMBER, DOUBLE),
+    FIELD(gt_machine, "time_asked_source", limit[GT_LIMIT_TIME].source, TEXT, TEXT),
 };
 const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_machine_fields;
 
@@ -83,6 +94,14 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "gpu_energy_gap_ended", counter[GT_ENERGY_GPU].gap.ended, NUMBER, DOUBLE),
     FIELD(gt_outcome, "gpu_energy_gap_times", counter[GT_ENERGY_GPU].gap.times, NUMBER, DOUBLE),
     FIELD(gt_outcome, "gpu_energy_gap_cause", counter[GT_ENERGY_GPU].gap.cause, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "oom_kills", events.oom_kills, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "oom_kills_above", events.oom_kills_above, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "throttled", events.throttled, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "throttled_periods", events.throttled_periods, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "largest_process", events.largest_pid, INTEGER, PID),
+    FIELD(gt_outcome, "largest_process_ram", events.largest_ram, NUMBER, DOUBLE),
+    FIELD(gt_outcome, "largest_process_name", events.largest_name, TEXT, TEXT),
+    FIELD(gt_outcome, "largest_process_is_gone", events.largest_is_gone, INTEGER, BOOL),
     FIELD(gt_outcome, "own_cpu_time", own_cpu_time, NUMBER, DOUBLE),
     FIELD(gt_outcome, "slowest_sample", slowest_sample, NUMBER, DOUBLE),
     FIELD(gt_outcome, "samples", samples, INTEGER, UINT64),
@@ -201,6 +220,7 @@ void gt_outcome_init(struct gt_outcome *outcome)
 {
     *outcome = (struct gt_outcome){.elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN};
     outcome->peak_untold = NAN;
+    outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(outcome->value[scope]);
         outcome->peak[scope] = (struct gt_peak_fields){NAN, NAN, NAN};

@@ -183,7 +183,7 @@ static int try_folder(const char *folder)
     return 0;
 }
 
-static int check_folder(const char *path, struct gt_error *error)
+static int check_folder(const char *path, bool is_tried, struct gt_error *error)
 {
     char copy[PATH_MAX];
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
@@ -197,7 +197,7 @@ static int check_folder(const char *path, struct gt_error *error)
     int code = -gt_access(AT_FDCWD, folder, W_OK | X_OK);
     if (code)
         return gt_error_system(error, code, "%s: folder %s", path, folder);
-    code = try_folder(folder);
+    code = is_tried ? try_folder(folder) : 0;
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
 }
 
@@ -234,7 +234,8 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
         return -EINVAL;
     if (is_folder(options->path))
         return check_own_folder(options->path, error);
-    int status = check_folder(options->path, error);
+    bool is_made_now = options->readings; /* which will tell */
+    int status = check_folder(options->path, !is_made_now, error);
     if (!status)
         status = check_file(options->path, options->overwrite, error);
     if (!status && type->check)

@@ -5,11 +5,6 @@
 #include "base/clock.h"
 #include "store/store.h"
 
-static double seconds(int64_t ns)
-{
-    return (double)(ns / GT_SECOND) + (double)(ns % GT_SECOND) / 1e9;
-}
-
 /* Few columns of a wide file are read much faster. */
 static int want_columns(struct gt_recording *recording, struct gt_error *error)
 {
@@ -39,7 +34,7 @@ static int add_samples(struct gt_energy_curve *curve, struct gt_recording *recor
     const struct gt_sample *sample;
     int status;
     while ((status = gt_recording_next(recording, &sample, error)) > 0) {
-        last->time = seconds(is_monotonic ? sample->monotonic_ns : sample->real_ns);
+        last->time = gt_seconds(is_monotonic ? sample->monotonic_ns : sample->real_ns);
         last->real_ns = sample->real_ns;
         gt_energy_reading_update(&last->reading, &sample->energy);
         if (gt_energy_curve_add(curve, last->time, &sample->energy) < 0)
@@ -53,7 +48,7 @@ static int add_outcome(struct gt_energy_curve *curve, const struct gt_recording 
 {
     const struct gt_outcome *outcome = gt_recording_outcome(recording);
     int64_t start_ns = gt_recording_machine(recording)->start_real_ns;
-    double after = outcome && start_ns > 0 ? seconds(start_ns) + outcome->elapsed - seconds(last->real_ns) : NAN;
+    double after = outcome && start_ns > 0 ? gt_seconds(start_ns) + outcome->elapsed - gt_seconds(last->real_ns) : NAN;
     struct gt_energy_reading end;
     if (!(after > 0) || isnan(last->time))
         return 0;

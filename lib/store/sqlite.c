@@ -41,8 +41,13 @@ int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error)
 {
     int code = sqlite3_errcode(database) & 0xff;
     int system = system_error(database);
+    struct stat facts;
     switch (code) {
     case SQLITE_NOTADB: return gt_error_set(error, EINVAL, "%s is not an SQLite database", path);
+    case SQLITE_CORRUPT:
+        if (stat(path, &facts) == 0 && facts.st_size == 0)
+            return gt_error_set(error, EINVAL, "%s is empty: what was in it has been cut off", path);
+        break;
     case SQLITE_FULL: return gt_error_system(error, system ? system : ENOSPC, "%s", path);
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:

@@ -90,7 +90,11 @@ static int take_outcome(sqlite3_stmt *statement, struct gt_recorded *recorded)
     if (index < 0)
         return 0;
     recorded->has_outcome = true;
-    gt_field_set_number(&gt_outcome_fields[index], &recorded->outcome, number_of(statement, 1));
+    const struct gt_field *field = &gt_outcome_fields[index];
+    if (field->kind == GT_FIELD_TEXT)
+        gt_field_set_text(field, &recorded->outcome, text_of(statement, 1));
+    else
+        gt_field_set_number(field, &recorded->outcome, number_of(statement, 1));
     return 0;
 }
 

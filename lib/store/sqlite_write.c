@@ -25,6 +25,7 @@ struct sqlite_writer {
     bool has_detail, in_transaction;
     dev_t device; /* of the file */
     ino_t inode;
+    off_t least; /* bytes: it never gets smaller than it began */
 };
 
 static const char schema[] =
@@ -184,6 +185,11 @@ static void release(struct sqlite_writer *writer)
     free(writer);
 }
 
+static bool has_its_name(const struct sqlite_writer *writer, struct stat *facts)
+{
+    return lstat(writer->path, facts) == 0 && facts->st_dev == writer->device && facts->st_ino == writer->inode;
+}
+
 /* SQLite opens by name, and would follow a link that somebody puts there meanwhile. */
 bool gt_sqlite_is_in_place(const void *state)
 {
@@ -192,8 +198,7 @@ bool gt_sqlite_is_in_place(const void *state)
     int has_moved = 1;
     if (writer->database)
         sqlite3_file_control(writer->database, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved);
-    return lstat(writer->path, &facts) == 0 && facts.st_dev == writer->device && facts.st_ino == writer->inode &&
-           !has_moved;
+    return has_its_name(writer, &facts) && facts.st_size >= writer->least && !has_moved;
 }
 
 /* The file under its name, whole but for what is to come. */
@@ -221,6 +226,7 @@ static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool re
     int status = fstat(file->fd, &facts) < 0 ? gt_error_system(error, errno, "%s", writer->path) : 0;
     writer->device = facts.st_dev;
     writer->inode = facts.st_ino;
+    writer->least = facts.st_size;
     if (!status && (replace || lstat(writer->path, &facts) < 0))
         status = gt_sqlite_clear_logs(writer->path, owns_logs, error);
     if (status < 0) {
@@ -349,6 +355,9 @@ int gt_sqlite_restore(void *state, struct gt_error *error)
 {
     struct sqlite_writer *writer = state;
     struct gt_new_file file;
+    struct stat facts;
+    if (has_its_name(writer, &facts))
+        return gt_error_set(error, ENODATA, facts.st_size ? "what was in it has been cut off" : "it is empty");
     if (access(writer->path, F_OK) == 0)
         return gt_error_set(error, EEXIST, "another file is there now");
     int status = gt_new_file_begin(&file, writer->path);
@@ -371,8 +380,11 @@ static int insert_outcome(struct sqlite_writer *writer, const struct gt_outcome 
     int status = prepare_insert(writer, &insert, "outcome", 2, error);
     for (size_t i = 0; !status && i < gt_outcome_field_count; i++) {
         gt_sqlite_bind_text(insert, 1, gt_outcome_fields[i].name);
-        gt_sqlite_bind_number(insert, 2, gt_field_number(&gt_outcome_fields[i], outcome),
-                              gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
+        if (gt_outcome_fields[i].kind == GT_FIELD_TEXT)
+            gt_sqlite_bind_text(insert, 2, gt_field_text(&gt_outcome_fields[i], outcome));
+        else
+            gt_sqlite_bind_number(insert, 2, gt_field_number(&gt_outcome_fields[i], outcome),
+                                  gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
         status = step(writer, insert, error);
     }
     sqlite3_finalize(insert);

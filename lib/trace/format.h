@@ -1,4 +1,5 @@
-/* The contract of a trace format, and the functions that its reader calls. Each format has one line in trace.def. */
+/* A trace format keeps this contract, and its reader calls the functions below. Each format has one line in
+ * trace.def. */
 #ifndef GT_TRACE_FORMAT_H
 #define GT_TRACE_FORMAT_H
 
@@ -14,7 +15,7 @@
 struct gt_reading;
 enum { GT_TRACK_CACHES = 64 };
 
-/* The facts about a file before it is read. */
+/* A file is judged by these facts before it is read. */
 struct gt_trace_probe {
     const char *path, *name; /* name: the last part of the path */
     const char *head;        /* the first bytes, inflated, followed by a NUL */
@@ -32,17 +33,16 @@ static inline bool gt_path_ends(const char *path, const char *end)
 struct gt_trace_format {
     const char *name;
     const char *help;
-    /* 0: not this format; else how sure, the surest of all wins, the first of equals. */
+    /* Returns 0 where it is not this format, else how sure it is: the surest of all wins, the first of equals. */
     int (*probe)(const struct gt_trace_probe *probe);
-    /* Read the whole file into the calls below. Damage is counted, not returned. */
+    /* Reads the whole file into the calls below. Damage is counted, not returned. */
     int (*read)(struct gt_reading *reading, const char *path, struct gt_error *error);
-    /* The file or folder that belongs to this file and is read with it. Negative: there is none. May be NULL. */
+    /* Names the file or folder that is read with this file. Negative: there is none. May be NULL. */
     int (*companion)(char *ret, size_t size, const char *path);
 };
 
-/* An event with its place, as it is handed on. `item` has what it was made from; for PAIRED ones item->args is the
- * union of both arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own
- * in a trace. */
+/* An event is handed on with its place. It was made of `item`; for PAIRED ones item->args is the union of both
+ * arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own in a trace. */
 struct gt_trace_event {
     const struct gt_raw_event *item;
     uint32_t track, name, category;
@@ -53,17 +53,17 @@ struct gt_trace_event {
     uint8_t flag;
 };
 
-/* Where what passed the filters goes: the columns of a trace, or a merged file. NULL functions take nothing. */
+/* A sink takes events and samples that passed the filters: the columns of a trace, a merged file. NULL functions
+ * take nothing. */
 struct gt_trace_sink {
     void *context;
-    /* A file begins; also again, when it restarts: what came of it is to be forgotten. */
+    /* A file begins. It may begin again: the sink then forgets what came of it. */
     int (*file)(void *context, uint32_t file, struct gt_error *error);
     int (*event)(void *context, const struct gt_trace_event *event, struct gt_error *error);
     int (*sample)(void *context, uint32_t series, int64_t time, double value, struct gt_error *error);
 };
 
-/* A table from four numbers to one. */
-
+/* A map leads from four numbers to one. */
 struct gt_key {
     uint32_t part[4];
 };
@@ -78,12 +78,10 @@ struct gt_keys {
     struct gt_map entries; /* by hash */
 };
 
-/* The value of the key; when it is new, `value` is kept for it and returned. -ENOMEM. */
+/* Returns the value of the key; when the key is new, `value` is kept for it and returned. -ENOMEM. */
 int64_t gt_keys_add(struct gt_keys *keys, struct gt_key key, uint32_t value);
 void gt_keys_clear(struct gt_keys *keys);
 void gt_keys_release(struct gt_keys *keys);
-
-/* The filter decides which events and samples are kept while files are read. */
 
 struct gt_window {
     uint32_t node;
@@ -92,6 +90,7 @@ struct gt_window {
 
 enum { GT_FILTER_VERDICTS = 1 << 14 };
 
+/* The filter decides which events and samples are kept while files are read. */
 struct gt_filter {
     const struct gt_trace_options *options;
     int64_t start, end;       /* absolute, inclusive */
@@ -113,7 +112,7 @@ int gt_filter_open(struct gt_filter *ret, const struct gt_trace_options *options
 bool gt_filter_needs_survey(const struct gt_trace_options *options);
 void gt_filter_release(struct gt_filter *filter);
 
-/* A reading of all files into one trace. Private to trace/ but for analyse/merge/merge.c. */
+/* All files are read into one trace. Private to trace/. */
 struct gt_reading {
     struct gt_trace *trace;
     const struct gt_trace_options *options;
@@ -135,29 +134,30 @@ struct gt_reading {
 };
 
 struct gt_trace_file *gt_reading_file(struct gt_reading *reading);
-/* The file's clock base and node or rank. When events were read without it, -EAGAIN: return it, and read() is called
- * again with the fact known from the start. */
+/* Tell the file's clock base and node or rank. -EAGAIN: events were read without it. The reader returns it, and is
+ * called again with the fact known from the start. */
 int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_clock clock);
 int gt_reading_node(struct gt_reading *reading, const char *node, size_t length);
-void gt_reading_judge_node(struct gt_reading *reading); /* is it the one asked for? */
+/* Finds out whether the file's node is the one asked for. */
+void gt_reading_judge_node(struct gt_reading *reading);
 int gt_reading_rank(struct gt_reading *reading, int64_t rank);
-/* Indices of what the spans name (raw, escapes undone here); negative errno. */
+/* Return the index of the string, process or track that spans name, raw with their escapes; negative errno. */
 int64_t gt_reading_string(struct gt_reading *reading, struct gt_span text);
 int64_t gt_reading_process(struct gt_reading *reading, struct gt_span pid);
 int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct gt_span tid, struct gt_span real_pid);
-/* An event at the file's own times; `label` is its name. Negative errno. */
+/* Takes an event at the file's own times; `label` is its name. Returns 0 or a negative errno. */
 int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_span label, uint32_t track,
                      uint8_t flag);
 int64_t gt_reading_series(struct gt_reading *reading, struct gt_span type, struct gt_span name,
                           struct gt_span dimension, struct gt_span node);
-/* `time` is absolute; a value of NaN is left out. */
+/* Takes a sample. `time` is absolute; a value of NaN is left out. */
 int gt_reading_sample(struct gt_reading *reading, uint32_t series, int64_t time, double value);
-/* Threads for a file of this size. */
+/* Returns the number of threads for a file of this size. */
 int gt_reading_threads(const struct gt_reading *reading, uint64_t size);
-/* An empty profile of this file, to be filled. NULL without memory. */
+/* Adds an empty profile of this file, to be filled. NULL without memory. */
 struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading);
 
-/* The readers of timelines share this: metadata, pairing of B and E, and the rest. */
+/* Timelines of all kinds are read by one function: metadata, pairing of B and E, and the rest. */
 struct gt_timeline_options {
     bool labels_rename; /* SMDebug: args.layer_name or args.name is the event's name, args.pid and args.thread_id its
                            place */

@@ -7,11 +7,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/given_file.h"
 #include "base/library.h"
 #include "trace/input.h"
 
-/* ---- ISA-L: Intel's storage library inflates faster than zlib. It is optional twice: its header when we are built, the
- * library when we run. ---- */
+/* ---- ISA-L: Intel's storage library inflates faster than zlib. It is optional twice: its header when we are built,
+ * the library when we run. ---- */
 
 #if __has_include(<isa-l/igzip_lib.h>)
 #include <isa-l/igzip_lib.h>
@@ -207,12 +208,14 @@ static int start(struct gt_input *input, struct gt_error *error)
 int gt_input_open(struct gt_input **ret, const char *path, uint64_t ceiling, struct gt_error *error)
 {
     struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not keep us waiting */
+    int status = gt_given_file_check(path, error); /* a pipe must not keep us waiting */
+    if (status < 0)
+        return status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return gt_error_system(error, errno, "%s", path);
     struct gt_input *input = calloc(1, sizeof *input);
     char *copy = strdup(path);
-    int status = 0;
     if (!input || !copy)
         status = gt_error_system(error, ENOMEM, "%s", path);
     else if (fstat(fd, &about) < 0)

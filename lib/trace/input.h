@@ -1,5 +1,5 @@
-/* The bytes of a file, inflated when they are gzip: several members in a row, with ISA-L where it is installed, else
- * zlib. Memory is constant. */
+/* An input reads the bytes of a file, and inflates them when they are gzip, several members in a row, with ISA-L
+ * where it is installed, else zlib. Its memory is constant. */
 #ifndef GT_TRACE_INPUT_H
 #define GT_TRACE_INPUT_H
 
@@ -12,18 +12,19 @@
 
 struct gt_input;
 
-/* `ceiling`: bytes it may inflate to, 0 for 1 TiB. Anything but a regular file is refused with -EINVAL. */
+/* Opens a file that may inflate to `ceiling` bytes, 0 for 1 TiB. -EINVAL: it is no regular file. */
 int gt_input_open(struct gt_input **ret, const char *path, uint64_t ceiling, struct gt_error *error);
-/* Fill `buffer`; fewer bytes than `size` only at the end. -EFBIG past the ceiling, or when a file inflates to 1000
- * times its size as only made-up ones do. What is left behind damaged gzip data is the end: see gt_input_trouble. */
+/* Fills `buffer`, and returns how many bytes it got: fewer than `size` only at the end. -EFBIG: the file passes the
+ * ceiling, or inflates to 1000 times its size, as only made-up ones do. Damaged gzip data are the end: see
+ * gt_input_trouble. */
 ssize_t gt_input_read(struct gt_input *input, char *buffer, size_t size, struct gt_error *error);
-/* NULL, or why the end came early. */
+/* Returns why the end came early, NULL where it did not. */
 const char *gt_input_trouble(const struct gt_input *input);
 bool gt_input_is_compressed(const struct gt_input *input);
 uint64_t gt_input_size(const struct gt_input *input); /* of the file as it lies on the disk */
 void gt_input_close(struct gt_input *input);
 
-/* One way to inflate. */
+/* Libraries inflate behind this. */
 struct gt_inflater {
     void *(*open)(void); /* NULL: not available here */
     /* Inflate from `in` to `out`, moving both on; 0 more is wanted, 1 a member has ended, -EBADMSG damaged. */

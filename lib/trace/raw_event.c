@@ -178,9 +178,8 @@ int gt_raw_event_parse(struct gt_raw_event *item, struct gt_span text)
     return item->phase ? 0 : -EBADMSG;
 }
 
-/* ---- a stream of events ----
- * One thread reads and cuts, others parse, and the first again receives, batch after batch in the order of the text. While the
- * batch that is due is not ready, the first parses as well. */
+/* ---- a stream of events ---- One thread reads and cuts, others parse, and the first again receives, batch after
+ * batch in the order of the text. While the batch that is due is not ready, the first parses as well. */
 
 enum { MOST_THREADS = 64, BATCHES_PER_THREAD = 2 };
 

@@ -1,4 +1,4 @@
-/* One event of the Trace Event Format as it stands in the text, and streams of them.
+/* An event of the Trace Event Format is read as it stands in the text, and so are streams of them.
  * The format: "Trace Event Format", N. Duca and D. Sinclair, Google, 2016. */
 #ifndef GT_TRACE_RAW_EVENT_H
 #define GT_TRACE_RAW_EVENT_H
@@ -20,21 +20,21 @@ struct gt_raw_event {
     uint8_t has;                              /* the bits above */
 };
 
-/* 0; 1 an empty object, as TensorFlow ends its lists with; -EBADMSG no event: no JSON, no "ph", or a time that is no
- * number. Only after 0 does *item mean something. */
+/* Reads an event. Returns 0; 1 for an empty object, as TensorFlow ends its lists with; -EBADMSG where it is no JSON,
+ * has no "ph" or a time that is no number. Only after 0 does *item mean something. */
 int gt_raw_event_parse(struct gt_raw_event *item, struct gt_span text);
 
-/* Read the columns again from item->args, which was changed. -EBADMSG. */
+/* Reads the columns again from item->args, which was changed. Returns 0 or -EBADMSG. */
 int gt_raw_event_arguments(struct gt_raw_event *item);
 
-/* A stream calls these in the order of the text, on the thread that called gt_raw_event_stream. Negative values end it. */
+/* A stream calls these in the order of the text, on the thread that reads it. Negative values end it. */
 struct gt_raw_event_receiver {
     void *context;
     int (*item)(void *context, struct gt_raw_event *item, struct gt_error *error);
     int (*member)(void *context, struct gt_span key, struct gt_span value, struct gt_error *error); /* may be NULL */
 };
 
-/* Scan an input and parse its events, on `threads` threads (1: on this one alone). */
+/* Scans an input and parses its events, on `threads` threads (1: on this one alone). */
 int gt_raw_event_stream(struct gt_input *input, const struct gt_raw_event_receiver *receiver, int threads, size_t block,
                         struct gt_trace_damage *damage, uint64_t *bytes, struct gt_error *error);
 

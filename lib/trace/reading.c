@@ -79,9 +79,7 @@ static void count_from_first(struct gt_filter *filter, const struct gt_trace *su
 static int by_node(const void *a, const void *b)
 {
     const struct gt_window *x = a, *y = b;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    return GT_ORDER(x->start, y->start);
+    return GT_ORDER_BY(GT_ORDER(x->node, y->node), GT_ORDER(x->start, y->start));
 }
 
 /* Sorted and without overlaps, so that ends are sorted as well. */
@@ -207,9 +205,7 @@ void gt_filter_release(struct gt_filter *filter)
     *filter = (struct gt_filter){0};
 }
 
-/* ---- what readers call ---- */
-
-/* The functions that readers call. Readers name things by spans of text; here these become numbers, and filters apply. */
+/* ---- the functions that readers call: spans of text become numbers, and filters apply ---- */
 
 struct gt_trace_file *gt_reading_file(struct gt_reading *reading)
 {
@@ -405,12 +401,6 @@ static int find_step(struct gt_reading *reading, struct gt_trace_event *event, s
                     : note_step(reading, (uint32_t)mode, event->step, event->start, event->start + event->duration);
 }
 
-static void note_time(struct gt_trace_file *file, int64_t start, int64_t end)
-{
-    file->first = start < file->first ? start : file->first;
-    file->last = end > file->last ? end : file->last;
-}
-
 /* Numbers in decimal or as "0x1a" are the id; other texts stand by their number. */
 static int64_t read_id(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_trace_event *event)
 {
@@ -474,7 +464,7 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
     if (!(item->has & GT_RAW_EVENT_TIME))
         event.flag |= GT_TRACE_NO_TIME;
     else
-        note_time(file, event.start, end);
+        gt_trace_file_widen(file, event.start, end);
     int status = find_step(reading, &event, label);
     if (status < 0 || !reading->sink || !reading->sink->event || reading->is_other_node)
         return status;
@@ -517,7 +507,7 @@ int gt_reading_sample(struct gt_reading *reading, uint32_t series, int64_t time,
     }
     reading->has_begun = true;
     file->samples++;
-    note_time(file, time, time);
+    gt_trace_file_widen(file, time, time);
     if (!reading->sink || !reading->sink->sample || value != value || !filter_sample(reading->filter, time))
         return 0;
     if (wanted && strcmp(wanted, gt_trace_text(reading->trace, about->node)) != 0)

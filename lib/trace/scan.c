@@ -3,9 +3,9 @@
 
 #include "trace/scan.h"
 
-/* ---- where an object ends ----
- * 64 bytes at a time, as bits. Strings are found by the parity of quotes before each byte, as in G. Langdale and D. Lemire,
- * "Parsing Gigabytes of JSON per Second" (2019); blocks with backslashes are read a byte at a time. */
+/* ---- where an object ends ---- 64 bytes at a time, as bits. Strings are found by the parity of quotes before each
+ * byte, as in G. Langdale and D. Lemire, "Parsing Gigabytes of JSON per Second" (2019); blocks with backslashes are
+ * read a byte at a time. */
 
 struct state {
     bool in_string, escaped;

@@ -1,6 +1,6 @@
-/* Cutting JSON text into events, in place.
+/* A scan cuts JSON text into events, in place.
  *
- * A scan reads blocks and finds where events begin and end, by braces outside of strings; it does not look into them.
+ * It reads blocks and finds where events begin and end, by braces outside of strings; it does not look into them.
  * Texts are arrays of events, objects with an array "traceEvents" among other members, or lines of one object each.
  * Damage is passed over: an event that never ends (cut off, or a quote too many) is left out and the search goes on at
  * the next text that looks like the border of two events. */
@@ -22,7 +22,7 @@ struct gt_scan_entry {
     size_t value, value_length; /* the event from brace to brace, the line, or the member's value */
 };
 
-/* Some text with the entries found in it. */
+/* A batch is some text with the entries found in it. */
 struct gt_batch {
     char *text;
     size_t length, capacity;
@@ -34,22 +34,23 @@ struct gt_batch {
 
 struct gt_scan;
 
-/* `input` stays the caller's. `block` bytes at a time, 0: 256 KiB. */
+/* Opens a scan that reads `block` bytes at a time, 0: 256 KiB. The input stays the caller's. */
 int gt_scan_open(struct gt_scan **ret, struct gt_input *input, enum gt_scan_form form, size_t block);
-/* 1 a batch, filled anew, with what was lost on the way; 0 the end, where `damage` may still tell something; negative
- * errors of the input. */
+/* Fills a batch anew, with what was lost on the way, and returns 1; 0 at the end, where `damage` may still tell
+ * something; the negative errors of the input. */
 int gt_scan_next(struct gt_scan *scan, struct gt_batch *batch, struct gt_error *error);
 uint64_t gt_scan_bytes(const struct gt_scan *scan); /* read so far */
 void gt_scan_close(struct gt_scan *scan);
 void gt_batch_release(struct gt_batch *batch);
 
-/* The end of the object that begins at `from` ('{'), behind its last brace; 0 when it does not end before `length`.
- * Reads up to GT_SCAN_PAD bytes past `length`. The same on processors without AVX2, and a byte at a time: _narrow and
- * _plain. */
+/* Returns the end of the object that begins at `from` ('{'), behind its last brace; 0 when it does not end before
+ * `length`. It reads up to GT_SCAN_PAD bytes past `length`. The others do the same on processors without AVX2, and a
+ * byte at a time. */
 size_t gt_scan_object_end(const char *text, size_t from, size_t length);
 size_t gt_scan_object_end_narrow(const char *text, size_t from, size_t length);
 size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length);
-/* Behind `from`, the first '{' that looks like the begin of an event: "}, {"" with any blanks; 0 when there is none. */
+/* Returns the first '{' behind `from` that looks like the begin of an event: "}, {"" with any blanks; 0 when there
+ * is none. */
 size_t gt_scan_resume(const char *text, size_t from, size_t length);
 
 #endif

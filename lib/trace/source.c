@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/given_file.h"
 #include "base/grow.h"
 #include "trace/trace.h"
 
@@ -27,10 +29,18 @@ static const struct gt_trace_format *const formats[] = {
 
 /* ---- search ---- */
 
+enum { NAME_SIZE = 32 };
+
+struct found_file {
+    char *path; /* as people know it */
+    const struct gt_trace_format *format;
+    char copy[NAME_SIZE]; /* what is read instead, of what came through a pipe; else "" */
+    int copy_fd;          /* or -1 */
+};
+
 /* The files below the paths asked for, sorted, each once. */
 struct found_paths {
-    char **path;
-    const struct gt_trace_format **format;
+    struct found_file *file;
     size_t count, capacity;
     uint64_t ignored;
 };
@@ -91,20 +101,28 @@ static const struct gt_trace_format *recognize(struct search *search, const char
     return format;
 }
 
-static int add_path(struct search *search, const char *path, const struct gt_trace_format *format)
+/* Its descriptor stays open, so that it can be opened by this name. */
+static void name_copy(int copy, char name[NAME_SIZE])
+{
+    snprintf(name, NAME_SIZE, "/proc/self/fd/%d", copy);
+}
+
+/* `copy` is a descriptor of what came through a pipe, which the list closes, or -1. */
+static int add_path(struct search *search, const char *path, const struct gt_trace_format *format, int copy)
 {
     struct found_paths *found = search->found;
-    if (found->count >= MOST_FILES)
+    bool is_full = found->count >= MOST_FILES;
+    struct found_file *file = is_full ? NULL : GT_GROW_LIST(found, file);
+    if (!file && copy >= 0)
+        close(copy);
+    if (is_full)
         return gt_error_set(search->error, E2BIG, "%s: more than %d files", path, MOST_FILES);
-    size_t capacity = found->capacity; /* of both arrays */
-    if (GT_GROW_TO(found->path, capacity, found->count + 1) < 0 ||
-        GT_GROW_TO(found->format, found->capacity, found->count + 1) < 0)
+    if (!file)
         return gt_error_system(search->error, ENOMEM, "%s", path);
-    found->path[found->count] = strdup(path);
-    if (!found->path[found->count])
-        return gt_error_system(search->error, ENOMEM, "%s", path);
-    found->format[found->count++] = format;
-    return 0;
+    *file = (struct found_file){.path = strdup(path), .format = format, .copy_fd = copy};
+    if (copy >= 0)
+        name_copy(copy, file->copy);
+    return file->path ? 0 : gt_error_system(search->error, ENOMEM, "%s", path);
 }
 
 /* A file that SMDebug or MergedTimeline merged lies beside its sources: it would count everything twice. */
@@ -121,7 +139,7 @@ static int add_found(struct search *search, const char *path)
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
     search->found->ignored += !format;
-    return format ? add_path(search, path, format) : 0;
+    return format ? add_path(search, path, format, -1) : 0;
 }
 
 static int walk_folder(struct search *search, const char *path, int depth)
@@ -152,6 +170,28 @@ static int walk_folder(struct search *search, const char *path, int depth)
     return status;
 }
 
+/* Files are read more than once, so what comes through a pipe is kept. */
+static int add_pipe(struct search *search, const char *path)
+{
+    struct stat about;
+    char name[NAME_SIZE];
+    int status = 0, copy = gt_given_file_open(path, NULL, search->error);
+    if (copy < 0)
+        return copy;
+    if (fstat(copy, &about) < 0 || S_ISFIFO(about.st_mode))
+        status = gt_error_set(search->error, EINVAL, "%s: this is a pipe, and the system gives no memory to keep it in",
+                              path);
+    name_copy(copy, name);
+    const struct gt_trace_format *format = status < 0 ? NULL : recognize(search, name, &status, search->error);
+    if (format)
+        return add_path(search, path, format, copy);
+    close(copy);
+    return status < 0
+               ? status
+               : gt_error_set(search->error, EINVAL,
+                              "%s: no trace or profile that is known without its name, as recordings are not", path);
+}
+
 static int add_named(struct search *search, const char *path)
 {
     struct stat about;
@@ -162,11 +202,13 @@ static int add_named(struct search *search, const char *path)
         return walk_folder(search, path, 0);
     if (!has_suffix(search, path))
         return 0;
+    if (S_ISFIFO(about.st_mode))
+        return add_pipe(search, path);
     const struct gt_trace_format *format = recognize(search, path, &status, search->error);
     if (!format)
         return status < 0 ? status
                           : gt_error_set(search->error, EINVAL, "%s: no trace or profile of a known format", path);
-    return add_path(search, path, format);
+    return add_path(search, path, format, -1);
 }
 
 static bool is_found(const struct found_paths *found, const char *path)
@@ -175,7 +217,7 @@ static bool is_found(const struct found_paths *found, const char *path)
     if (stat(path, &wanted) < 0)
         return true;
     for (size_t i = 0; i < found->count; i++)
-        if (stat(found->path[i], &about) == 0 && about.st_dev == wanted.st_dev && about.st_ino == wanted.st_ino)
+        if (stat(found->file[i].path, &about) == 0 && about.st_dev == wanted.st_dev && about.st_ino == wanted.st_ino)
             return true;
     return false;
 }
@@ -186,53 +228,46 @@ static int add_companions(struct search *search)
     char path[PATH_MAX];
     int status = 0;
     for (size_t i = 0, count = search->found->count; i < count && status >= 0; i++) {
-        const struct gt_trace_format *format = search->found->format[i];
-        if (format->companion && format->companion(path, sizeof path, search->found->path[i]) >= 0 &&
+        const struct found_file *file = &search->found->file[i];
+        if (file->format->companion && file->format->companion(path, sizeof path, file->path) >= 0 &&
             !is_found(search->found, path))
             status = add_named(search, path);
     }
     return status;
 }
 
-struct found {
-    char *path;
-    const struct gt_trace_format *format;
-};
-
 static int by_found_path(const void *a, const void *b)
 {
-    return strcmp(((const struct found *)a)->path, ((const struct found *)b)->path);
+    return strcmp(((const struct found_file *)a)->path, ((const struct found_file *)b)->path);
+}
+
+static void release(struct found_file *file)
+{
+    if (file->copy_fd >= 0)
+        close(file->copy_fd);
+    free(file->path);
 }
 
 /* Sorted, each file once. */
-static int sort(struct found_paths *paths)
+static void sort(struct found_paths *paths)
 {
-    struct found *found = calloc(paths->count + 1, sizeof *found);
     size_t count = 0;
-    if (!found)
-        return -ENOMEM;
-    for (size_t i = 0; i < paths->count; i++)
-        found[i] = (struct found){paths->path[i], paths->format[i]};
-    qsort(found, paths->count, sizeof *found, by_found_path);
+    if (paths->count)
+        qsort(paths->file, paths->count, sizeof *paths->file, by_found_path);
     for (size_t i = 0; i < paths->count; i++) {
-        if (count && strcmp(paths->path[count - 1], found[i].path) == 0) {
-            free(found[i].path);
-            continue;
-        }
-        paths->path[count] = found[i].path;
-        paths->format[count++] = found[i].format;
+        if (count && strcmp(paths->file[count - 1].path, paths->file[i].path) == 0)
+            release(&paths->file[i]);
+        else
+            paths->file[count++] = paths->file[i];
     }
     paths->count = count;
-    free(found);
-    return 0;
 }
 
 static void release_paths(struct found_paths *paths)
 {
     for (size_t i = 0; i < paths->count; i++)
-        free(paths->path[i]);
-    free(paths->path);
-    free(paths->format);
+        release(&paths->file[i]);
+    free(paths->file);
     *paths = (struct found_paths){0};
 }
 
@@ -246,17 +281,15 @@ static int find_paths(struct found_paths *ret, const char *const paths[], size_t
         status = add_named(&search, paths[i]);
     if (status >= 0)
         status = add_companions(&search);
-    if (status >= 0 && sort(ret) < 0)
-        status = gt_error_system(error, ENOMEM, "finding traces");
-    if (status < 0)
+    if (status >= 0)
+        sort(ret);
+    else
         release_paths(ret);
     free(search.head);
     return status;
 }
 
 /* ---- readings ---- */
-
-/* Files read into a trace, as often as is needed. */
 
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */
 
@@ -296,8 +329,8 @@ int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[]
     source->reading = (struct gt_reading){.trace = trace, .options = &source->options};
     int status = find_paths(&source->paths, paths, count, options->suffixes, error);
     for (size_t i = 0; i < source->paths.count && status >= 0; i++)
-        if (add_file(trace, source->paths.path[i], source->paths.format[i]) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", source->paths.path[i]);
+        if (add_file(trace, source->paths.file[i].path, source->paths.file[i].format) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", source->paths.file[i].path);
     trace->ignored = source->paths.ignored;
     if (status < 0)
         gt_trace_source_close(source);
@@ -370,6 +403,19 @@ static int read_file(struct gt_reading *reading, const struct gt_trace_format *f
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
+/* What is said about a copy is said about the pipe. */
+static int read_path(struct gt_reading *reading, const struct found_file *file, struct gt_error *error)
+{
+    struct gt_error trouble = {0};
+    bool is_copy = *file->copy;
+    int status = read_file(reading, file->format, is_copy ? file->copy : file->path, &trouble);
+    if (status >= 0)
+        return status;
+    return is_copy && trouble.path_length
+               ? gt_error_set(error, trouble.code, "%s%s", file->path, trouble.text + trouble.path_length)
+               : gt_error_copy(error, &trouble);
+}
+
 int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_sink *sink, const int64_t *shift,
                          struct gt_error *error)
 {
@@ -391,7 +437,7 @@ int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_s
     gt_keys_clear(&reading->steps);
     for (size_t i = 0; i < source->paths.count && status >= 0; i++) {
         reading->file = (uint32_t)i;
-        status = read_file(reading, source->paths.format[i], source->paths.path[i], error);
+        status = read_path(reading, &source->paths.file[i], error);
     }
     if (status >= 0 && gt_steps_combine(trace) < 0)
         status = gt_error_system(error, ENOMEM, "reading traces");
@@ -425,32 +471,6 @@ void gt_trace_source_close(struct gt_trace_source *source)
 }
 
 /* ---- the sink that fills the columns ---- */
-
-static int grow_column(void *column, size_t capacity, size_t size)
-{
-    void **array = column, *grown = realloc(*array, capacity * size);
-    if (!grown)
-        return -ENOMEM;
-    *array = grown;
-    return 0;
-}
-
-/* Half as much again: what was not yet written costs no memory, and pages move without copying. */
-static int grow_events(struct gt_trace_events *events)
-{
-    size_t capacity = events->capacity ? events->capacity + events->capacity / 2 : 1024;
-    if (capacity >= GT_TRACE_NONE)
-        capacity = GT_TRACE_NONE - 1;
-    if (capacity <= events->capacity)
-        return -EOVERFLOW;
-#define COLUMN(name) grow_column(&events->name, capacity, sizeof *events->name) < 0
-    if (COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) || COLUMN(name) ||
-        COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) || COLUMN(phase) || COLUMN(flag))
-        return -ENOMEM;
-#undef COLUMN
-    events->capacity = capacity;
-    return 0;
-}
 
 static int64_t intern(struct gt_trace *trace, struct gt_span value)
 {
@@ -508,7 +528,7 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
     struct gt_trace_events *events = &columns->trace->events;
     if (event->phase == 'M' || columns->options->no_events)
         return 0;
-    int status = events->count == events->capacity ? grow_events(events) : 0;
+    int status = gt_trace_event_room(events);
     if (status >= 0 && columns->trace->argument_count >= GT_TRACE_NONE)
         status = -EOVERFLOW;
     size_t at = events->count;
@@ -536,21 +556,10 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
 static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
 {
     struct gt_columns_sink *columns = context;
-    struct gt_trace_samples *samples = &columns->trace->samples;
     if (columns->options->no_samples)
         return 0;
-    if (samples->count == samples->capacity) {
-        size_t capacity = samples->capacity ? samples->capacity * 2 : 1024;
-        if (grow_column(&samples->time, capacity, sizeof *samples->time) < 0 ||
-            grow_column(&samples->value, capacity, sizeof *samples->value) < 0 ||
-            grow_column(&samples->series, capacity, sizeof *samples->series) < 0)
-            return gt_error_system(error, ENOMEM, "keeping samples");
-        samples->capacity = capacity;
-    }
-    samples->time[samples->count] = time;
-    samples->value[samples->count] = value;
-    samples->series[samples->count++] = series;
-    return 0;
+    int status = gt_trace_add_sample(&columns->trace->samples, series, time, value);
+    return status < 0 ? gt_error_system(error, -status, "keeping samples") : 0;
 }
 
 static int begin_columns(void *context, uint32_t file, struct gt_error *error)

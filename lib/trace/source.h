@@ -1,24 +1,25 @@
-/* Files found below paths, and read into a trace as often as is needed. */
+/* Files are found below paths, and read into a trace as often as is needed. */
 #ifndef GT_TRACE_SOURCE_H
 #define GT_TRACE_SOURCE_H
 
 #include "trace/format.h"
 
-/* Files that are read more than once: first to survey them, then through filters into a sink of the caller's. */
+/* Files are read first to survey them, then through filters into a sink of the caller's. */
 struct gt_trace_source;
 int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[], size_t count,
                          const struct gt_trace_options *options, struct gt_error *error);
-/* The trace describes the files: tracks, series, steps, ranges of time. It is complete after the first read, then its numbers
- * stay. */
+/* Returns the trace that describes the files: tracks, series, steps, ranges of time. It is complete after the first
+ * read, then its numbers stay. */
 struct gt_trace *gt_trace_source_trace(struct gt_trace_source *source);
-/* Without a sink: survey. The files' times are moved by `shift` (ns for each file; may be NULL). */
+/* Reads all files into the sink; without one it only surveys them. Times are moved by `shift` (ns for each file; may
+ * be NULL). */
 int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_sink *sink, const int64_t *shift,
                          struct gt_error *error);
-/* These options decide what the reads that follow keep; they may be changed between reads. */
+/* Returns the options of the next reads, which may be changed between reads. */
 struct gt_trace_options *gt_trace_source_options(struct gt_trace_source *source);
 void gt_trace_source_close(struct gt_trace_source *source);
 
-/* The sink that fills the columns of `trace`; `columns` lives as long as the sink is used. */
+/* This sink fills the columns of `trace`; `columns` lives as long as it is used. */
 struct gt_columns_sink {
     struct gt_trace *trace;
     const struct gt_trace_options *options;

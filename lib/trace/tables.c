@@ -12,13 +12,13 @@
 #include "trace/format.h"
 #include "trace/trace.h"
 
-/* ---- the rows that a caller wants ---- */
-
-/* The rows of tables that a caller wants. */
+/* ---- the rows that a caller wants ----
+ * The rows of tables that a caller wants. */
 
 enum { UNKNOWN, WANTED, UNWANTED };
 
-/* The step an event bears itself. Of SMDebug's timelines that is what the file says; elsewhere the window it starts in. */
+/* The step an event bears itself. Of SMDebug's timelines that is what the file says; elsewhere the window it starts
+ * in. */
 static int32_t row_step(const struct gt_trace *trace, size_t event)
 {
     if (trace->events.flag[event] & GT_TRACE_IN_STEP && strcmp(gt_trace_file_of(trace, event)->format, "smdebug") == 0)
@@ -180,9 +180,7 @@ static int by_time(const void *a, const void *b, void *context)
 {
     const int64_t *time = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (time[x] != time[y])
-        return time[x] < time[y] ? -1 : 1;
-    return GT_ORDER(x, y);
+    return GT_ORDER_BY(GT_ORDER(time[x], time[y]), GT_ORDER(x, y));
 }
 
 static void put_sample(struct gt_table *data, const struct gt_trace *trace, int64_t origin, size_t sample)
@@ -499,12 +497,6 @@ static int64_t file_of(struct builder *builder, uint32_t node)
     return file->path ? at : -ENOMEM;
 }
 
-static void widen(struct gt_trace_file *file, int64_t start, int64_t end)
-{
-    file->first = start < file->first ? start : file->first;
-    file->last = end > file->last ? end : file->last;
-}
-
 /* ---- samples ---- */
 
 /* Devices of one kind are taken together; what is no device keeps its name. */
@@ -532,12 +524,6 @@ static int64_t series_of(struct builder *builder, const struct source text[4], s
 static int add_samples(struct builder *builder, const struct source number[2], const struct source text[4], size_t rows)
 {
     struct gt_trace *trace = builder->trace;
-    struct gt_trace_samples *samples = &trace->samples;
-    samples->time = calloc(rows + 1, sizeof *samples->time);
-    samples->value = calloc(rows + 1, sizeof *samples->value);
-    samples->series = calloc(rows + 1, sizeof *samples->series);
-    if (!samples->time || !samples->value || !samples->series)
-        return -ENOMEM;
     for (size_t row = 0; row < rows; row++) {
         int64_t time, series = series_of(builder, text, row);
         double value = number_at(&number[1], row);
@@ -545,12 +531,11 @@ static int add_samples(struct builder *builder, const struct source number[2], c
             return (int)series;
         if (isnan(value) || !time_at(&number[0], row, &time))
             continue;
-        samples->time[samples->count] = time;
-        samples->value[samples->count] = value;
-        samples->series[samples->count++] = (uint32_t)series;
+        if (gt_trace_add_sample(&trace->samples, (uint32_t)series, time, value) < 0)
+            return -ENOMEM;
         struct gt_trace_file *file = &trace->file[file_of(builder, trace->series[series].node)];
         file->samples++;
-        widen(file, time, time);
+        gt_trace_file_widen(file, time, time);
     }
     return 0;
 }
@@ -617,16 +602,6 @@ static int note_step(struct builder *builder, size_t event, uint32_t file)
     return 0;
 }
 
-static int allocate_events(struct gt_trace_events *events, size_t rows)
-{
-#define COLUMN(name) !(events->name = calloc(rows + 1, sizeof *events->name))
-    bool failed = COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) ||
-                  COLUMN(name) || COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) ||
-                  COLUMN(phase) || COLUMN(flag);
-#undef COLUMN
-    return failed ? -ENOMEM : 0;
-}
-
 static int add_event(struct builder *builder, const struct source *number, const struct source *text, size_t row)
 {
     struct gt_trace *trace = builder->trace;
@@ -638,6 +613,9 @@ static int add_event(struct builder *builder, const struct source *number, const
         return (int)track;
     if (!time_at(&number[START], row, &start) || !time_at(&number[END], row, &end) || end < start)
         return 0;
+    int status = gt_trace_event_room(events);
+    if (status < 0)
+        return status;
     uint32_t file = trace->process[track].file;
     events->start[at] = start;
     events->duration[at] = end - start;
@@ -647,11 +625,13 @@ static int add_event(struct builder *builder, const struct source *number, const
     events->category[at] = GT_TRACE_NONE;
     events->track[at] = (uint32_t)track;
     events->step[at] = step >= 0 && step < INT32_MAX ? (int32_t)step : GT_TRACE_NO_STEP;
+    events->argument[at] = 0;
     events->phase[at] = 'X';
+    events->flag[at] = 0;
     events->count++;
     trace->file[file].read++;
     trace->file[file].kept++;
-    widen(&trace->file[file], start, end);
+    gt_trace_file_widen(&trace->file[file], start, end);
     return events->step[at] >= 0 ? note_step(builder, at, file) : 0;
 }
 
@@ -665,8 +645,6 @@ static int take_events(struct builder *builder, const struct gt_table *table)
         status = open_numbers(table, numbers[i], &number[i], builder->error);
     for (size_t i = 0; i < TEXTS && status >= 0; i++)
         status = open_texts(builder, table, texts[i], &text[i]);
-    if (status >= 0)
-        status = allocate_events(&builder->trace->events, gt_table_rows(table));
     for (size_t row = 0; row < gt_table_rows(table) && status >= 0; row++)
         status = add_event(builder, number, text, row);
     for (size_t i = 0; i < TEXTS; i++)

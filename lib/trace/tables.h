@@ -1,11 +1,11 @@
-/* Tables of samples and events with SMDebug's columns, made of a trace, and a trace made of such tables. */
+/* Samples and events of a trace are tables with SMDebug's columns, and such tables are a trace again. */
 #ifndef GT_TRACE_TABLES_H
 #define GT_TRACE_TABLES_H
 
 #include "base/table.h"
 #include "trace/trace.h"
 
-/* Which rows of a table; where there are several of these, rows that meet any of them. */
+/* A caller asks for rows of a table; of several such requests a row meets any. */
 struct gt_trace_rows {
     int64_t start, end;       /* ns since the epoch: events that touch them, samples between them, bounds included */
     bool by_step;             /* instead: events of steps start..end, samples in the time that those take */
@@ -33,28 +33,30 @@ void gt_row_filter_release(struct gt_row_filter *filter);
 #define GT_TABLE_ARGUMENTS "worker_id", "num_workers", "pin_memory"
 enum { GT_TABLE_WORKER_ID, GT_TABLE_NUM_WORKERS, GT_TABLE_PIN_MEMORY };
 
-/* A kept argument of an event as an integer; -1: it has none, or it is no number. */
+/* Returns a kept argument of an event as an integer; -1: it has none, or it is no number. */
 int64_t gt_table_integer_of(const struct gt_trace *trace, size_t event, uint32_t key);
 
-/* Nanoseconds since the epoch from which the *_us columns count: that in the name of the first file of system metrics of
- * an SMDebug folder, else 0. */
+/* Returns the ns since the epoch from which the *_us columns count: those in the name of the first file of system
+ * metrics of an SMDebug folder, else 0. */
 int64_t gt_trace_origin(const struct gt_trace *trace);
-/* System metrics: timestamp, timestamp_us, value, system_metric, dimension, nodeID, type; by time. */
+/* Makes a table of system metrics: timestamp, timestamp_us, value, system_metric, dimension, nodeID, type; sorted by
+ * time. */
 int gt_trace_samples_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
                            struct gt_table **ret, struct gt_error *error);
-/* Events that last: start_time, end_time, start_time_us, end_time_us, tid, pid, framework_metric, step (-1: none),
- * bytes (-1: none), process, nodeID; by start, longer ones first. */
+/* Makes a table of events that last: start_time, end_time, start_time_us, end_time_us, tid, pid, framework_metric,
+ * step (-1: none), bytes (-1: none), process, nodeID; sorted by start, longer ones first. */
 int gt_trace_events_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
                           struct gt_table **ret, struct gt_error *error);
-/* The same with what a data loader says: start_time, end_time, start_time_us, end_time_us, duration_us, pid,
- * framework_metric, step, worker_id (-1: none), num_workers (-1: none), pin_memory ("True", "False", "NA"), process,
- * node_id. */
+/* Makes the same with the arguments of data loaders: start_time, end_time, start_time_us, end_time_us, duration_us,
+ * pid, framework_metric, step, worker_id (-1: none), num_workers (-1: none), pin_memory ("True", "False", "NA"),
+ * process, node_id. */
 int gt_trace_loader_table(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
                           struct gt_table **ret, struct gt_error *error);
 
-/* A trace made of tables with the columns of gt_trace_samples_table and gt_trace_events_table: of samples timestamp_us, value,
- * system_metric, dimension, nodeID, type; of events start_time_us, end_time_us, framework_metric, step, process,
- * nodeID; others are not looked at. The columns are copied. -EINVAL names the one that is missing or of a wrong kind. */
+/* Makes a trace of tables with the columns of gt_trace_samples_table and gt_trace_events_table: of samples
+ * timestamp_us, value, system_metric, dimension, nodeID, type; of events start_time_us, end_time_us,
+ * framework_metric, step, process, nodeID; others are not looked at. The columns are copied. The error of -EINVAL
+ * names the one that is missing or of a wrong kind. */
 int gt_trace_of_tables(struct gt_trace **ret, const struct gt_table *samples, const struct gt_table *events,
                        struct gt_error *error);
 

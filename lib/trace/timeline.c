@@ -1,5 +1,5 @@
-/* Timelines of the Trace Event Format: their metadata, where each event belongs, and the pairing of B with E by process and
- * thread, innermost first, within one file and in its order. */
+/* Timelines of the Trace Event Format: their metadata, where each event belongs, and the pairing of B with E by
+ * process and thread, innermost first, within one file and in its order. */
 #include <errno.h>
 #include <stdlib.h>
 

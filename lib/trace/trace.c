@@ -50,11 +50,7 @@ struct place {
 static int longer_first(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->duration != y->duration)
-        return x->duration > y->duration ? -1 : 1;
-    return x->event < y->event ? -1 : 1;
+    return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(y->duration, x->duration), GT_ORDER(x->event, y->event));
 }
 
 uint32_t *gt_trace_order(const struct gt_trace *trace)
@@ -123,6 +119,58 @@ void gt_trace_close(struct gt_trace *trace)
     free(trace);
 }
 
+/* ---- columns that grow ---- */
+
+static int grow_column(void *column, size_t capacity, size_t size)
+{
+    void **array = column, *grown = realloc(*array, capacity * size);
+    if (!grown)
+        return -ENOMEM;
+    *array = grown;
+    return 0;
+}
+
+/* Half as much again: what was not yet written costs no memory, and pages move without copying. */
+int gt_trace_event_room(struct gt_trace_events *events)
+{
+    if (events->count < events->capacity)
+        return 0;
+    size_t capacity = events->capacity ? events->capacity + events->capacity / 2 : 1024;
+    if (capacity >= GT_TRACE_NONE)
+        capacity = GT_TRACE_NONE - 1;
+    if (capacity <= events->capacity)
+        return -EOVERFLOW;
+#define COLUMN(name) grow_column(&events->name, capacity, sizeof *events->name) < 0
+    if (COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) || COLUMN(name) ||
+        COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) || COLUMN(phase) || COLUMN(flag))
+        return -ENOMEM;
+#undef COLUMN
+    events->capacity = capacity;
+    return 0;
+}
+
+int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value)
+{
+    if (samples->count == samples->capacity) {
+        size_t capacity = samples->capacity ? samples->capacity * 2 : 1024;
+        if (grow_column(&samples->time, capacity, sizeof *samples->time) < 0 ||
+            grow_column(&samples->value, capacity, sizeof *samples->value) < 0 ||
+            grow_column(&samples->series, capacity, sizeof *samples->series) < 0)
+            return -ENOMEM;
+        samples->capacity = capacity;
+    }
+    samples->time[samples->count] = time;
+    samples->value[samples->count] = value;
+    samples->series[samples->count++] = series;
+    return 0;
+}
+
+void gt_trace_file_widen(struct gt_trace_file *file, int64_t start, int64_t end)
+{
+    file->first = start < file->first ? start : file->first;
+    file->last = end > file->last ? end : file->last;
+}
+
 /* ---- damage ---- */
 
 void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)
@@ -155,21 +203,13 @@ void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage 
 static int by_identity(const void *a, const void *b)
 {
     const struct gt_trace_step *x = a, *y = b;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    if (x->mode != y->mode)
-        return x->mode < y->mode ? -1 : 1;
-    return GT_ORDER(x->step, y->step);
+    return GT_ORDER_BY(GT_ORDER(x->node, y->node), GT_ORDER(x->mode, y->mode), GT_ORDER(x->step, y->step));
 }
 
 static int by_start(const void *a, const void *b)
 {
     const struct gt_trace_step *x = a, *y = b;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return by_identity(a, b);
+    return GT_ORDER_BY(GT_ORDER(x->node, y->node), GT_ORDER(x->start, y->start), by_identity(a, b));
 }
 
 int gt_steps_combine(struct gt_trace *trace)

@@ -1,4 +1,4 @@
-/* Traces: events, system samples and Python profiles of other tools' files, and of our recordings, in columns.
+/* A trace holds events, system samples and Python profiles of other tools' files, and of our recordings, in columns.
  *
  * gt_trace_load reads files and folders of every format in trace.def into one struct gt_trace. Nothing is kept as
  * objects: an event is at most 64 bytes and its names are numbers of `strings`. Times are ns since 1970-01-01 UTC where
@@ -75,7 +75,7 @@ struct gt_trace_process {
     int64_t sort;   /* process_sort_index, or INT64_MAX */
 };
 
-/* Where the times of a file come from. */
+/* The times of a file come from one of these. */
 enum gt_trace_clock {
     GT_CLOCK_UNKNOWN, /* no base: times count from an unknown moment (raw Horovod, a trace without base) */
     GT_CLOCK_RECORD,  /* the file says so itself: base record, baseTimeNanoseconds, seconds since the epoch */
@@ -195,8 +195,8 @@ struct gt_trace {
     int64_t bound_first, bound_last; /* ns since the epoch */
 };
 
-/* Options choose what is read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them, samples between them.
- */
+/* Options choose what is read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them,
+ * samples between them. */
 struct gt_trace_options {
     int64_t start, end; /* ns since the epoch */
     bool from_first;    /* start and end count from the first event or sample of all files */
@@ -213,41 +213,45 @@ struct gt_trace_options {
 };
 #define GT_TRACE_OPTIONS ((struct gt_trace_options){.start = -GT_TRACE_EVER, .end = GT_TRACE_EVER})
 
-/* Read files, and the traces in folders. -ENOENT, -EACCES name the path; -EINVAL: a file that was named is no trace, or
- * an option is wrong; -EFBIG: a file inflates without end. */
+/* Reads files, and the traces in folders. The errors of -ENOENT and -EACCES name the path; -EINVAL: a file that was
+ * named is no trace, or an option is wrong; -EFBIG: a file inflates without end. */
 int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count,
                   const struct gt_trace_options *options, struct gt_error *error);
 void gt_trace_close(struct gt_trace *trace);
 
-/* "" for GT_TRACE_NONE. */
+/* Returns a text, "" for GT_TRACE_NONE. */
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string);
-/* The number of a text, GT_TRACE_NONE when no event has it. */
+/* Returns the number of a text, GT_TRACE_NONE when no event has it. */
 uint32_t gt_trace_find(const struct gt_trace *trace, const char *text);
-/* Where an event belongs. */
+/* Return the process and the file that an event belongs to. */
 const struct gt_trace_process *gt_trace_process_of(const struct gt_trace *trace, size_t event);
 const struct gt_trace_file *gt_trace_file_of(const struct gt_trace *trace, size_t event);
-/* An event that lasts, at a known time. */
+/* Returns true for an event that lasts, at a known time. */
 bool gt_trace_is_slice(const struct gt_trace *trace, size_t event);
-/* The node of a file, or its path when nothing tells the node: what tells ranks and hosts apart. */
+/* Returns the node of a file, or its path when nothing tells the node: it tells ranks and hosts apart. */
 uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
-/* Indices of all events by start, longer ones first, then in file order; to be freed. NULL without memory. */
+/* Returns the indices of all events by start, longer ones first, then in file order. The caller frees them. NULL
+ * without memory. */
 uint32_t *gt_trace_order(const struct gt_trace *trace);
-/* The kept argument number `key` of an event, or NULL. */
+/* Returns the kept argument number `key` of an event, or NULL. */
 const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, size_t event, uint32_t key);
 
+/* Make room for one more event, and add a sample. Return 0, -ENOMEM or -EOVERFLOW. */
+int gt_trace_event_room(struct gt_trace_events *events);
+int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value);
+/* Widens the file's range of time to this one. */
+void gt_trace_file_widen(struct gt_trace_file *file, int64_t start, int64_t end);
 void gt_trace_profile_release(struct gt_trace_profile *profile);
-/* Keep the sentence if nothing is noted for an earlier place. */
+/* Keeps the sentence if nothing is noted for an earlier place. */
 void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage *more);
 
-/* Steps: their windows, and the events that lie in them. */
-
-/* While files are read, trace->step holds windows by file, with the file's number as node: put those of one node
- * together, and sort them. -ENOMEM. */
+/* While files are read, trace->step holds windows by file, with the file's number as node. This puts those of one
+ * node together, and sorts them. Returns 0 or -ENOMEM. */
 int gt_steps_combine(struct gt_trace *trace);
-/* Give events without a step that of the window their start lies in. Windows of whole steps (processes "Step:...",
- * "ProfilerStep") go before those made of parts. -ENOMEM. */
+/* Gives events without a step that of the window their start lies in. Windows of whole steps (processes "Step:...",
+ * "ProfilerStep") go before those made of parts. Returns 0 or -ENOMEM. */
 int gt_steps_assign(struct gt_trace *trace);
 bool gt_steps_is_whole(const struct gt_trace *trace, const struct gt_trace_step *step);
 

@@ -1,5 +1,7 @@
 """What is named to be read and is no file: said at once or in seconds, with the job not begun."""
 import os
+import pathlib
+import re
 import socket
 import subprocess
 
@@ -23,6 +25,7 @@ def readers(name, recording):
         "tconfig": ["run", "--tconfig", name, *job],
         "power-model": ["run", "--power-model", name, *job],
         "power-meter": ["report", recording, "--power-meter", name],
+        "power-meter-run": ["run", "--power-meter", name, *job],
         "carbon-file": ["run", "--carbon-intensity", "DE", "--carbon-file", name, *job],
         "at": ["report", recording, "--at", name],
         "report": ["report", name],
@@ -34,6 +37,7 @@ def readers(name, recording):
         "token": ["serve", "--listen", "127.0.0.1:0", "--token-file", name],
         "timeline": ["timeline", "info", name],
         "profile": ["profile", "job", name],
+        "merge": ["timeline", "merge", name, "-o", "merged.json"],
     }
 
 
@@ -45,13 +49,19 @@ def make_device(path):
     path.symlink_to("/dev/zero")
 
 
+def make_null(path):
+    path.symlink_to("/dev/null")
+
+
 def make_socket(path):
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
 
 
-@pytest.mark.parametrize(("make", "kind"), [(make_pipe, "pipe"), (make_device, "device"), (make_socket, "socket")])
+@pytest.mark.parametrize(("make", "kind"), [(make_pipe, "pipe"), (make_device, "device"), (make_null, "device"),
+                                            (make_socket, "socket")])
 def test_what_is_no_file_is_refused_in_seconds(gpu_tracker, recording, tmp_path, monkeypatch, make, kind):
+    """With one exit status: the words are wrong."""
     monkeypatch.chdir(tmp_path)  # the address of a socket is short
     names = [f"{kind}.csv", f"{kind}.sqlite"]
     for name in names:
@@ -67,8 +77,8 @@ def test_what_is_no_file_is_refused_in_seconds(gpu_tracker, recording, tmp_path,
             process.kill()
             out, err = process.communicate()
             err += "it waits"
-        is_said = kind in err or any(words in err for words in ["regular file", "CSV file", "no lines of the time"])
-        if not process.returncode > 0 or len(err.splitlines()) != 1 or out or not is_said:
+        is_said = f"this is a {kind}" in err or (kind == "pipe" and "nothing more was written to this pipe" in err)
+        if process.returncode != 2 or len(err.splitlines()) != 1 or out or not is_said:
             wrong[reader] = (process.returncode, out, err)
     assert not wrong
     assert not (tmp_path / "begun").exists()
@@ -79,6 +89,17 @@ def test_a_library_that_is_no_file_is_not_waited_for(gpu_tracker, tmp_path):
     done = subprocess.run([gpu_tracker, "run", "--library", f"nvml={tmp_path}/driver.so", "-o", "/dev/null", "--", "true"],
                           capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0 and "driver.so: this is a pipe" in done.stderr
+
+
+@pytest.mark.parametrize("name, reason", [
+    ("driver.so", "no library of that name is installed; a path has a slash: ./driver.so"),
+    ("./text.so", "file too short"), ("./none.so", "No such file or directory"), ("libnone.so.9", "No such file or directory")])
+def test_a_library_that_cannot_be_loaded_has_a_reason(cli, tmp_path, name, reason):
+    os.mkfifo(tmp_path / "driver.so")
+    (tmp_path / "text.so").write_text("x")
+    done = cli("run", "--library", f"nvml={name}", "-o", "/dev/null", "--", "true")
+    [line] = [line for line in done.stderr.splitlines() if "NVML: " in line]
+    assert done.returncode == 0 and f"NVML: {name}: " in line and line.endswith(reason)
 
 
 def test_what_a_shell_hands_in_is_read(gpu_tracker, recording):
@@ -93,3 +114,25 @@ def test_what_a_shell_hands_in_is_read(gpu_tracker, recording):
     assert done.returncode == 0, done.stderr
     done = bash(f"""{gpu_tracker} serve --listen 127.0.0.1:0 --token-file <(echo short)""")
     assert done.returncode == 2 and "token of 16" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["timeline info", "profile functions", "timeline merge -o merged.json --overwrite"])
+@pytest.mark.parametrize("name", ["torch.json.gz", "python3.13.prof"])
+def test_a_trace_through_a_pipe_is_that_trace(gpu_tracker, tmp_path, words, name):
+    trace = pathlib.Path(__file__).parents[1] / "fixture/traces" / name
+
+    def told(shell):
+        done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return done.stdout + "".join(path.read_text() for path in tmp_path.iterdir())
+
+    piped = told(f"{gpu_tracker} {words} <(sleep 0.3; cat {trace}) -f json")
+    assert re.sub("/dev/fd/[0-9]+", str(trace), piped) == told(f"{gpu_tracker} {words} {trace} -f json")
+
+
+def test_what_is_wrong_with_a_trace_is_said_of_the_pipe(gpu_tracker, recording):
+    for text in ("echo no trace", "true", f"cat {recording}"):
+        done = subprocess.run(["bash", "-c", f"{gpu_tracker} timeline info <({text})"], capture_output=True, text=True, timeout=60,
+                              check=False)
+        assert done.returncode == 2
+        assert re.fullmatch("gpu-tracker: /dev/fd/[0-9]+: no trace or profile that is known without its name, .*\n", done.stderr)

@@ -22,7 +22,7 @@ NUMBERS = {  # of system calls: x86-64, and the table that newer architectures s
     "process_vm_readv": (310, 270), "openat2": (437, 437), "memfd_create": (319, 279), "eventfd2": (290, 19),
     "timerfd_settime": (286, 86), "faccessat2": (439, 439), "pipe2": (293, 59), "readlinkat": (267, 78), "prlimit64": (302, 261),
     "pidfd_send_signal": (424, 424), "epoll_create1": (291, 20), "inotify_init1": (294, 26), "renameat2": (316, 276),
-    "close_range": (436, 436),
+    "close_range": (436, 436), "epoll_ctl": (233, 21), "epoll_pwait2": (441, 441),
 }
 if platform.machine() != "x86_64":
     del NUMBERS["pipe2"]  # there is no other
@@ -37,7 +37,8 @@ def forbid(names, error):
     def install():
         code = [(0x20, 0, 0, 0)]  # load the number
         for i, name in enumerate(names):
-            code.append((0x15, len(names) - i, 0, {**NUMBERS, **MAKING, "readlink": (89, None)}[name][column]))  # equal: to the last statement
+            number = {**NUMBERS, **MAKING, "readlink": (89, None)}[name][column]
+            code.append((0x15, len(names) - i, 0, number))  # equal: to the last statement
         code += [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | error)]  # allow; fail
         text = b"".join(struct.pack("HBBI", *statement) for statement in code)
         buffer = ctypes.create_string_buffer(text, len(text))
@@ -78,7 +79,7 @@ def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
     assert done.returncode == 3
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
-    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="newer architectures have no readlink")
@@ -183,7 +184,7 @@ def test_few_descriptors(cli, tmp_path, count):
     assert "descriptors are short (ulimit -n)" in done.stderr
     ram, cpu, processes = figures(tmp_path / "out.json")
     assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
-    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 3
+    assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 
 @pytest.mark.parametrize("count", [9, 8])
@@ -275,6 +276,23 @@ def test_a_recording_that_is_cut_off(cli, strict, status):
         in done.stderr
 
 
+@pytest.mark.parametrize("rest", ["", "; sleep 2.2"])
+@pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
+def test_a_database_that_is_cut_off(cli, strict, status, rest):
+    done = cli("run", *strict, "--tf=run.sqlite", "--st=0.1", "--", "sh", "-c", f"sleep 0.4; truncate -s 0 run.sqlite{rest}")
+    assert done.returncode == status
+    assert "run.sqlite is empty: what was in it has been cut off" in done.stderr or "cannot be written again: it is empty" in done.stderr
+    assert "malformed" not in done.stderr
+
+
+def test_a_recording_that_is_empty_says_so(cli, tmp_path):
+    tracker = ["run", QUIET, "--tf=run.sqlite", "--st=0.1", "-o", "out", "--", "sh", "-c", "sleep 0.4; kill -9 $PPID"]
+    assert cli(*tracker).returncode == -9 and (tmp_path / "run.sqlite-wal").exists()
+    os.truncate(tmp_path / "run.sqlite", 0)
+    done = cli("report", "run.sqlite")
+    assert done.returncode == 2 and done.stderr == "gpu-tracker: run.sqlite is empty\n"
+
+
 @pytest.mark.parametrize("strict, status", [([], 0), (["--strict-recording"], 125)])
 def test_a_full_disk(cli, tmp_path, strict, status):
     """A limit of the size of files stands for it; SIGXFSZ would end a program that does not take it."""
@@ -305,6 +323,19 @@ def test_a_disk_without_room_for_more_files_says_so(gpu_tracker, tmp_path, name)
         pytest.skip("this user may mount nothing")
     assert "No such file" not in done.stderr and "status" not in done.stdout, done.stderr
     assert name == "run.csv" or "No space left on device" in done.stderr
+
+
+def test_a_link_instead_of_the_blocks_of_a_killed_tracker_is_not_followed(cli, gpu_tracker, tmp_path):
+    script = f"{gpu_tracker} block work -- true; kill -9 $PPID"
+    assert cli("run", QUIET, "--blocks", "--st=0.05", "--tf=run.csv", "-o", "out", "--", "sh", "-c", script).returncode == -9
+    words = ["sub-track", "analyze", "--tracking-file=run.csv"]
+    assert "work" in cli(*words).stdout
+    (tmp_path / "run.csv.blocks").rename(tmp_path / "away")
+    (tmp_path / "run.csv.blocks").symlink_to("away")
+    done = cli(*words)
+    assert done.returncode == 1 and done.stdout == "" and "run.csv.blocks is a symbolic link, which is not followed" in done.stderr
+    assert cli("timeline", "info", "run.csv").stdout.count("work") == 0
+    assert "work" in cli(*words, "--sub-tracking-file=away").stdout
 
 
 @pytest.mark.parametrize("script, said", [

@@ -91,6 +91,24 @@ def test_shared_memory_is_counted_once(measure, tmp_path, case):
     given_longer(check, 2500, 10_000, 30_000)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="page frames are shown to root only; sums of shares are read otherwise")
+def test_shared_memory_while_every_core_is_taken(measure, tmp_path):
+    recording = tmp_path / "recording.csv"
+
+    def check(milliseconds):
+        _, truth = measure("share", "dirty", 40, milliseconds,
+                           options=["--sleep-time", "0.1", "--overwrite", "--tracking-file", str(recording)])
+        assert steady_ram(recording) == about(truth["bytes"], share=0.02, plus=LIBRARIES)
+
+    busy = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count())]
+    try:
+        given_longer(check, 10_000, 20_000, 30_000)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="page frames are shown to root only; PSS splits with strangers")
 def test_memory_shared_with_a_stranger(measure, truth, tmp_path):
     backing, recording = f"/dev/shm/gpu-tracker-test-{os.getpid()}", tmp_path / "recording.csv"

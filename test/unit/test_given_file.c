@@ -135,7 +135,7 @@ static void a_pipe_without_end_is_left(void **state)
     SKIP_UNDER_VALGRIND();
     struct gt_error error = {0};
     struct writing endless = {.bytes = SIZE_MAX};
-    assert_int_equal(read_while(&endless, &error), -EFBIG);
+    assert_int_equal(read_while(&endless, &error), -EINVAL);
     assert_non_null(strstr(error.text, "more than 256 MiB"));
     assert_in_range(endless.written, 256 << 20, 258 << 20);
 }
@@ -145,9 +145,9 @@ static void a_pipe_that_nobody_writes_to_is_left(void **state)
     (void)state;
     double begin = now();
     assert_int_equal(mkfifo(folder_path("pipe"), 0600), 0);
-    check_refused(folder_path("pipe"), ETIMEDOUT, "nothing more was written to this pipe within 5 seconds");
+    check_refused(folder_path("pipe"), EINVAL, "nothing more was written to this pipe within 5 seconds");
     int writer = open(folder_path("pipe"), O_RDWR | O_CLOEXEC);
-    check_refused(folder_path("pipe"), ETIMEDOUT, "nothing more was written");
+    check_refused(folder_path("pipe"), EINVAL, "nothing more was written");
     close(writer);
     assert_true(now() - begin >= 9.9 && now() - begin < 60);
 }

@@ -34,6 +34,7 @@ static size_t line_of(enum gt_scope scope, enum gt_metric_id metric)
 static void an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place(void **state)
 {
     (void)state;
+    gt_history_release(&history);
     gt_history_init(&history);
     for (int i = 0; i <= 36000; i++)
         add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i == 12345 ? 9e9 : 1e9);
@@ -53,6 +54,7 @@ static void an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place(void **state)
 static void rates_are_averaged_over_all_their_samples(void **state)
 {
     (void)state;
+    gt_history_release(&history);
     gt_history_init(&history);
     for (int i = 0; i < 4096; i++)
         add(i * 0.001, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, i % 2 ? 2.0 : 1.0);
@@ -64,6 +66,7 @@ static void rates_are_averaged_over_all_their_samples(void **state)
 static void a_counter_shows_its_growth(void **state)
 {
     (void)state;
+    gt_history_release(&history);
     gt_history_init(&history);
     size_t line = line_of(GT_SCOPE_SYSTEM, GT_CPU_ENERGY);
     add(0, GT_SCOPE_SYSTEM, GT_CPU_ENERGY, 100);
@@ -79,6 +82,7 @@ static void a_counter_shows_its_growth(void **state)
 static void what_was_never_measured_is_unknown(void **state)
 {
     (void)state;
+    gt_history_release(&history);
     gt_history_init(&history);
     add(0, GT_SCOPE_SYSTEM, GT_RAM, 1);
     add(5, GT_SCOPE_SYSTEM, GT_RAM, 1);

@@ -209,14 +209,14 @@ static void reports_list_them_in_order(void **state)
             "   4713     n/a  n/a                 -2.5           0.75               n/a                 n/a  n/a\n"
             "   4711    4710  python3              0.0            n/a            2048.0                1.25  "
             "python3 \"a, b\".py\\nsecond\xef\xbf\xbd\n"
-            "   4712    4711  ls                   0.5          0.625            1024.0                 n/a  n/a\n"
+            "   4712    4711  └ ls                 0.5          0.625            1024.0                 n/a  n/a\n"
             "Further processes: 7\n");
         check_report(path, "json",
                      " \"process_list\": [\n  {\n   \"pid\": 4713,\n   \"parent\": null,\n   \"name\": null,\n"
                      "   \"begin\": -2.5,\n   \"end\": 0.75,\n   \"ram_peak\": null,\n   \"cpu_time\": null,\n"
                      "   \"command\": null\n  },\n");
-        check_report(path, "markdown", "| 4712 | 4711 | ls | 0.5 | 0.625 | 1024.0 | n/a | n/a |\n");
-        check_report(path, "html", "<td>4712</td><td>4711</td><td class=\"t\">ls</td><td>0.5</td><td>0.625</td>");
+        check_report(path, "markdown", "| 4712 | 4711 | └ ls | 0.5 | 0.625 | 1024.0 | n/a | n/a |\n");
+        check_report(path, "html", "<td>4712</td><td>4711</td><td class=\"t\">└ ls</td><td>0.5</td><td>0.625</td>");
         check_report(path, "csv", "process_list.2.end,0.625,seconds\n");
         check_report(path, "csv", "process_list.1.end,,seconds\n");
     }

@@ -69,7 +69,7 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
 
 static struct gt_scope_memory combined(struct job *job)
 {
-    assert_int_equal(gt_shared_memory_follow(&job->sharing, &job->frame), 0);
+    assert_int_equal(gt_shared_memory_follow(&job->sharing, &job->frame, 0), 0);
     gt_shared_memory_update(&job->sharing);
     return gt_shared_memory_scope(&job->sharing, GT_SCOPE_COMBINED);
 }
@@ -88,6 +88,40 @@ static void begin_family(struct job *job)
     assert_float_equal(memory.rss, 2000, 0);
     assert_float_equal(memory.private_bytes, 400, 0);
     assert_float_equal(memory.shared_bytes, 400, 0);
+}
+
+static bool may_walk(struct job *job, int64_t now_ns)
+{
+    assert_int_equal(gt_shared_memory_follow(&job->sharing, &job->frame, now_ns), 0);
+    return now_ns >= gt_shared_memory_allowed(&job->sharing.record[0], now_ns);
+}
+
+/* A walk of 10 ms is followed by 1 s of peace. */
+static void who_changed_and_has_settled_is_walked_sooner(void **state)
+{
+    (void)state;
+    static const int64_t MS = GT_SECOND / 1000;
+    struct gt_memory_process walked[1];
+    const struct gt_memory_totals totals = {0};
+    struct job job = {0};
+    add_process(&job, 10, 1, 500, 0);
+    combined(&job);
+    assert_int_equal(gt_shared_memory_ask(&job.sharing, walked, false), 1);
+    walked[0].ok = true;
+    walked[0].duration_ns = 10 * MS;
+    gt_shared_memory_learn(&job.sharing, walked, 1, &totals, true, 0, 100);
+    assert_false(may_walk(&job, 900 * MS)); /* it is as the walk saw it */
+    assert_true(may_walk(&job, 1000 * MS));
+    job.process[0].value[GT_MINOR_FAULTS]++;
+    assert_false(may_walk(&job, 200 * MS));
+    assert_false(may_walk(&job, 300 * MS)); /* there may be more to come */
+    assert_true(may_walk(&job, 400 * MS));
+    for (int64_t now = 400; now < 1000; now += 100) { /* there is */
+        job.process[0].value[GT_RSS]++;
+        assert_false(may_walk(&job, now * MS));
+    }
+    assert_true(may_walk(&job, 1000 * MS));
+    gt_shared_memory_release(&job.sharing);
 }
 
 static void a_process_takes_only_its_own_away(void **state)
@@ -386,6 +420,7 @@ static void sums_of_resident_sets_need_no_walk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_changed_and_has_settled_is_walked_sooner),
         cmocka_unit_test(a_process_takes_only_its_own_away),
         cmocka_unit_test(anonymous_growth_is_private_and_shared_growth_counts_once),
         cmocka_unit_test(a_fork_counts_at_what_it_has_more_than_its_parent),

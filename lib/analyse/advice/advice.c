@@ -1,5 +1,6 @@
-/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
- * be won at most; what no time can be told for stands behind. What costs less than 5 % is not told. */
+/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them,
+ * ordered by the time that could be won at most; what no time can be told for stands behind. What costs less than 5
+ * % is not told. */
 #include "analyse/advice/advice.h"
 
 #include <ctype.h>
@@ -12,10 +13,9 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/functions.h"
 #include "analyse/trace/gpu.h"
-#include "analyse/trace/numbers.h"
+#include "analyse/trace/lists.h"
 #include "analyse/trace/operators.h"
 #include "analyse/trace/phases.h"
-#include "analyse/trace/spans.h"
 #include "analyse/trace/utilization.h"
 #include "base/grow.h"
 #include "base/order.h"
@@ -43,11 +43,6 @@ void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
     va_end(list);
 }
 
-double gt_percent(double part, double whole)
-{
-    return whole > 0 ? 100 * part / whole : NAN;
-}
-
 struct gt_gain gt_gain_of(double part, double whole)
 {
     double percent = gt_percent(part, whole);
@@ -64,10 +59,6 @@ const char *gt_advice_bytes(double bytes, char text[32])
     return text;
 }
 
-/* ---- the host: data loaders ---- */
-
-/* Rules over what runs on the host: data loaders and Python functions. */
-
 /* ---- data loaders ---- */
 
 /* Keys: node, part. */
@@ -78,16 +69,14 @@ static int collect_loader(const struct gt_analysis_input *input, struct gt_spans
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_loader_part part = gt_loader_part(input, i);
         if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_WORKER || part == GT_LOADER_NEXT)
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {gt_analysis_node(input, i), part},
-                                                                .start = events->start[i],
-                                                                .end = events->start[i] + events->duration[i],
-                                                                .event = i});
+            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i), part));
     }
     gt_spans_sort(spans);
     return status;
 }
 
-/* How many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not told. */
+/* How many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not
+ * told. */
 static int workers_of(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, GT_ADVICE_NUM_WORKERS);
@@ -248,9 +237,7 @@ static void advise_functions(struct gt_adviser *adviser)
     gt_functions_release(&sums);
 }
 
-/* ---- samples ---- */
-
-/* Rules over samples: SMDebug's system metrics, and our own recordings. */
+/* ---- samples of SMDebug's system metrics, and of our own recordings ---- */
 
 static const double LOW_GPU = 80, BUSY_CPU = 90, FULL_MEMORY = 95, IDLE_ENERGY = 20;
 
@@ -484,9 +471,6 @@ static void advise_host_samples(struct gt_adviser *adviser)
 }
 
 /* ---- the whole ---- */
-
-/* Advice tells where to look first: sentences with the numbers they rest on and the analysis that shows them, ordered by the time that could
- * be won at most; what no time can be told for stands behind. What costs less than 5 % is not told. */
 
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 

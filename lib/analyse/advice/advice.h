@@ -1,13 +1,13 @@
-/* Advice: sentences with what could be won, and the rules that give them. A rule looks at one matter and says something only where
- * it is wrong. */
+/* Advice is sentences with the time that could be won. A rule looks at one matter and says something only where it
+ * is wrong. */
 #ifndef GT_ANALYSE_ADVICE_H
 #define GT_ANALYSE_ADVICE_H
 
 #include <math.h>
 
-#include "analyse/trace/analysis.h"
+#include "analyse/trace/lists.h"
 
-/* A gain could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
+/* So much could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
 struct gt_gain {
     double percent, us;
 };
@@ -27,14 +27,13 @@ struct gt_adviser {
     int status; /* negative errno of what failed; rules do nothing then */
 };
 
-/* Gains below 5 % are not said. `see` names the analysis that shows the numbers. */
+/* Adds a sentence, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
 __attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
                                                      const char *format, ...);
-double gt_percent(double part, double whole);
-/* "1.5 GiB" */
+/* Writes "1.5 GiB", and returns it. */
 const char *gt_advice_bytes(double bytes, char text[32]);
 
-/* Arguments of events that the rules read. */
+/* The rules read these arguments of events. */
 #define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers"
 enum { GT_ADVICE_NUM_WORKERS = 6 };
 

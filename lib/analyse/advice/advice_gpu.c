@@ -5,7 +5,7 @@
 #include "analyse/advice/advice.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/operators.h"
-#include "analyse/trace/numbers.h"
+#include "analyse/trace/lists.h"
 #include "analyse/trace/steps.h"
 #include "base/order.h"
 
@@ -273,8 +273,7 @@ void gt_advise_memory(struct gt_adviser *adviser)
     adviser->status = gt_memory_find(adviser->input, &change, &count);
     if (adviser->status >= 0)
         adviser->status = gt_step_spans(adviser->input, &steps);
-    if (steps.count)
-        qsort(steps.span, steps.count, sizeof *steps.span, by_start);
+    gt_spans_sort_by(&steps, by_start);
     for (size_t from = 0, to; from < count && adviser->status >= 0; from = to) {
         to = gt_memory_run(change, from, count);
         struct device device = {.adviser = adviser,
@@ -351,9 +350,7 @@ struct share {
 static int by_communication(const void *a, const void *b)
 {
     const struct share *x = a, *y = b;
-    if (x->communication != y->communication)
-        return x->communication < y->communication ? -1 : 1;
-    return GT_ORDER(x->node, y->node);
+    return GT_ORDER_BY(GT_ORDER(x->communication, y->communication), GT_ORDER(x->node, y->node));
 }
 
 static struct share share_of(const struct gt_spans *spans, size_t from, size_t to)

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "analyse/energy.h"
+#include "base/clock.h"
+#include "base/order.h"
 #include "sample/cost.h"
-
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -38,10 +38,15 @@ static int read_collected(struct gt_block_analysis *analysis, bool optional, str
 {
     char path[PATH_MAX];
     const char *tracking_file = analysis->options->tracking_file;
-    if (gt_block_event_collected(path, sizeof path, tracking_file) == 0)
+    int status = gt_block_event_collected(path, sizeof path, tracking_file);
+    if (status == 0)
         return gt_block_event_list_add(&analysis->borders, path, error);
     if (optional)
         return 0;
+    if (status == -ELOOP)
+        return gt_error_set(error, ELOOP,
+                            "%s is a symbolic link, which is not followed: name what it leads to as sub-tracking files",
+                            path);
     return gt_error_set(error, ENOENT,
                         "%s holds no code blocks: name sub-tracking files, or record with 'gpu-tracker run --blocks'",
                         tracking_file);
@@ -61,8 +66,8 @@ static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct
 
 /* ---- columns ---- */
 
-/* gpu_tracker's own columns always, whatever they hold; of ours those that the file has, states as gauges. Running peaks
- * say nothing about a part of the run. */
+/* gpu_tracker's own columns always, whatever they hold; of ours those that the file has, states as gauges. Running
+ * peaks say nothing about a part of the run. */
 static int choose_columns(struct gt_block_analysis *analysis)
 {
     struct gt_columns *columns = &analysis->columns;
@@ -98,20 +103,14 @@ static int want_columns(struct gt_block_analysis *analysis, struct gt_error *err
 
 /* ---- clocks ---- */
 
-/* As near to the seconds in the file as a double can be: nanoseconds since 1970 do not fit into one. */
-static double seconds(int64_t ns)
-{
-    return (double)(ns / INT64_C(1000000000)) + (double)(ns % INT64_C(1000000000)) / 1e9;
-}
-
-/* The monotonic clock serves when both sides have it and are of one machine since its last start: then wall and monotonic
- * clock are about equally far apart on both, by less than a day however often the wall clock was set. */
+/* The monotonic clock serves when both sides have it and are of one machine since its last start: then wall and
+ * monotonic clock are about equally far apart on both, by less than a day however often the wall clock was set. */
 static bool is_one_clock(const struct gt_block_analysis *analysis, const struct gt_sample *first)
 {
     const struct gt_intervals *intervals = &analysis->intervals;
     if (!intervals->has_monotonic || !gt_recording_has(analysis->recording, "monotonic"))
         return false;
-    double apart = seconds(first->real_ns - first->monotonic_ns);
+    double apart = gt_seconds(first->real_ns - first->monotonic_ns);
     for (size_t i = 0; i < intervals->count; i++)
         if (fabs(intervals->interval[i].start - intervals->interval[i].clock_start - apart) > 86400)
             return false;
@@ -133,7 +132,7 @@ static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample
     const struct gt_block_join_shape shape = {analysis->borders.names.count, analysis->gauges, analysis->counters};
     analysis->use_monotonic = first && is_one_clock(analysis, first);
     if (first)
-        analysis->first = seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
+        analysis->first = gt_seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
     gt_history_init(&analysis->history);
     if (analysis->options->page && !(analysis->course = gt_course_new()))
         return -ENOMEM;
@@ -155,7 +154,7 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         return -ENOMEM;
     if (analysis->course && gt_course_add(analysis->course, sample) < 0)
         return -ENOMEM;
-    double time = seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
+    double time = gt_seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
     if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
         return -ENOMEM;
     gt_energy_reading_update(&analysis->last, &sample->energy);
@@ -193,7 +192,7 @@ static int read_samples(struct gt_block_analysis *analysis, double *values, doub
             return 0;
         if (add_sample(analysis, sample, values) < 0)
             return out_of_memory(analysis, error);
-        double now = seconds(sample->real_ns);
+        double now = gt_seconds(sample->real_ns);
         *ret_last = now <= *ret_last ? *ret_last : now;
         if (analysis->options->progress && count % PROGRESS_EVERY == PROGRESS_EVERY - 1)
             analysis->options->progress(analysis->options->context, count + 1);
@@ -215,11 +214,8 @@ static double end_of(const struct gt_interval *interval)
 static int by_block_and_process(const void *a, const void *b)
 {
     const struct gt_interval *x = *(const struct gt_interval *const *)a, *y = *(const struct gt_interval *const *)b;
-    int order = ORDER(x->name, y->name);
-    order = order ? order : ORDER(x->source, y->source);
-    order = order ? order : ORDER(x->process, y->process);
-    order = order ? order : ORDER(begin_of(x), begin_of(y));
-    return order ? order : ORDER(x->call, y->call);
+    return GT_ORDER_BY(GT_ORDER(x->name, y->name), GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
+                       GT_ORDER(begin_of(x), begin_of(y)), GT_ORDER(x->call, y->call));
 }
 
 /* A stretch in which at least one call of a block is open in one process: its CPU time is counted once. */
@@ -324,7 +320,8 @@ static int count_all_calls(struct gt_block_analysis *analysis)
     return status;
 }
 
-/* ---- energy of each block: of the CPU by the CPU time of its processes where the file has it, of the rest by time ---- */
+/* ---- energy of each block: of the CPU by the CPU time of its processes where the file has it, of the rest by time
+ * ---- */
 
 struct call {
     uint32_t name;
@@ -344,10 +341,8 @@ static struct gt_time_stretch stretch_of(const struct gt_block_analysis *analysi
 static int by_start(const void *a, const void *b)
 {
     const struct call *x = a, *y = b;
-    int order = ORDER(x->name, y->name);
-    order = order ? order : ORDER(x->source, y->source);
-    order = order ? order : ORDER(x->process, y->process);
-    return order ? order : ORDER(x->stretch.start, y->stretch.start);
+    return GT_ORDER_BY(GT_ORDER(x->name, y->name), GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
+                       GT_ORDER(x->stretch.start, y->stretch.start));
 }
 
 /* The calls from `first` on that overlap, of one process, as one; returns the number behind the last. */
@@ -462,7 +457,7 @@ static int add_outcome(struct gt_block_analysis *analysis, double last, double *
     struct gt_energy_reading final;
     gt_energy_reading_take(&final, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
     gt_energy_reading_update(&analysis->last, &final);
-    double after = seconds(machine->start_real_ns) + outcome->elapsed - last;
+    double after = gt_seconds(machine->start_real_ns) + outcome->elapsed - last;
     if (!(after > 0))
         return 0;
     double end = gt_block_join_last(analysis->join) + after;

@@ -10,6 +10,7 @@
 #include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/over_time.h"
+#include "base/order.h"
 #include "schema/unit.h"
 
 static void add_statistics(struct gt_node *section, struct gt_distribution *distribution, bool with_total)
@@ -31,8 +32,8 @@ static struct gt_node *add_row(struct gt_node *parent, const char *key, const ch
     return row;
 }
 
-/* A table with a row for each measurement. Programs see its name and base units; people see a label with the unit that the
- * user chose. */
+/* A table with a row for each measurement. Programs see its name and base units; people see a label with the unit
+ * that the user chose. */
 static struct gt_table *begin_table(struct gt_node *parent, const char *key, const char *title)
 {
     struct gt_table *table = gt_report_table(parent, key, title);
@@ -54,8 +55,8 @@ static void begin_row(struct gt_table *table, const struct gt_block_analysis *an
     gt_table_number(table, display.factor);
 }
 
-/* One row for each gauge. A block without timepoints has none of them. Without a GPU the original has 0 in its columns about
- * them: nothing was measured. */
+/* One row for each gauge. A block without timepoints has none of them. Without a GPU the original has 0 in its
+ * columns about them: nothing was measured. */
 static void add_gauges(struct gt_node *parent, const char *key, const char *title,
                        const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
@@ -193,20 +194,10 @@ static void add_number_or_missing(struct gt_table *table, int64_t value)
 
 static void add_calls(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
-    static const struct {
-        const char *key;
-        enum gt_cell_kind kind;
-    } column[] = {
-        {"name", GT_CELL_TEXT},           {"process_id", GT_CELL_INTEGER},
-        {"thread_id", GT_CELL_INTEGER},   {"call", GT_CELL_INTEGER},
-        {"start", GT_CELL_NUMBER},        {"stop", GT_CELL_NUMBER},
-        {"compute_time", GT_CELL_NUMBER}, {"self_time", GT_CELL_NUMBER},
-        {"cpu_time", GT_CELL_NUMBER},     {"num_timepoints", GT_CELL_INTEGER},
-        {"unfinished", GT_CELL_INTEGER},
-    };
     struct gt_table *table = gt_report_table(root, "calls", "Calls");
-    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
-        gt_table_column(table, column[i].key, column[i].key, column[i].kind, NULL);
+    gt_display_columns(table, "text:name integer:process_id integer:thread_id integer:call number:start number:stop "
+                              "number:compute_time number:self_time number:cpu_time integer:num_timepoints "
+                              "integer:unfinished");
     const struct gt_machine *machine = &analysis->machine;
     bool has_energy = gt_energy_curve_is_measured(&analysis->curve);
     unsigned marks = gt_energy_curve_marks(&analysis->curve);
@@ -233,14 +224,8 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
 static void add_processes(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     struct gt_table *table = gt_report_table(root, "processes", "Processes");
-    gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "process_id", "process_id", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "num_calls", "num_calls", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "compute_time", "compute_time", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "self_time", "self_time", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "cpu_time", "cpu_time", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "num_unfinished_calls", "num_unfinished_calls", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "unfinished_time", "unfinished_time", GT_CELL_NUMBER, NULL);
+    gt_display_columns(table, "text:name integer:process_id integer:num_calls number:compute_time number:self_time "
+                              "number:cpu_time integer:num_unfinished_calls number:unfinished_time");
     for (size_t i = 0; i < analysis->processes; i++) {
         const struct gt_process_total *process = &analysis->process[i];
         gt_table_text(table, gt_strings_text(&analysis->borders.names, process->name));
@@ -404,7 +389,7 @@ struct rank {
 static int by_total(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
-    return x->total == y->total ? (x->number > y->number) - (x->number < y->number) : x->total < y->total ? 1 : -1;
+    return GT_ORDER_BY(GT_ORDER(y->total, x->total), GT_ORDER(x->number, y->number));
 }
 
 static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis, const char *title)

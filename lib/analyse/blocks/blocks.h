@@ -10,8 +10,8 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* Builds a report of type "sub_tracking_results" with gpu_tracker's keys and layout, and further keys after them. Without
- * sub-tracking files the blocks that the run collected are used; `optional`: and none at all is no error. */
+/* Builds a report of type "sub_tracking_results" with gpu_tracker's keys and layout, and further keys after them.
+ * Without sub-tracking files the blocks that the run collected are used; `optional`: and none at all is no error. */
 int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *options, bool optional,
                      struct gt_error *error);
 
@@ -22,8 +22,6 @@ int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *opt
  *   2  "peaks" are in bytes; before, in the unit of "static_data"; columns of the network's namespace are
  *      called so */
 enum { GT_RESULTS_VERSION = 2 };
-
-/* The analysis joins a recording with its code blocks: it has times, samples, CPU time and energy of each block. */
 
 /* Times of the calls of one block; calls that never ended count apart. */
 struct gt_call_total {
@@ -51,6 +49,7 @@ struct gt_block_energy {
     bool by_cpu_time; /* the CPU's figure */
 };
 
+/* The analysis joins a recording with its code blocks: it has times, samples, CPU time and energy of each block. */
 struct gt_block_analysis {
     const struct gt_blocks_options *options;
     struct gt_block_event_list borders;
@@ -74,8 +73,8 @@ struct gt_block_analysis {
     uint64_t bad_timepoints;
 };
 
-/* Read the files that the options name, and join them. Without sub-tracking files the blocks that the run collected are used;
- * `optional`: none at all is no error. Close the analysis in any case. */
+/* Reads the files that the options name, and joins them. Without sub-tracking files the blocks that the run
+ * collected are used; `optional`: none at all is no error. Close the analysis in any case. */
 int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
                            struct gt_error *error);
 void gt_block_analysis_close(struct gt_block_analysis *analysis);

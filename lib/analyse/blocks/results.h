@@ -9,8 +9,8 @@
 #include "base/json_tree.h"
 #include "report/report.h"
 
-/* Reads the results in a file: JSON, pickles, or a tracking file, which is analysed; of an earlier version, too. The report holds
- * sections and facts alone, as JSON has them. `warn` may be NULL. */
+/* Reads the results in a file: JSON, pickles, or a tracking file, which is analysed; of an earlier version, too. The
+ * report holds sections and facts alone, as JSON has them. `warn` may be NULL. */
 int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void *context, const char *sentence),
                     void *context, struct gt_error *error);
 /* Reads the same as JSON, to be freed. */
@@ -23,16 +23,15 @@ double gt_results_number(const struct gt_node *results, const char *const keys[]
 /* Returns the text `key` of "static_data"; NULL when there is none. */
 const char *gt_results_static(const struct gt_node *results, const char *key);
 
-/* Makes of results in JSON the report that they came from, of the types "sub_tracking_results", "code_block_results" and
- * "comparison_results"; what the original's results do not have is left out. */
+/* Makes of results in JSON the report that they came from, of the types "sub_tracking_results", "code_block_results"
+ * and "comparison_results"; what the original's results do not have is left out. */
 int gt_results_report(struct gt_report **ret, const char *type, const char *json, struct gt_error *error);
 
 /* Makes a title as the original writes it: "Main Ram" of "main_ram". */
 void gt_results_title(char *title, size_t size, const char *key);
 
-/* Pickles of the results of sub-track analyze are read as the tree that their JSON would be. */
-
-/* Nothing in the pickle is executed; one of anything else than results is -EBADMSG. */
+/* Reads a pickle of results as the tree that their JSON would be. Nothing in it is executed. -EBADMSG: it holds
+ * anything else. */
 int gt_results_unpickle(struct gt_json_value **ret, const void *bytes, size_t length, const char *name,
                         struct gt_error *error);
 

@@ -1,5 +1,6 @@
-/* Pickles of results: those of the original gpu_tracker 5, of our Python package, and of `--format pickle`. Only known names are
- * accepted and nothing is called; what they would make is put together here. Nothing of pandas or numpy is needed for it. */
+/* Pickles of results: those of the original gpu_tracker 5, of our Python package, and of `--format pickle`. Only
+ * known names are accepted and nothing is called; what they would make is put together here. Nothing of pandas or
+ * numpy is needed for it. */
 #include "analyse/blocks/results.h"
 
 #include <errno.h>
@@ -231,7 +232,8 @@ static int check_offsets(const struct array *array, size_t length)
     return 0;
 }
 
-/* (type, length, missing, offset, [which are there, offsets, texts], ...): https://arrow.apache.org/docs/format/Columnar.html */
+/* (type, length, missing, offset, [which are there, offsets, texts], ...):
+ * https://arrow.apache.org/docs/format/Columnar.html */
 static int read_arrow(struct array *array, const struct gt_pickle_value *parts)
 {
     const struct gt_pickle_value *type = gt_pickle_item(parts, 0), *count = gt_pickle_item(parts, 1);

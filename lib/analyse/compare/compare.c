@@ -8,6 +8,7 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/display.h"
+#include "base/order.h"
 #include "store/store.h"
 
 /* ---- rows of sessions, as the original has them ---- */
@@ -21,11 +22,7 @@ struct entry {
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    if (isnan(x->value) != isnan(y->value))
-        return isnan(x->value) ? 1 : -1;
-    if (x->value != y->value && !isnan(x->value))
-        return x->value > y->value ? 1 : -1;
-    return (x->place > y->place) - (x->place < y->place);
+    return GT_ORDER_BY(isnan(x->value) - isnan(y->value), GT_ORDER(x->value, y->value), GT_ORDER(x->place, y->place));
 }
 
 struct row {
@@ -85,8 +82,8 @@ static bool is_original(const struct gt_columns *columns, const char *name)
     return index >= 0 && columns->column[index].is_original;
 }
 
-/* A column in the job and in the blocks. Those of the original are in its units; people see ours in them, too, in text only
- * where no table of differences has them. */
+/* A column in the job and in the blocks. Those of the original are in its units; people see ours in them, too, in
+ * text only where no table of differences has them. */
 static int add_column(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison,
                       const char *name, const struct gt_columns *columns, const struct gt_machine *machine)
 {
@@ -270,8 +267,7 @@ static void add_unmatched(struct gt_node *root, const char *key, const char *tit
                           const struct gt_comparison *comparison, bool in_baseline)
 {
     struct gt_table *table = gt_report_table(root, key, title);
-    gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
+    gt_display_columns(table, "text:session text:name");
     for (size_t i = 0; i < comparison->slots; i++) {
         const struct gt_slot *slot = &comparison->slot[i];
         for (size_t j = 1; j < comparison->sessions; j++)
@@ -479,17 +475,11 @@ static void add_judgement(struct gt_table *table, const struct gt_comparison *co
 static void add_significance(struct gt_node *root, const struct gt_comparison *comparison,
                              const struct gt_compare_lines *lines)
 {
-    static const char *const texts[] = {"name", "figure", "session", "unit"};
-    static const char *const numbers[] = {"baseline", "value", "difference", "percent", "low", "high", "p"};
     struct gt_table *table = gt_report_table(root, "significance", "Significance");
     gt_table_flags(table, GT_ONLY_DATA);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        gt_table_column(table, texts[i], texts[i], GT_CELL_TEXT, NULL);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        gt_table_column(table, numbers[i], numbers[i], GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "significant", "significant", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "baseline_runs", "baseline_runs", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "runs", "runs", GT_CELL_INTEGER, NULL);
+    gt_display_columns(table, "text:name text:figure text:session text:unit number:baseline number:value "
+                              "number:difference number:percent number:low number:high number:p text:significant "
+                              "integer:baseline_runs integer:runs");
     for (size_t i = 0; i < lines->count; i++)
         for (size_t session = 1; session < comparison->sessions; session++)
             add_judgement(table, comparison, &lines->line[i], session);

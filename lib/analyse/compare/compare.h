@@ -4,11 +4,9 @@
 
 #include "report/report.h"
 
-/* Builds a report of type "comparison_results" with gpu_tracker's keys and layout, and further keys after them. Returns how many
- * rules are broken. */
+/* Builds a report of type "comparison_results" with gpu_tracker's keys and layout, and further keys after them.
+ * Returns how many rules are broken. */
 int gt_compare_report(struct gt_report **ret, const struct gt_compare_options *options, struct gt_error *error);
-
-/* Sessions are compared by their runs, by the blocks that these have in common, and by figures of both. */
 
 struct gt_session {
     char *name;
@@ -42,14 +40,16 @@ struct gt_figure {
     bool as_original; /* with the 0 that the original has about GPUs where there is none; else that is missing */
 };
 
-/* Reads the files of the sessions and finds out which blocks of the runs are the same. Close the comparison in any case. */
+/* Reads the files of the sessions and finds out which blocks of the runs are the same. Close the comparison in any
+ * case. */
 int gt_comparison_open(struct gt_comparison *comparison, const struct gt_compare_options *options,
                        struct gt_error *error);
 void gt_comparison_close(struct gt_comparison *comparison);
 
 /* Returns the results of a run. */
 const struct gt_node *gt_compare_results(const struct gt_comparison *comparison, size_t run);
-/* Returns the first measurement that the first run has in the section `key`; the others are its siblings. NULL when there is none. */
+/* Returns the first measurement that the first run has in the section `key`; the others are its siblings. NULL when
+ * there is none. */
 const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key);
 /* Returns the figure in one run, NaN where that has none. */
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run);
@@ -59,8 +59,8 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
 /* Returns the figure's mean over the runs of a session, and how many had it; NaN and 0 when none had. */
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
                         size_t *ret_runs);
-/* Tells the 95 % confidence interval of the difference of the means of two sessions, see gt_welch_interval; NaN when one of
- * them has a single run. */
+/* Tells the 95 % confidence interval of the difference of the means of two sessions, see gt_welch_interval; NaN when
+ * one of them has a single run. */
 int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
                         size_t session, double *ret_low, double *ret_high);
 
@@ -73,8 +73,6 @@ bool gt_compare_is_estimated(const struct gt_comparison *comparison);
 
 void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* The lines of the summary put figures of the sessions side by side, and tell which of them differ. */
 
 /* The runs of a session against those of the baseline. */
 struct gt_judgement {
@@ -99,14 +97,14 @@ struct gt_compare_lines {
     size_t count;
 };
 
-/* Makes lines of time, CPU, memory, GPUs and energy, of the whole and of each block, where they are not nothing in every session; and which
- * of them differ. 0 or -ENOMEM. */
+/* Makes lines of time, CPU, memory, GPUs and energy, of the whole and of each block, where a session has any; and
+ * tells which of them differ. Returns 0 or -ENOMEM. */
 int gt_compare_lines(struct gt_compare_lines *ret, const struct gt_comparison *comparison);
 void gt_compare_lines_release(struct gt_compare_lines *lines);
 /* Returns "yes", "no" or "too few runs"; NULL where a side has no value at all. */
 const char *gt_compare_verdict(const struct gt_judgement *judgement);
 
-/* Rules are for a gate: FIGURE > LIMIT or FIGURE < LIMIT says when a session fails.
+/* A rule FIGURE > LIMIT or FIGURE < LIMIT says when a session fails.
  *
  *   figure   COLUMN.STATISTIC of the whole session, as in "overall" of the results; counters.COLUMN;
  *            combined_ram_peak and other peaks, exact where the kernel keeps high-water marks; duration
@@ -116,9 +114,9 @@ const char *gt_compare_verdict(const struct gt_judgement *judgement);
  *            +5%: as much more than the baseline; +100MB: likewise, in units; -5%: less
  *
  * Absolute limits hold for every session but the baseline, or for the only one. A session that lacks the figure breaks the
- * rule: what is not measured is not known to be good. */
-
-/* Judges options->rules and adds a table of them; returns how many are broken. */
+ * rule: what is not measured is not known to be good.
+ *
+ * Judges options->rules and adds a table of them; returns how many are broken. */
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error);
 
 #endif

@@ -129,7 +129,7 @@ struct rank {
 static int by_time(const void *a, const void *b)
 {
     const struct rank *x = a, *y = b;
-    return x->time == y->time ? GT_ORDER(x->slot, y->slot) : x->time < y->time ? 1 : -1;
+    return GT_ORDER_BY(GT_ORDER(y->time, x->time), GT_ORDER(x->slot, y->slot));
 }
 
 static struct rank *rank_slots(const struct gt_comparison *comparison)

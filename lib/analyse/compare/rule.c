@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
+#include "analyse/display.h"
 #include "base/number.h"
 #include "schema/unit.h"
 #include "store/store.h"
@@ -268,7 +269,8 @@ static bool is_broken(const struct rule *rule, double value, double limit)
     return rule->above ? value > limit : value < limit;
 }
 
-/* Calls of the rule's block that never ended: no figure of it has them, so a limit on them would be kept for nothing. */
+/* Calls of the rule's block that never ended: no figure of it has them, so a limit on them would be kept for
+ * nothing. */
 static double unended_calls(const struct gt_comparison *comparison, const struct rule *rule, size_t session)
 {
     static const char key[] = "num_unfinished_calls";
@@ -338,12 +340,7 @@ int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *roo
     if (!text || !*text)
         return 0;
     struct gt_table *table = gt_report_table(root, "rules", "Rules");
-    gt_table_column(table, "rule", "rule", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "session", "session", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "value", "value", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "limit", "limit", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "unit", "unit", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "outcome", "outcome", GT_CELL_TEXT, NULL);
+    gt_display_columns(table, "text:rule text:session number:value number:limit text:unit text:outcome");
     for (; *text; text++) {
         struct rule rule = {.text = *text};
         int status = parse_rule(&rule, comparison, error);

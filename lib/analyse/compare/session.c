@@ -68,7 +68,8 @@ static bool is_of_energy(const struct gt_figure *figure)
     return !strcmp(figure->keys[0], "energy") || is_of_job;
 }
 
-/* Returns the least part of the time, in percent, for which a figure of energy was measured in a run; 100 for other figures. */
+/* Returns the least part of the time, in percent, for which a figure of energy was measured in a run; 100 for other
+ * figures. */
 static double covered(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     if (!is_of_energy(figure))
@@ -262,11 +263,10 @@ static int choose_statistic(struct gt_comparison *comparison, struct gt_error *e
                         wanted);
 }
 
-/* ---- which blocks of the runs are the same ---- */
-
-/* Names match names. Where names have the form path:line, the blocks of one path are matched in the order of their lines
- * when both runs have the same number of them, since editing a file moves its lines; else only equal names match. Strict
- * matching is the original's: all blocks in order, one for one. */
+/* ---- which blocks of the runs are the same ----
+ * Names match names. Where names have the form path:line, the blocks of one path are matched in the order of their
+ * lines when both runs have the same number of them, since editing a file moves its lines; else only equal names
+ * match. Strict matching is the original's: all blocks in order, one for one. */
 
 /* The digits after the last colon, or NULL. */
 static const char *line_of(const char *name)

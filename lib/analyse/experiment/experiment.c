@@ -70,15 +70,10 @@ const struct gt_experiment_line *gt_experiment_find(const struct gt_experiment *
     return NULL;
 }
 
-static int make_room(void **array, size_t *capacity, size_t count, size_t size)
-{
-    return gt_grow_to(array, capacity, count + 1, size);
-}
-
 static struct gt_experiment_line *add_line(struct gt_experiment *experiment, enum gt_experiment_group group,
                                            const char *name, const char *device)
 {
-    if (make_room((void **)&experiment->line, &experiment->capacity, experiment->count, sizeof *experiment->line) < 0)
+    if (GT_GROW_TO(experiment->line, experiment->capacity, experiment->count + 1) < 0)
         return NULL;
     struct gt_experiment_line line = {.group = group, .kind = kind_of(group, name), .name = strdup(name)};
     line.device = device ? strdup(device) : NULL;
@@ -95,7 +90,7 @@ static int begin_segment(struct gt_experiment_line *line, uint32_t number)
 {
     if (line->segment_count && line->segment[line->segment_count - 1].number == number)
         return 0;
-    if (make_room((void **)&line->segment, &line->segment_capacity, line->segment_count, sizeof *line->segment) < 0)
+    if (GT_GROW_TO(line->segment, line->segment_capacity, line->segment_count + 1) < 0)
         return -ENOMEM;
     line->segment[line->segment_count++] = (struct gt_experiment_stretch){.first = line->count, .number = number};
     return 0;
@@ -104,9 +99,8 @@ static int begin_segment(struct gt_experiment_line *line, uint32_t number)
 static int add_point(struct gt_experiment_line *line, uint32_t segment, struct gt_experiment_point point, double window)
 {
     size_t capacity = line->capacity;
-    if (begin_segment(line, segment) < 0 ||
-        make_room((void **)&line->window, &capacity, line->count, sizeof *line->window) < 0 ||
-        make_room((void **)&line->point, &line->capacity, line->count, sizeof *line->point) < 0)
+    if (begin_segment(line, segment) < 0 || GT_GROW_TO(line->window, capacity, line->count + 1) < 0 ||
+        GT_GROW_TO(line->point, line->capacity, line->count + 1) < 0)
         return -ENOMEM;
     struct gt_experiment_stretch *stretch = &line->segment[line->segment_count - 1];
     size_t at = line->count; /* clocks may have been set back: points are kept by time */
@@ -440,9 +434,7 @@ void gt_experiment_interpolate(const struct gt_experiment *experiment, size_t cu
     }
 }
 
-/* ---- the summary ---- */
-
-/* The summary of an experiment, under AIPowerMeter's names: joules for power, means and maxima for the rest. */
+/* ---- the summary, under AIPowerMeter's names: joules for power, means and maxima for the rest ---- */
 
 enum figure { TOTAL, AVERAGE, MAXIMUM };
 

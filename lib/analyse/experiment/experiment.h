@@ -27,7 +27,7 @@ enum gt_experiment_group {
     GT_EXPERIMENT_GROUPS
 };
 
-/* The part of the time before it that a value is about. */
+/* A value is about a part of the time before it. */
 enum gt_experiment_kind {
     GT_EXPERIMENT_RATE,   /* the mean over its window: power, ratios of time */
     GT_EXPERIMENT_STATE,  /* as it was at that moment: memory */
@@ -57,66 +57,68 @@ struct gt_experiment {
     char *model;       /* JSON; NULL: none */
 };
 
-/* Add a point to the curve of this name, which is made where it is not there yet. A value or date that is NaN is left out.
- * 0 or -ENOMEM. */
+/* Adds a point to the curve of this name, which is made where it is not there yet. A value or date that is NaN is
+ * left out. Returns 0 or -ENOMEM. */
 int gt_experiment_add(struct gt_experiment *experiment, enum gt_experiment_group group, const char *name,
                       const char *device, struct gt_experiment_point point, double window);
-/* NULL when there is none. */
+/* Returns NULL when there is none. */
 const struct gt_experiment_line *gt_experiment_find(const struct gt_experiment *experiment, const char *name,
                                                     const char *device);
 
-/* "2026-03-04 05:06:07.123456" in local time, or with "T", "Z", "+01:00": seconds since the epoch, NaN when it is none. */
+/* Reads "2026-03-04 05:06:07.123456" in local time, or with "T", "Z", "+01:00". Returns seconds since the epoch, NaN
+ * when it is none. */
 double gt_experiment_date(const char *text);
 
-/* Files of a folder; one that is not there is no error. */
+/* Read a file of a folder; one that is not there is no error. */
 int gt_experiment_read_power(struct gt_experiment *experiment, const char *path, struct gt_error *error);
 int gt_experiment_read_results(struct gt_experiment *experiment, const char *path, struct gt_error *error);
 int gt_experiment_read_meter(struct gt_experiment *experiment, const char *path, struct gt_error *error);
-/* A tracking file. */
+/* Reads a tracking file. */
 int gt_experiment_read_recording(struct gt_experiment *experiment, const char *path, struct gt_error *error);
 
 /* ---- For Python ------------------------------------------------------------------------------------------------- */
-/* Read: a folder, ours or AIPowerMeter's, or a tracking file. */
-struct gt_experiment;
+/* Reads a folder, ours or AIPowerMeter's, or a tracking file. */
 int gt_experiment_open(struct gt_experiment **ret, const char *path, struct gt_error *error);
 void gt_experiment_free(struct gt_experiment *experiment);
-/* Or put together from curves read elsewhere: new, put for each point, by segments from 0 up, then complete, which offers figures
- * under the names of other versions, too, or says -ENODATA. `window`: seconds before the date that the value is the mean of; NaN:
- * straight between points. -EINVAL: no such group. */
+/* An experiment may also be put together from curves read elsewhere: new; put for each point, by segments from 0 up;
+ * then complete, which offers figures under the names of other versions, too, or returns -ENODATA. A value is the
+ * mean of `window` seconds before its date; NaN: the curve is straight between points. -EINVAL: there is no such
+ * group. */
 int gt_experiment_new(struct gt_experiment **ret, struct gt_error *error);
 int gt_experiment_put(struct gt_experiment *experiment, const struct gt_experiment_curve *curve, size_t segment,
                       const struct gt_experiment_point *point, double window, struct gt_error *error);
 int gt_experiment_complete(struct gt_experiment *experiment, const char *name, struct gt_error *error);
-/* The summary of a model, a JSON object as model_summary.json has it, for the summary of the experiment. */
+/* Keeps the summary of a model, a JSON object as model_summary.json has it, for the summary of the experiment. */
 int gt_experiment_set_model(struct gt_experiment *experiment, const char *json, struct gt_error *error);
 
-/* A stretch of time, seconds, and the figures of a curve in it, NaN where there are none. */
+/* A curve has these figures in a stretch of time, in seconds; NaN where there are none. */
 struct gt_experiment_figures {
     double duration, start, end;
     double total; /* integral over time: watts give joules. CPU seconds are added up */
     double average, maximum;
 };
 
-/* Curve number `index`; 0 or -ENOENT. */
+/* Describes curve number `index`. Returns 0 or -ENOENT. */
 int gt_experiment_curve(const struct gt_experiment *experiment, size_t index, struct gt_experiment_curve *ret);
-/* Points of a segment; borrowed. */
+/* Tells the points of a segment, which stay the experiment's, and returns how many there are. */
 size_t gt_experiment_points(const struct gt_experiment *experiment, size_t curve, size_t segment,
                             const struct gt_experiment_point **ret);
-/* Between `start` and `end`; NaN: no bound. */
+/* Tells the figures between `start` and `end`; NaN: no bound. */
 void gt_experiment_figures(const struct gt_experiment *experiment, size_t curve, double start, double end,
                            struct gt_experiment_figures *ret);
-/* Duration, start and end of the recording as a whole. */
+/* Tells duration, start and end of the recording as a whole. */
 void gt_experiment_span(const struct gt_experiment *experiment, double start, double end,
                         struct gt_experiment_figures *ret);
-/* Values of a curve at moments of your choosing, or its total up to them with `cumulative`: accuracy of each epoch against joules.
- * NaN before the first and after the last; a total stays as it is between segments, and other figures are NaN there. */
+/* Tells the values of a curve at given moments, or its total up to them with `cumulative`: accuracy of each epoch
+ * against joules. They are NaN before the first and after the last; a total stays as it is between segments, other
+ * figures are NaN there. */
 void gt_experiment_interpolate(const struct gt_experiment *experiment, size_t curve, int cumulative,
                                const double *times, size_t count, double *values);
-/* Joules of the machine's processors and GPUs, those that were measured; NaN without any. */
+/* Returns the joules of the machine's processors and GPUs, those that were measured; NaN without any. */
 double gt_experiment_total_power(const struct gt_experiment *experiment, double start, double end);
-/* The curves by group, for people (free with free()). */
+/* Lists the curves by group, for people. The caller frees it. */
 int gt_experiment_listing(const struct gt_experiment *experiment, char **ret, struct gt_error *error);
-/* Duration, totals and averages. */
+/* Makes a report of duration, totals and averages. */
 int gt_experiment_summary(const struct gt_experiment *experiment, double start, double end, struct gt_report **ret,
                           struct gt_error *error);
 

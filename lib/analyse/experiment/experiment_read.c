@@ -1,9 +1,9 @@
 /* An experiment is read from the files of a folder, or from a tracking file.
  *
- * power_metrics.json has a JSON value a line: records and marks of the end of a segment. results_exp.json has figures of the
- * program under measurement. omegawatt.csv is an external meter's: a line of its own first, then the header, #timestamp (seconds),
- * #frame_is_ok, and a column of watts for each of its channels; a last line that was cut off is left out, and so are
- * frames that the meter calls bad. */
+ * power_metrics.json has a JSON value a line: records and marks of the end of a segment. results_exp.json has
+ * figures of the program under measurement. omegawatt.csv is an external meter's: a line of its own first, then the
+ * header, #timestamp (seconds), #frame_is_ok, and a column of watts for each of its channels; a last line that was
+ * cut off is left out, and so are frames that the meter calls bad. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -245,7 +245,8 @@ static double date_in(const struct gt_json_value *object, const char *key)
     return text ? gt_experiment_date(text) : NAN;
 }
 
-/* [{"end_training_epoch": date, "accuracy": 0.9}, ...], an object of such objects, or lines {"date": date, "metrics": {...}}. */
+/* [{"end_training_epoch": date, "accuracy": 0.9}, ...], an object of such objects, or lines {"date": date,
+ * "metrics": {...}}. */
 static int take_results(struct gt_experiment *experiment, const struct gt_json_value *value)
 {
     const char *key;

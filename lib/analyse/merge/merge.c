@@ -152,8 +152,6 @@ static int close_file(struct gt_merged_file *file, bool whole, struct gt_error *
 
 /* ---- the merge ---- */
 
-/* The merge: survey the files, find their clocks and the window, then read them once more and write. */
-
 struct merge {
     const struct gt_merge_options *options;
     const char *output; /* where the file goes; from `name` when the options do not tell */
@@ -361,8 +359,8 @@ static void write_base(struct merge *merge)
     gt_buffer_text(out, "]}}");
 }
 
-/* The name of the file where none was given, as SMDebug has it: END_NODE_merged_timeline.json, the end in microseconds of what the
- * window lets in. */
+/* The name of the file where none was given, as SMDebug has it: END_NODE_merged_timeline.json, the end in
+ * microseconds of what the window lets in. */
 static int name_output(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;

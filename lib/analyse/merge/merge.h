@@ -1,4 +1,4 @@
-/* Merging timelines, system samples and recordings into one Chrome trace. */
+/* Timelines, system samples and recordings are merged into one Chrome trace. */
 #ifndef GT_ANALYSE_MERGE_H
 #define GT_ANALYSE_MERGE_H
 
@@ -18,7 +18,7 @@ struct gt_merge_options {
 /* Writes the file and reports what went into it. Merging nothing writes an empty list. */
 int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_merge_options *options,
              struct gt_error *error);
-/* Tell which files there are and their contents: formats, nodes, ranks, steps, phases, time range, damage. */
+/* Tells which files there are and their contents: formats, nodes, ranks, steps, phases, time range, damage. */
 int gt_trace_info(struct gt_report **ret, const char *const paths[], size_t count,
                   const struct gt_trace_options *options, struct gt_error *error);
 

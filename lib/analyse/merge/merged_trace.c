@@ -426,9 +426,7 @@ struct counters {
 static int compare_samples(const void *a, const void *b)
 {
     const struct sample *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return GT_ORDER(x->series, y->series);
+    return GT_ORDER_BY(GT_ORDER(x->time, y->time), GT_ORDER(x->series, y->series));
 }
 
 /* "gpu0_GPUUtilization_algo-1" */

@@ -1,4 +1,4 @@
-/* A merged timeline as it is written: its file, and the events, counters and marks in it. */
+/* A merged timeline is written to a file: its events, counters and marks. */
 #ifndef GT_ANALYSE_MERGED_TRACE_H
 #define GT_ANALYSE_MERGED_TRACE_H
 
@@ -9,15 +9,13 @@
 #include "base/error.h"
 #include "trace/source.h"
 
-/* A merged timeline as it is written: plain or gzip, beside its place and renamed when it is whole. */
+/* The file is plain or gzip; it is written beside its place and renamed when it is whole. */
 struct gt_merged_file;
 
-/* Text that is appended here goes to the file with the next flush. */
+/* Returns the text that goes to the file with the next flush. */
 struct gt_buffer *gt_merged_file_text(struct gt_merged_file *file);
-/* Write when enough has come together. */
+/* Writes when enough has come together. */
 int gt_merged_file_flush(struct gt_merged_file *file, struct gt_error *error);
-
-/* A merged file's events: what a merge writes into it. */
 
 /* Processes and threads of the merged file. */
 struct gt_merged_lane {
@@ -45,13 +43,14 @@ struct gt_merged_trace {
     int64_t first, last; /* of what was written */
 };
 
-/* Give processes pids by class of phase, in SMDebug's order, and threads ids that JavaScript can hold. 0 or -ENOMEM. */
+/* Gives processes pids by class of phase, in SMDebug's order, and threads ids that JavaScript can hold. Returns 0 or
+ * -ENOMEM. */
 int gt_merged_number(struct gt_merged_trace *merged);
-/* Write an event. */
+/* Writes an event. */
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error);
-/* Write counters and marks of all samples of the trace. */
+/* Writes counters and marks of all samples of the trace. */
 int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error);
-/* Write a time as microseconds, exact. */
+/* Writes a time as microseconds, exact. */
 void gt_merged_time(struct gt_buffer *out, int64_t ns);
 void gt_merged_release(struct gt_merged_trace *merged);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/merge/merge.h"
+#include "base/order.h"
 #include "trace/source.h"
 
 enum { MOST_PHASES = 40 };
@@ -99,9 +100,8 @@ struct phase {
 static int by_events(const void *a, const void *b)
 {
     const struct phase *x = a, *y = b;
-    if (x->events != y->events)
-        return x->events > y->events ? -1 : 1;
-    return strcmp(gt_trace_text(x->trace, x->name), gt_trace_text(y->trace, y->name));
+    return GT_ORDER_BY(GT_ORDER(y->events, x->events),
+                       strcmp(gt_trace_text(x->trace, x->name), gt_trace_text(y->trace, y->name)));
 }
 
 /* Processes by name, of all files; the most frequent ones. */

@@ -100,9 +100,11 @@ static bool has_clock(const struct gt_trace_file *file)
     return file->clock != GT_CLOCK_UNKNOWN && file->first <= file->last;
 }
 
-/* Files of code blocks do not tell their machine: they belong to that of the recordings beside them when there is but one. */
-static void place_blocks(struct gt_analysis_input *input, const char *format)
+/* Files of code blocks do not tell their machine: they belong to that of the recordings beside them when there is
+ * but one. */
+static void place_blocks(struct gt_analysis_input *input)
 {
+    static const char format[] = "gpu-tracker";
     const struct gt_trace *trace = input->trace;
     uint32_t only = GT_TRACE_NONE;
     for (size_t i = 0; i < trace->file_count; i++) {
@@ -117,8 +119,8 @@ static void place_blocks(struct gt_analysis_input *input, const char *format)
             input->node[i] = only;
 }
 
-/* Files whose clock is unknown count from elsewhere: they take no part where times of several files are compared, unless
- * no file tells more. */
+/* Files whose clock is unknown count from elsewhere: they take no part where times of several files are compared,
+ * unless no file tells more. */
 static void find_origin(struct gt_analysis_input *input)
 {
     const struct gt_trace *trace = input->trace;
@@ -153,7 +155,7 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     sort_texts(input);
     classify(input);
     find_origin(input);
-    place_blocks(input, "gpu-tracker");
+    place_blocks(input);
     return 0;
 }
 
@@ -294,7 +296,8 @@ void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const cha
     if (!table || gt_table_rows(table))
         return;
     gt_table_flags(table, GT_ONLY_DATA);
-    gt_report_text(parent, "reason", gt_table_title(parent, table), reason);
+    if (reason)
+        gt_report_text(parent, "reason", gt_table_title(parent, table), reason);
 }
 
 int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error)
@@ -312,9 +315,7 @@ int gt_analysis_by(const struct gt_analysis_input *input, const char *const *cho
     return -EINVAL;
 }
 
-/* ---- files and folders as one trace ---- */
-
-/* Files and folders read as one trace, kept to what was asked for, and analysed. */
+/* ---- files and folders are read as one trace, kept to what was asked for, and analysed ---- */
 
 /* The bounds in time, from the begin of all files where they count from there. */
 struct window {

@@ -1,16 +1,17 @@
 /* Each analysis of traces has one line in analysis.def, and makes a report of any format.
  *
- * An analysis sees the columns of a trace and adds tables to the root of a report. Nodes and ranks are kept apart, steps are
- * those of a (node, mode, number). Durations are shown in microseconds ("_us"), times ("start_us") in microseconds from the
- * first event or sample of all files, exact to the nanosecond for spans of a hundred days. Results do not depend on the
- * order of events: whatever is listed is sorted by what it is called or by a figure, then by name. */
+ * An analysis sees the columns of a trace and adds tables to the root of a report. Nodes and ranks are kept apart,
+ * steps are those of a (node, mode, number). Durations are shown in microseconds ("_us"), times ("start_us") in
+ * microseconds from the first event or sample of all files, exact to the nanosecond for spans of a hundred days.
+ * Results do not depend on the order of events: whatever is listed is sorted by what it is called or by a figure,
+ * then by name. */
 #ifndef GT_ANALYSE_ANALYSIS_H
 #define GT_ANALYSE_ANALYSIS_H
 
 #include "report/report.h"
 #include "trace/trace.h"
 
-/* The kind of work of an event, by its category. */
+/* The category of an event tells its kind of work. */
 enum gt_work {
     GT_WORK_OTHER,
     GT_WORK_KERNEL,
@@ -21,7 +22,7 @@ enum gt_work {
     GT_WORK_ANNOTATION,
 };
 
-/* The classes of GPU time that breakdown tells. */
+/* GPUs are used for one of these. */
 enum gt_use { GT_USE_COMPUTE, GT_USE_COMMUNICATION, GT_USE_MEMORY, GT_USES };
 
 struct gt_analysis_input {
@@ -29,7 +30,8 @@ struct gt_analysis_input {
     const struct gt_trace *other; /* diff: what is compared with `trace`; else NULL */
     const struct gt_profile_options *options;
     int64_t origin; /* ns; times are shown from here */
-    /* Filled by gt_analysis_open. Texts are known by their place in the order of all texts ("GPU 2" before "GPU 10"). */
+    /* Filled by gt_analysis_open. Texts are known by their place in the order of all texts ("GPU 2" before "GPU
+     * 10"). */
     uint32_t *place, *text;
     uint32_t *node;         /* of a file, as a place */
     unsigned char *work;    /* of a category: enum gt_work, by number of the string */
@@ -37,7 +39,7 @@ struct gt_analysis_input {
     unsigned char *counted; /* of a file: its clock agrees with the others' */
 };
 
-/* Which of struct gt_profile_options an analysis takes; others are refused. */
+/* An analysis takes these of struct gt_profile_options, and refuses the others. */
 enum {
     GT_TAKES_BY = 1,
     GT_TAKES_PHASES = 2,
@@ -59,20 +61,20 @@ struct gt_analysis {
 
 extern const struct gt_analysis *const gt_analyses[];
 extern const size_t gt_analysis_count;
-/* NULL, and the error names those there are. */
+/* Returns NULL where there is none of that name; the error then names those there are. */
 const struct gt_analysis *gt_analysis_find(const char *name, struct gt_error *error);
 
-/* A report of type "profile_<name>". */
+/* Makes a report of type "profile_<name>". */
 int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *trace, const struct gt_trace *other,
                     const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error);
 
-/* Read files and folders as one trace and analyse it. An analysis of two traces takes two paths. -EINVAL names the analyses
- * there are, or the option that is wrong. */
+/* Reads files and folders as one trace and analyses it. An analysis of two traces takes two paths. The error of
+ * -EINVAL names the analyses there are, or the option that is wrong. */
 int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
                          const struct gt_trace_options *reading, const struct gt_profile_options *options,
                          struct gt_report **ret, struct gt_error *error);
 
-/* The same of a trace that was read. */
+/* Does the same with a trace that was read. */
 int gt_analysis_of_trace(const struct gt_trace *trace, const char *name, const struct gt_profile_options *options,
                          struct gt_report **ret, struct gt_error *error);
 
@@ -80,26 +82,27 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
                      const struct gt_profile_options *options);
 void gt_analysis_close(struct gt_analysis_input *input);
 
-/* Place of a string, GT_TRACE_NONE stays; and the text at a place, NULL for GT_TRACE_NONE. */
+/* Return the place of a string, GT_TRACE_NONE for itself; and the text at a place, NULL for GT_TRACE_NONE. */
 uint32_t gt_analysis_place(const struct gt_analysis_input *input, uint32_t string);
 const char *gt_analysis_text(const struct gt_analysis_input *input, uint32_t place);
-uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); /* its node, as a place */
-/* Do samples of `host` tell of `node`? Where several processes run on a host, SMDebug puts rank or pid beside its name: samples
- * are of "algo-1", timelines of "algo-1-0". Both are places. */
+uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); /* a place */
+/* Returns true where samples of `host` tell of `node`; both are places. Where several processes run on a host,
+ * SMDebug puts rank or pid beside its name: samples are of "algo-1", timelines of "algo-1-0". */
 bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, uint32_t node);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
-double gt_analysis_us(const struct gt_analysis_input *input, int64_t time); /* from the origin */
+double gt_analysis_us(const struct gt_analysis_input *input, int64_t time); /* microseconds from the origin */
 
-/* Is `name` (or its mode) in options->phases, or are none given? */
+/* Returns true where options->phases has the name or its mode, or is empty. */
 bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *name);
 
-/* Which of the NULL-terminated choices options->by is, 0 when it is NULL; -EINVAL names them. */
+/* Returns the number of options->by among the choices, which end with NULL; 0 where it is NULL. The error of -EINVAL
+ * names them. */
 int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error);
 
-/* A table with columns named in `columns`, "text:node number:mean_us integer:count". Titles are the keys in words; keys ending in
- * _us and _bytes carry that unit. */
+/* Adds a table with the columns "text:node number:mean_us integer:count". Titles are the keys in words; keys that
+ * end in _us, _bytes, _seconds or _percent carry that unit. */
 struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns);
-/* People see a sentence in place of an empty table. */
+/* People see the sentence, or nothing where it is NULL, in place of an empty table. */
 void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const char *reason);
 
 #endif

@@ -1,5 +1,5 @@
-/* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out. An outlier takes at
- * least twice the median, and the median is not 0. */
+/* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out. An
+ * outlier takes at least twice the median, and the median is not 0. */
 #include <fnmatch.h>
 #include <errno.h>
 #include <math.h>
@@ -67,11 +67,8 @@ static int collect(const struct gt_analysis_input *input, struct gt_spans *spans
         enum gt_loader_part part = gt_loader_part(input, i);
         if (part == GT_LOADER_BATCH)
             continue;
-        status = gt_spans_add(spans,
-                              (struct gt_keyed_span){.key = {gt_analysis_node(input, i), process_of(input, i), part},
-                                                     .start = events->start[i],
-                                                     .end = events->start[i] + events->duration[i],
-                                                     .event = i});
+        status = gt_spans_add_event(spans, input->trace, i,
+                                    GT_SPAN_KEY(gt_analysis_node(input, i), process_of(input, i), part));
     }
     return status;
 }
@@ -127,10 +124,7 @@ int gt_loader_waits(const struct gt_analysis_input *input, struct gt_spans *span
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_loader_part part = gt_loader_part(input, i);
         if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_NEXT)
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {gt_analysis_node(input, i)},
-                                                                .start = events->start[i],
-                                                                .end = events->start[i] + events->duration[i],
-                                                                .event = i});
+            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i)));
     }
     gt_spans_sort(spans);
     gt_spans_unite(spans, 1);
@@ -237,8 +231,7 @@ static void add_iterators(const struct gt_analysis_input *input, struct gt_node 
         gt_table_text(table, argument_text(input, span->event, GT_TABLE_NUM_WORKERS, text));
         gt_table_text(table, argument_text(input, span->event, GT_TABLE_PIN_MEMORY, text));
     }
-    if (!gt_table_rows(table))
-        gt_table_flags(table, GT_ONLY_DATA);
+    gt_analysis_empty(root, table, NULL);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
@@ -276,9 +269,7 @@ static int by_length(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
     int64_t one = x->end - x->start, other = y->end - y->start;
-    if (one != other)
-        return one > other ? -1 : 1;
-    return x->start != y->start ? (x->start < y->start ? -1 : 1) : GT_ORDER(x->key[0], y->key[0]);
+    return GT_ORDER_BY(GT_ORDER(other, one), GT_ORDER(x->start, y->start), GT_ORDER(x->key[0], y->key[0]));
 }
 
 /* Keep those of one part. */
@@ -340,8 +331,7 @@ int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt
         status = keep_outliers(&spans, (uint32_t)number);
     struct gt_table *data = gt_table_new();
     gt_table_add_columns(data, outlier_columns, COLUMNS);
-    if (spans.count)
-        qsort(spans.span, spans.count, sizeof *spans.span, by_length);
+    gt_spans_sort_by(&spans, by_length);
     for (size_t i = 0; i < spans.count && status >= 0; i++)
         put_row(data, trace, &spans.span[i]);
     gt_spans_release(&spans);

@@ -1,21 +1,22 @@
-/* Events of data loaders: PyTorch's, as SMDebug and Kineto record them, and TensorFlow's, as SMDebug does. */
+/* Data loaders leave events: PyTorch's in traces of SMDebug and Kineto, TensorFlow's in those of SMDebug. */
 #ifndef GT_ANALYSE_DATALOADER_H
 #define GT_ANALYSE_DATALOADER_H
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 #include "base/table.h"
 
-/* A batch is no event: it lasts from the start of one fetch to the start of the next of the same process. The pause in which
- * a new iterator is made (between epochs) is none. */
+/* A batch is no event: it lasts from the start of one fetch to the start of the next of the same process. The pause
+ * in which a new iterator is made (between epochs) is none. */
 enum gt_loader_part { GT_LOADER_INITIALIZATION, GT_LOADER_WORKER, GT_LOADER_NEXT, GT_LOADER_BATCH, GT_LOADER_PARTS };
 
-/* Which part an event is, or GT_LOADER_BATCH: none. */
+/* Returns the part that an event is, GT_LOADER_BATCH for none. */
 enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t event);
-/* When the training waits for data: initialization and fetching, united, with the node as key 0. */
+/* Finds when the training waits for data: initialization and fetching, united, with the node as key 0. Returns 0 or
+ * -ENOMEM. */
 int gt_loader_waits(const struct gt_analysis_input *input, struct gt_spans *spans);
-/* Spans of one part, by its name, that take at least twice the median, the longest first: previous_start (batches: when the one
- * before was fetched), start_time, end_time, duration_us, worker_id, framework_metric, nodeID. The trace keeps
- * GT_TABLE_ARGUMENTS. -EINVAL: there is no such part. */
+/* Makes a table of the spans of one part, by its name, that take at least twice the median, the longest first:
+ * previous_start (batches: when the one before was fetched), start_time, end_time, duration_us, worker_id,
+ * framework_metric, nodeID. The trace keeps GT_TABLE_ARGUMENTS. -EINVAL: there is no such part. */
 int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt_table **ret, struct gt_error *error);
 
 #endif

@@ -1,14 +1,14 @@
 /* The differences of two traces: names that only one has, and for the others how count and total time changed.
  *
- * Where both traces have at least four steps, the time of a name in each step of A is compared with that in each step of B, steps
- * without it counting 0, by a rank sum test; p is the chance of such a difference by accident in this name, p_holm that in any of
- * all names. */
+ * Where both traces have at least four steps, the time of a name in each step of A is compared with that in each
+ * step of B, steps without it counting 0, by a rank sum test; p is the chance of such a difference by accident in
+ * this name, p_holm that in any of all names. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 #include "base/order.h"
 
 #define STEP "ProfilerStep"
@@ -45,10 +45,7 @@ static int collect(struct side *side)
             continue;
         if (is_step(side->input.trace, events->name[i]))
             name = first_step = first_step == GT_TRACE_NONE ? name : first_step;
-        status = gt_spans_add(&side->spans, (struct gt_keyed_span){.key = {name, node, step},
-                                                                   .start = events->start[i],
-                                                                   .end = events->start[i] + events->duration[i],
-                                                                   .event = i});
+        status = gt_spans_add_event(&side->spans, side->input.trace, i, GT_SPAN_KEY(name, node, step));
         if (status >= 0 && step)
             status = gt_spans_add(&side->steps, (struct gt_keyed_span){.key = {node, step}});
     }

@@ -1,5 +1,5 @@
-/* Python functions of cProfile's and pyinstrument's dumps, added up over the dumps that the bounds allow or, with --by, over groups
- * of them, the costliest first, and who called those.
+/* Python functions of cProfile's and pyinstrument's dumps, added up over the dumps that the bounds allow or, with
+ * --by, over groups of them, the costliest first, and who called those.
  *
  * A dump belongs to a time or step interval when the two overlap; a dump that contains the interval does. */
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyse/trace/functions.h"
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 #include "base/grow.h"
 #include "base/order.h"
 
@@ -114,19 +114,10 @@ static struct gt_function_sum one(const struct gt_analysis_input *input, uint32_
     };
 }
 
-static int compare_keys(const struct gt_function_sum *a, const struct gt_function_sum *b)
-{
-    for (size_t i = 0; i < GT_FUNCTION_KEYS; i++)
-        if (a->key[i] != b->key[i])
-            return a->key[i] < b->key[i] ? -1 : 1;
-    return 0;
-}
-
 static int by_function(const void *a, const void *b)
 {
     const struct gt_function_sum *x = a, *y = b;
-    int order = compare_keys(x, y);
-    return order ? order : GT_ORDER(x->profile, y->profile);
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, GT_FUNCTION_KEYS), GT_ORDER(x->profile, y->profile));
 }
 
 /* Sorted ones of equal key become one; how many there are then. */
@@ -135,7 +126,7 @@ static size_t add_up(struct gt_function_sum *sum, const struct gt_function_sum *
     size_t sums = 0;
     for (size_t from = 0, to; from < count; from = to) {
         struct gt_function_sum all = each[from];
-        for (to = from + 1; to < count && compare_keys(&all, &each[to]) == 0; to++)
+        for (to = from + 1; to < count && gt_order_lists(all.key, each[to].key, GT_FUNCTION_KEYS) == 0; to++)
             for (int i = 0; i < GT_FUNCTION_FIGURES; i++)
                 all.figure[i] += each[to].figure[i];
         sum[sums++] = all;
@@ -153,9 +144,7 @@ static int earlier(const void *a, const void *b)
 {
     const struct gt_trace_profile *x = *(const struct gt_trace_profile *const *)a;
     const struct gt_trace_profile *y = *(const struct gt_trace_profile *const *)b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return GT_ORDER(x, y);
+    return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(x, y));
 }
 
 int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, const char *const *paths,
@@ -199,12 +188,13 @@ static const struct gt_function_sum *same_function(const struct gt_function_sums
     size_t low = 0, high = sums->each_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_keys(&sums->each[middle], wanted) < 0)
+        if (gt_order_lists(sums->each[middle].key, wanted->key, GT_FUNCTION_KEYS) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (*count = 0; low + *count < sums->each_count && compare_keys(&sums->each[low + *count], wanted) == 0;)
+    for (*count = 0; low + *count < sums->each_count &&
+                     gt_order_lists(sums->each[low + *count].key, wanted->key, GT_FUNCTION_KEYS) == 0;)
         ++*count;
     return sums->each + low;
 }
@@ -277,15 +267,8 @@ static int by_figure(const void *a, const void *b, void *context)
 {
     const struct gt_function_sum *x = a, *y = b;
     int key = *(int *)context;
-    for (int i = 0; i < 2; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    if (x->figure[key] != y->figure[key] && !(isnan(x->figure[key]) && isnan(y->figure[key])))
-        return isnan(x->figure[key]) || x->figure[key] < y->figure[key] ? 1 : -1;
-    for (int i = 2; i < GT_FUNCTION_KEYS; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    return 0;
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, 2), isnan(x->figure[key]) - isnan(y->figure[key]),
+                       GT_ORDER(y->figure[key], x->figure[key]), gt_order_lists(x->key, y->key, GT_FUNCTION_KEYS));
 }
 
 struct tables {
@@ -440,10 +423,8 @@ static int by_start(const void *a, const void *b, void *context)
 {
     const struct gt_trace *trace = context;
     const struct gt_trace_profile *x = &trace->profile[*(const size_t *)a], *y = &trace->profile[*(const size_t *)b];
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    int order = strcmp(gt_trace_text(trace, x->node), gt_trace_text(trace, y->node));
-    return order ? order : GT_ORDER(x, y);
+    int by_node = strcmp(gt_trace_text(trace, x->node), gt_trace_text(trace, y->node));
+    return GT_ORDER_BY(GT_ORDER(x->start, y->start), by_node, GT_ORDER(x, y));
 }
 
 static void put_text(struct gt_table *data, const struct gt_trace *trace, uint32_t string)
@@ -519,10 +500,7 @@ struct rows {
 static int by_key(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    for (size_t i = 0; i < ROW_KEYS; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    return 0;
+    return gt_order_lists(x->key, y->key, ROW_KEYS);
 }
 
 static void write_key(const struct gt_analysis_input *input, const struct gt_function_sum *sum, uint32_t key[3])
@@ -633,8 +611,8 @@ static int64_t row_number(const struct rows *functions, const uint32_t key[3])
     return found ? found - functions->row : -1;
 }
 
-static int make_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_table **ret,
-                      struct gt_error *error)
+int gt_functions_table(const struct gt_trace *trace, const char *const *paths, bool of_callers, struct gt_table **ret,
+                       struct gt_error *error)
 {
     const struct gt_column_kind *columns = of_callers ? caller_columns : function_columns;
     size_t count = of_callers ? sizeof caller_columns / sizeof *caller_columns
@@ -656,16 +634,4 @@ static int make_table(const struct gt_trace *trace, const char *const *paths, bo
         return gt_table_finish_columns(ret, data, columns, count, "profile", error);
     gt_table_free(data);
     return gt_error_system(error, -status, "profile");
-}
-
-int gt_functions_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
-                       struct gt_error *error)
-{
-    return make_table(trace, paths, false, ret, error);
-}
-
-int gt_callers_table(const struct gt_trace *trace, const char *const *paths, struct gt_table **ret,
-                     struct gt_error *error)
-{
-    return make_table(trace, paths, true, ret, error);
 }

@@ -32,15 +32,10 @@ int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
         if (!gt_gpu_is_work(input, i))
             continue;
         const struct gt_trace_track *track = &trace->track[trace->events.track[i]];
-        int64_t start = trace->events.start[i];
-        status = gt_spans_add(
-            spans, (struct gt_keyed_span){
-                       .key = {gt_analysis_node(input, i), gt_analysis_place(input, trace->process[track->process].pid),
-                               gt_analysis_place(input, track->tid), use_of(input, i)},
-                       .start = start,
-                       .end = start + trace->events.duration[i],
-                       .event = i,
-                   });
+        status = gt_spans_add_event(spans, trace, i,
+                                    GT_SPAN_KEY(gt_analysis_node(input, i),
+                                                gt_analysis_place(input, trace->process[track->process].pid),
+                                                gt_analysis_place(input, track->tid), use_of(input, i)));
     }
     return status;
 }
@@ -111,13 +106,8 @@ struct call {
 static int compare_calls(const void *a, const void *b)
 {
     const struct call *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return GT_ORDER(x->event, y->event);
+    return GT_ORDER_BY(GT_ORDER(x->file, y->file), GT_ORDER(x->id, y->id), GT_ORDER(x->start, y->start),
+                       GT_ORDER(x->event, y->event));
 }
 
 static struct call call_of(const struct gt_analysis_input *input, size_t event)
@@ -172,21 +162,15 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
     return 0;
 }
 
-/* ---- breakdown ---- */
-
-/* The time of each GPU by what it did: compute, communication, memory, nothing.
+/* ---- breakdown ----
+ * The time of each GPU by what it did: compute, communication, memory, nothing.
  *
- * Between the first start and the last end of GPU work of a device, each moment counts once: as compute when a computing
- * kernel runs, else as communication when a collective does, else as memory when only copies or fills do, else as idle. The four
- * sum to the span (the temporal breakdown of Holistic Trace Analysis, with its non-compute part cut in two). Overlap is the part
- * of all communication (memory) time during which computation ran, too. */
+ * Between the first start and the last end of GPU work of a device, each moment counts once: as compute when a
+ * computing kernel runs, else as communication when a collective does, else as memory when only copies or fills do,
+ * else as idle. The four sum to the span (the temporal breakdown of Holistic Trace Analysis, with its non-compute
+ * part cut in two). Overlap is the part of all communication (memory) time during which computation ran, too. */
 
 enum { COMPUTE = 1 << GT_USE_COMPUTE, COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
-
-static double percent(int64_t part, int64_t whole)
-{
-    return whole > 0 ? 100.0 * (double)part / (double)whole : NAN;
-}
 
 static void add_breakdown(const struct gt_analysis_input *input, struct gt_table *table,
                           const struct gt_keyed_span *span, const struct gt_gpu_time *time)
@@ -202,11 +186,12 @@ static void add_breakdown(const struct gt_analysis_input *input, struct gt_table
     for (size_t i = 0; i < 4; i++)
         gt_table_number(table, (double)shown[i] / 1e3);
     for (size_t i = 0; i < 4; i++)
-        gt_table_number(table, percent(shown[i], whole));
+        gt_table_number(table, gt_percent((double)shown[i], (double)whole));
     gt_table_number(table, (double)communication / 1e3);
-    gt_table_number(table, percent(hidden, communication));
+    gt_table_number(table, gt_percent((double)hidden, (double)communication));
     gt_table_number(table,
-                    percent(time->part[COMPUTE | MEMORY] + time->part[COMPUTE | COMMUNICATION | MEMORY], memory));
+                    gt_percent((double)(time->part[COMPUTE | MEMORY] + time->part[COMPUTE | COMMUNICATION | MEMORY]),
+                               (double)memory));
 }
 
 static int build_breakdown(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
@@ -283,7 +268,7 @@ static int add_kernels(const struct gt_analysis_input *input, struct gt_table *t
         gt_table_text(table, use_names[span->key[2]]);
         gt_table_integer(table, (int64_t)lengths.count);
         gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, whole > 0 ? 100 * row[i].total / whole : NAN);
+        gt_table_number(table, gt_percent(row[i].total, whole));
         gt_numbers_cells(table, &lengths);
     }
     gt_numbers_release(&lengths);
@@ -315,9 +300,8 @@ const struct gt_analysis gt_analysis_kernels = {
     .build = build_kernels,
 };
 
-/* ---- idle GPUs ---- */
-
-/* Why GPUs stood still. A gap lies between the latest end of work so far and the start of the next work, of a device or of one
+/* ---- idle GPUs ----
+ * Why GPUs stood still. A gap lies between the latest end of work so far and the start of the next work, of a device or of one
  * stream. Its cause is read from the runtime call that launched the next work (as Holistic Trace Analysis does for streams):
  *
  *   waiting for the host   the call began after the gap had: the GPU had nothing to do. Part of it may lie in the data loader
@@ -331,15 +315,9 @@ enum { BETWEEN_KERNELS = 30 };
 static int by_keys_and_start(const void *a, const void *b, void *context)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    int keys = *(int *)context;
-    for (int i = 0; i < keys; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    return GT_ORDER(x->event, y->event);
+    size_t keys = (size_t) * (int *)context;
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, keys), GT_ORDER(x->start, y->start), GT_ORDER(x->end, y->end),
+                       GT_ORDER(x->event, y->event));
 }
 
 static enum gt_idle_cause cause(const struct gt_analysis_input *input, int64_t from, int64_t to, size_t call)
@@ -413,7 +391,7 @@ static void add_idle(void *context, const struct gt_idle_time *time)
         gt_table_text(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_STREAM]));
     gt_table_number(idle_rows->table, (double)time->whole / 1e3);
     gt_table_number(idle_rows->table, (double)idle / 1e3);
-    gt_table_number(idle_rows->table, time->whole ? 100.0 * (double)idle / (double)time->whole : NAN);
+    gt_table_number(idle_rows->table, gt_percent((double)idle, (double)time->whole));
     gt_table_integer(idle_rows->table, (int64_t)time->gaps);
     for (int why = 0; why < GT_IDLE_CAUSES; why++)
         gt_table_number(idle_rows->table, (double)time->idle[why] / 1e3);
@@ -438,8 +416,7 @@ static int build_idle(const struct gt_analysis_input *input, struct gt_node *roo
     if (status >= 0)
         status = gt_idle_walk(input, &spans, 3, add_idle, &streams);
     gt_analysis_empty(root, devices.table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
-    if (!gt_table_rows(streams.table))
-        gt_table_flags(streams.table, GT_ONLY_DATA);
+    gt_analysis_empty(root, streams.table, NULL);
     gt_spans_release(&spans);
     return status;
 }
@@ -450,14 +427,13 @@ const struct gt_analysis gt_analysis_idle = {
     .build = build_idle,
 };
 
-/* ---- launches ---- */
-
-/* How work gets to the GPU.
+/* ---- launches ----
+ * How work gets to the GPU.
  *
- * Launch delay: from the end of the runtime call to the start of the work on the GPU, 0 when the work began before the call
- * returned. Queue of a stream: pieces of work whose call has begun and that have not begun on the GPU themselves. CUDA lets 1024
- * wait; from then on the call blocks (what Holistic Trace Analysis measured, and takes as MAX_QUEUE): blocked time is that
- * during which a queue is so long. */
+ * Launch delay: from the end of the runtime call to the start of the work on the GPU, 0 when the work began before
+ * the call returned. Queue of a stream: pieces of work whose call has begun and that have not begun on the GPU
+ * themselves. CUDA lets 1024 wait; from then on the call blocks (what Holistic Trace Analysis measured, and takes as
+ * MAX_QUEUE): blocked time is that during which a queue is so long. */
 
 struct launches {
     struct gt_spans spans; /* of GPU work, by node, device and stream */
@@ -596,8 +572,7 @@ static int add_queues(const struct gt_analysis_input *input, struct gt_node *roo
         to = gt_spans_run(&launches->spans, from, 3);
         status = add_queue(input, table, series, launches, from, to);
     }
-    if (!gt_table_rows(table))
-        gt_table_flags(table, GT_ONLY_DATA);
+    gt_analysis_empty(root, table, NULL);
     return status;
 }
 

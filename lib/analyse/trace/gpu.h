@@ -1,36 +1,35 @@
-/* The work of GPUs as spans. */
+/* The analyses of GPUs take their work as spans. Times are in ns; functions that can fail return 0 or -ENOMEM. */
 #ifndef GT_ANALYSE_GPU_H
 #define GT_ANALYSE_GPU_H
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 
-/* Keys of the spans; node, device (Kineto's pid) and stream (its tid) as places. */
+/* The keys of the spans: node, device (Kineto's pid) and stream (its tid) are places. */
 enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 
-/* Kernels, copies and fills of memory, in the order of events. */
+/* Adds kernels, copies and fills of memory, in the order of events. */
 int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
-/* "GPU 0" as the process is labelled, or its number. */
+/* Returns "GPU 0", as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
 
-/* Time of one device by what runs at once: index is a set of bits 1 << enum gt_use. Index 0 is idle time between the first start
- * and the last end. The parts sum to `last - first`. */
+/* The time of one device is divided by the uses that run at once: the index is a set of bits 1 << enum gt_use, and 0
+ * is idle time between the first start and the last end. The parts sum to `last - first`. */
 struct gt_gpu_time {
     int64_t first, last;
     int64_t part[1 << GT_USES];
 };
-/* Add up spans from..to. 0 or -ENOMEM. */
+/* Adds up spans from..to. */
 int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to);
-/* Time in which `use` runs, whatever else does. */
+/* Returns the time in which `usage` runs, whatever else does. */
 int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage);
 
-/* GPU work joined with the runtime call that launched it: by correlation id, file by file, so that ids of other ranks or
- * windows do not mix. calls[i] is the event of the call of spans->span[i], or SIZE_MAX. Of several calls with one id the latest
- * that began before the work did. 0 or -ENOMEM. */
+/* Finds the runtime call that launched each piece of work, by correlation id and file by file, so that ids of other
+ * ranks do not mix. calls[i] is the event that launched spans->span[i], or SIZE_MAX; the latest that began before
+ * the work did counts. The caller frees them. */
 int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **calls);
 
-/* Why GPUs stood still. */
-
+/* A GPU stands still for one of these causes. */
 enum gt_idle_cause { GT_IDLE_HOST, GT_IDLE_KERNEL, GT_IDLE_OTHER, GT_IDLE_CAUSES };
 
 struct gt_idle_time {
@@ -41,13 +40,12 @@ struct gt_idle_time {
     uint64_t gaps;
 };
 
-/* Called for every device (`keys` 2) or stream (3). Spans are sorted again. 0 or -ENOMEM. */
+/* Calls `take` for every device (`keys` 2) or stream (3), and sorts the spans anew. */
 int gt_idle_walk(const struct gt_analysis_input *input, struct gt_spans *spans, int keys,
                  void (*take)(void *context, const struct gt_idle_time *time), void *context);
 
-/* Queues of launches: work whose call has begun and that has not begun on the GPU itself. */
-
-/* So many launches CUDA lets wait on a stream; further calls block. */
+/* Work waits in the queue of its stream from the begin of its call to its begin on the GPU. CUDA lets so many wait;
+ * further calls block. */
 enum { GT_FULL_QUEUE = 1024 };
 
 struct gt_launch_change {
@@ -61,10 +59,11 @@ struct gt_launch_queue {
     double area;     /* length times ns */
 };
 
-/* Changes of the queue by spans from..to and their calls (gt_gpu_launches), in time; free(). 0 or -ENOMEM. */
+/* Finds the changes of the queue by spans from..to and their calls (gt_gpu_launches), in time. The caller frees
+ * them. */
 int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spans *spans, const size_t *call,
                       size_t from, size_t to, struct gt_launch_change **ret, size_t *ret_count);
-/* `take`, which may be NULL, is told the length after each moment. */
+/* Adds up a queue, and tells `take`, which may be NULL, its length after each moment. */
 struct gt_launch_queue gt_launch_queue(const struct gt_launch_change *change, size_t count,
                                        void (*take)(void *context, int64_t time, int64_t length), void *context);
 

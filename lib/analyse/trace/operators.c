@@ -9,12 +9,12 @@
 #include "analyse/trace/gpu.h"
 #include "base/order.h"
 
-/* ---- operators ---- */
-
-/* Operators on the CPU: how often, how long, how long without the operators inside them, and for how long the GPU worked for them.
+/* ---- operators ----
+ * Operators on the CPU: how often, how long, how long without the operators inside them, and for how long the GPU
+ * worked for them.
  *
- * Self time is the duration less that of operators directly inside on the same thread. GPU time is that of work whose External
- * id is the operator's, so it belongs to the innermost operator that launched it. */
+ * Self time is the duration less that of operators directly inside on the same thread. GPU time is that of work
+ * whose External id is the operator's, so it belongs to the innermost operator that launched it. */
 
 struct operators {
     struct gt_spans spans; /* keys: node, name */
@@ -28,10 +28,7 @@ static int operator_spans(const struct gt_analysis_input *input, struct gt_spans
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++)
         if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_trace_is_slice(input->trace, i))
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {events->track[i]},
-                                                                .start = events->start[i],
-                                                                .end = events->start[i] + events->duration[i],
-                                                                .event = i});
+            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(events->track[i]));
     gt_spans_sort_nested(spans);
     return status;
 }
@@ -67,13 +64,8 @@ struct owner {
 static int compare_owners(const void *a, const void *b)
 {
     const struct owner *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->duration != y->duration)
-        return x->duration < y->duration ? -1 : 1;
-    return GT_ORDER(x->event, y->event);
+    return GT_ORDER_BY(GT_ORDER(x->file, y->file), GT_ORDER(x->id, y->id), GT_ORDER(x->duration, y->duration),
+                       GT_ORDER(x->event, y->event));
 }
 
 static const struct owner *find_owner(const struct owner *owner, size_t count, uint32_t file, uint64_t id)
@@ -180,10 +172,9 @@ const struct gt_analysis gt_analysis_operators = {
     .build = build_operators,
 };
 
-/* ---- memory ---- */
-
-/* Memory of devices over time, and who holds it at the highest total: the blocks not released by then, under the name of the
- * innermost operator that was running on the thread when they were allocated. */
+/* ---- memory ----
+ * Memory of devices over time, and who holds it at the highest total: the blocks not released by then, under the
+ * name of the innermost operator that was running on the thread when they were allocated. */
 
 /* ---- changes ---- */
 
@@ -211,15 +202,8 @@ static double argument(const struct gt_analysis_input *input, size_t event, uint
 static int compare_changes(const void *a, const void *b)
 {
     const struct gt_memory_change *x = a, *y = b;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    if (x->type != y->type)
-        return x->type < y->type ? -1 : 1;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return GT_ORDER(x->event, y->event);
+    return GT_ORDER_BY(GT_ORDER(x->node, y->node), GT_ORDER(x->type, y->type), GT_ORDER(x->id, y->id),
+                       GT_ORDER(x->time, y->time), GT_ORDER(x->event, y->event));
 }
 
 static size_t collect(const struct gt_analysis_input *input, struct gt_memory_change *change)
@@ -253,9 +237,7 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
 static int by_track(const void *a, const void *b)
 {
     const struct gt_memory_change *x = a, *y = b;
-    if (x->track != y->track)
-        return x->track < y->track ? -1 : 1;
-    return x->time != y->time ? GT_ORDER(x->time, y->time) : GT_ORDER(x->event, y->event);
+    return GT_ORDER_BY(GT_ORDER(x->track, y->track), GT_ORDER(x->time, y->time), GT_ORDER(x->event, y->event));
 }
 
 /* Walk over operators and changes of each thread together, with the operators that are open on a stack. */
@@ -291,9 +273,7 @@ static int find_owners(const struct gt_analysis_input *input, struct gt_memory_c
 static int by_address(const void *a, const void *b)
 {
     const struct gt_memory_holder *x = a, *y = b;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    return GT_ORDER(x->blocks, y->blocks);
+    return GT_ORDER_BY(GT_ORDER(x->address, y->address), GT_ORDER(x->blocks, y->blocks));
 }
 
 static int by_owner(const void *a, const void *b)
@@ -449,8 +429,7 @@ static int build_memory(const struct gt_analysis_input *input, struct gt_node *r
         status = add_device(input, &tables, change, from, to);
     }
     gt_analysis_empty(root, tables.memory, "no [memory] events (torch.profiler with profile_memory=True)");
-    if (!gt_table_rows(tables.holders))
-        gt_table_flags(tables.holders, GT_ONLY_DATA);
+    gt_analysis_empty(root, tables.holders, NULL);
     if (!count)
         gt_node_flags(tables.series, GT_ONLY_DATA);
     free(change);

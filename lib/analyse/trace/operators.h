@@ -1,11 +1,9 @@
-/* Operators of frameworks on the CPU. */
+/* PyTorch's profiler tells of operators and of memory on devices: each "[memory]" instant is an allocation (Bytes >
+ * 0) or a release (< 0), with the totals of the allocator after it. Functions that can fail return 0 or -ENOMEM. */
 #ifndef GT_ANALYSE_OPERATORS_H
 #define GT_ANALYSE_OPERATORS_H
 
-#include "analyse/trace/spans.h"
-
-/* Memory of devices as PyTorch's profiler saw it: "[memory]" instants, each an allocation (Bytes > 0) or a release (< 0), with the
- * allocator's totals after it. */
+#include "analyse/trace/lists.h"
 
 /* An analysis has the reader keep these, as the first of its arguments. */
 #define GT_MEMORY_ARGUMENTS "Total Allocated", "Total Reserved", "Device Type", "Device Id", "Addr", "Bytes"
@@ -19,13 +17,13 @@ struct gt_memory_change {
     size_t event;
 };
 
-/* All changes by node, device and time; free(). 0 or -ENOMEM. */
+/* Finds all changes, sorted by node, device and time. The caller frees them. */
 int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_change **ret, size_t *ret_count);
-/* Past the last change of the device of number `from`. */
+/* Returns the index behind the last change of the device that change `from` is of. */
 size_t gt_memory_run(const struct gt_memory_change *change, size_t from, size_t count);
-/* The first of changes from..to with the most allocated. */
+/* Returns the first of changes from..to with the most allocated. */
 size_t gt_memory_peak(const struct gt_memory_change *change, size_t from, size_t to);
-/* "cuda:0", "cpu". */
+/* Writes "cuda:0" or "cpu", and returns `text`. */
 const char *gt_memory_device(double type, double id, char *text, size_t size);
 
 struct gt_memory_holder {
@@ -33,7 +31,8 @@ struct gt_memory_holder {
     uint32_t owner; /* operator, as a place, or GT_TRACE_NONE */
     size_t blocks;
 };
-/* Who holds what was allocated in changes from..to and not released there, the largest first; free(). 0 or -ENOMEM. */
+/* Finds the operators that hold memory allocated in changes from..to and not released there, the largest first. The
+ * caller frees them. */
 int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t to, struct gt_memory_holder **ret,
                       size_t *ret_count);
 

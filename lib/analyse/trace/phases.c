@@ -66,10 +66,7 @@ static int collect(const struct gt_analysis_input *input, struct gt_spans *spans
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         uint32_t phase = phase_of(input, i, whole_steps);
         if (phase != GT_TRACE_NONE)
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {gt_analysis_node(input, i), phase},
-                                                                .start = events->start[i],
-                                                                .end = events->start[i] + events->duration[i],
-                                                                .event = i});
+            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i), phase));
     }
     return status;
 }
@@ -239,21 +236,16 @@ const struct gt_analysis gt_analysis_phases = {
     .build = build_phases,
 };
 
-/* ---- the parts of a job ---- */
-
-/* The parts of a job: initialization until the first step begins, the training loop until the last one ends, finalization. The
- * job lasts from the first to the last moment of all files, so the three sum to its duration. First and last step are the
- * earliest and the latest in time, whatever the order of files. One row for each node, and one for all together. */
+/* ---- the parts of a job ----
+ * The parts of a job: initialization until the first step begins, the training loop until the last one ends,
+ * finalization. The job lasts from the first to the last moment of all files, so the three sum to its duration.
+ * First and last step are the earliest and the latest in time, whatever the order of files. One row for each node,
+ * and one for all together. */
 
 struct job {
     int64_t first, last, loop_start, loop_end;
     bool has_steps;
 };
-
-static double percent(int64_t part, const struct job *job)
-{
-    return job->last > job->first ? 100.0 * (double)part / (double)(job->last - job->first) : NAN;
-}
 
 static void add_job(const struct gt_analysis_input *input, struct gt_table *table, const char *node,
                     const struct job *job)
@@ -265,7 +257,7 @@ static void add_job(const struct gt_analysis_input *input, struct gt_table *tabl
     gt_table_number(table, (double)(job->last - job->first) / 1e3);
     for (size_t i = 0; i < 3; i++) {
         gt_table_number(table, job->has_steps ? (double)part[i] / 1e3 : NAN);
-        gt_table_number(table, job->has_steps ? percent(part[i], job) : NAN);
+        gt_table_number(table, job->has_steps ? gt_percent((double)part[i], (double)(job->last - job->first)) : NAN);
     }
 }
 

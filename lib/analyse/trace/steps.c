@@ -10,10 +10,10 @@
 #include "analyse/trace/trace_energy.h"
 #include "base/order.h"
 
-/* ---- steps ---- */
-
-/* How long steps take. A step is that of one node and one mode: number 3 of TRAIN and number 3 of EVAL are two, and so are those
- * of two nodes. Its length is from its first start to its last end. What nodes do to each other stands in the table of skew. */
+/* ---- steps ----
+ * How long steps take. A step is that of one node and one mode: number 3 of TRAIN and number 3 of EVAL are two, and
+ * so are those of two nodes. Its length is from its first start to its last end. What nodes do to each other stands
+ * in the table of skew. */
 
 enum { BY_TRAINING_PHASE, BY_FRAMEWORK_METRIC, BY_PROCESS };
 static const char *const choices[] = {"training_phase", "framework_metric", "process", NULL};
@@ -52,11 +52,7 @@ int gt_step_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
 static int by_number(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    if (x->key[0] != y->key[0])
-        return x->key[0] < y->key[0] ? -1 : 1;
-    if (x->key[1] != y->key[1])
-        return x->key[1] < y->key[1] ? -1 : 1;
-    return GT_ORDER(x->start, y->start);
+    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->key[1], y->key[1]), GT_ORDER(x->start, y->start));
 }
 
 /* The mode of a step's number: of modes that have it, the one during which the event begins, else the first. */
@@ -93,8 +89,7 @@ static int collect_events(const struct gt_analysis_input *input, int by, struct 
         steps.span[i].key[1] = steps.span[i].key[2];
         steps.span[i].key[2] = mode;
     }
-    if (steps.count)
-        qsort(steps.span, steps.count, sizeof *steps.span, by_number);
+    gt_spans_sort_by(&steps, by_number);
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         uint32_t node = gt_analysis_node(input, i);
         if (events->step[i] < 0 || !gt_trace_is_slice(input->trace, i))
@@ -102,11 +97,8 @@ static int collect_events(const struct gt_analysis_input *input, int by, struct 
         uint32_t mode = mode_of(&steps, node, (uint32_t)events->step[i], events->start[i]);
         uint32_t what = by == BY_PROCESS ? gt_trace_process_of(trace, i)->name : events->name[i];
         if (mode != GT_TRACE_NONE)
-            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {node, mode, gt_analysis_place(input, what),
-                                                                        (uint32_t)events->step[i]},
-                                                                .start = events->start[i],
-                                                                .end = events->start[i] + events->duration[i],
-                                                                .event = i});
+            status = gt_spans_add_event(
+                spans, trace, i, GT_SPAN_KEY(node, mode, gt_analysis_place(input, what), (uint32_t)events->step[i]));
     }
     gt_spans_sort(spans);
     gt_spans_release(&steps);
@@ -189,8 +181,7 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         gt_table_number(table, gt_numbers_mean(&lengths));
         gt_table_number(table, gt_numbers_percentile(&lengths, 100));
     }
-    if (!gt_table_rows(table))
-        gt_table_flags(table, GT_ONLY_DATA);
+    gt_analysis_empty(root, table, NULL);
     gt_numbers_release(&hull);
     gt_numbers_release(&starts);
     gt_numbers_release(&lengths);
@@ -226,13 +217,12 @@ const struct gt_analysis gt_analysis_steps = {
     .build = build_steps,
 };
 
-/* ---- stragglers ---- */
-
-/* Ranks that make others wait.
+/* ---- stragglers ----
+ * Ranks that make others wait.
  *
- * In each step that several ranks take, one is the slowest; late time is how much longer a rank took than the fastest one. A rank
- * that comes late to collectives waits least inside them: little communication time beside many long steps is the mark of a
- * straggler, much is the mark of one that waits. */
+ * In each step that several ranks take, one is the slowest; late time is how much longer a rank took than the
+ * fastest one. A rank that comes late to collectives waits least inside them: little communication time beside many
+ * long steps is the mark of a straggler, much is the mark of one that waits. */
 
 static bool is_comparable(const struct gt_analysis_input *input, uint32_t node)
 {

@@ -1,17 +1,18 @@
-/* Steps as spans, for several analyses. */
+/* Several analyses take steps as spans. Functions that can fail return 0 or -ENOMEM. */
 #ifndef GT_ANALYSE_STEPS_H
 #define GT_ANALYSE_STEPS_H
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 
-/* Steps of wanted phases, sorted. Keys: node, mode, number. Where a trace has whole steps ("Step:...", ProfilerStep), only those. */
+/* Adds the steps of wanted phases, sorted by their keys: node, mode, number. Where a trace has whole steps ("Step:...",
+ * ProfilerStep), only those count. */
 int gt_step_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 
-/* The same steps put beside each other. Keys: mode, number, node; sorted. Nodes whose clock is unknown are left out when others'
- * are known. */
+/* Puts the same steps beside each other: their keys are mode, number, node, by which they are sorted. Nodes whose
+ * clock is unknown are left out when others' are known. */
 int gt_skewed_steps(const struct gt_analysis_input *input, struct gt_spans *spans);
 
-/* One step on several nodes, ns. */
+/* A step differs among nodes by this, in ns. */
 struct gt_skew {
     size_t nodes;
     int64_t hull;   /* first start to last end */

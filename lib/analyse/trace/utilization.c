@@ -1,5 +1,5 @@
-/* Use of each resource: statistics over its samples, whole or phase by phase. Dimensions are kept apart: the use of a GPU and the
- * use of its memory are two figures. */
+/* Use of each resource: statistics over its samples, whole or phase by phase. Dimensions are kept apart: the use of
+ * a GPU and the use of its memory are two figures. */
 #include "analyse/trace/utilization.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/numbers.h"
+#include "analyse/trace/lists.h"
 #include "analyse/trace/phases.h"
 #include "base/number.h"
 #include "base/order.h"
@@ -37,10 +37,7 @@ static int compare(const void *a, const void *b)
     const struct gt_resource *x = a, *y = b;
     const uint32_t first[] = {x->node, x->type, x->name, x->dimension};
     const uint32_t second[] = {y->node, y->type, y->name, y->dimension};
-    for (size_t i = 0; i < 4; i++)
-        if (first[i] != second[i])
-            return first[i] < second[i] ? -1 : 1;
-    return 0;
+    return gt_order_lists(first, second, 4);
 }
 
 int gt_resources_find(const struct gt_analysis_input *input, struct gt_resources *resources)
@@ -256,12 +253,11 @@ const struct gt_analysis gt_analysis_utilization = {
     .build = build_utilization,
 };
 
-/* ---- devices ---- */
-
-/* How often devices are busy, and for how long GPUs stand idle.
+/* ---- devices ----
+ * How often devices are busy, and for how long GPUs stand idle.
  *
- * A sample counts for the first range that holds it, bounds included. A GPU is idle while its use lies in the last range: a span
- * lasts from the first such sample to the first one after it that is not. */
+ * A sample counts for the first range that holds it, bounds included. A GPU is idle while its use lies in the last
+ * range: a span lasts from the first such sample to the first one after it that is not. */
 
 enum { RANGES = 16 };
 
@@ -323,11 +319,7 @@ struct moment {
 static int compare_moments(const void *a, const void *b)
 {
     const struct moment *x = a, *y = b;
-    if (x->resource != y->resource)
-        return x->resource < y->resource ? -1 : 1;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return GT_ORDER(x->value, y->value);
+    return GT_ORDER_BY(GT_ORDER(x->resource, y->resource), GT_ORDER(x->time, y->time), GT_ORDER(x->value, y->value));
 }
 
 static void add_usage(const struct gt_analysis_input *input, struct gt_table *table, const struct ranges *ranges,
@@ -425,8 +417,7 @@ static int build_devices(const struct gt_analysis_input *input, struct gt_node *
             find_idle(input, idle, resource, &ranges, moment + from, to - from);
     }
     gt_analysis_empty(root, table, "no samples of system metrics");
-    if (!gt_table_rows(idle))
-        gt_table_flags(idle, GT_ONLY_DATA);
+    gt_analysis_empty(root, idle, NULL);
     gt_resources_release(&resources);
     free(moment);
     return status;

@@ -1,4 +1,4 @@
-/* System samples by what they are of. */
+/* Samples of system metrics are grouped by the resource that they are of. */
 #ifndef GT_ANALYSE_UTILIZATION_H
 #define GT_ANALYSE_UTILIZATION_H
 
@@ -17,7 +17,7 @@ struct gt_resources {
 };
 int gt_resources_find(const struct gt_analysis_input *input, struct gt_resources *resources);
 void gt_resources_release(struct gt_resources *resources);
-/* In percent where it is a share: our recordings hold ratios. */
+/* Returns the value of a sample, a ratio of our recordings in percent. */
 double gt_resource_value(const struct gt_analysis_input *input, const struct gt_resource *resource, double value);
 
 #endif

@@ -1,4 +1,5 @@
-/* A stretch of time to be drawn: one picture for each dimension of system metrics, with the events as bands behind it. */
+/* A stretch of time to be drawn: one picture for each dimension of system metrics, with the events as bands behind
+ * it. */
 #include "analyse/trace/window.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/trace/spans.h"
+#include "analyse/trace/lists.h"
 #include "base/order.h"
 #include "trace/tables.h"
 
@@ -71,7 +72,14 @@ static int by_length(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
     int64_t one = x->end - x->start, other = y->end - y->start;
-    return one != other ? (one > other ? -1 : 1) : GT_ORDER(x->start, y->start);
+    return GT_ORDER_BY(GT_ORDER(other, one), GT_ORDER(x->start, y->start));
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(x->end, y->end), GT_ORDER(x->key[0], y->key[0]),
+                       GT_ORDER(x->event, y->event));
 }
 
 /* Events that touch become one band; where there are many bands the longest are drawn. */
@@ -83,11 +91,10 @@ static int make_bands(struct window *window)
     if (status < 0)
         return status;
     gt_spans_unite(&window->bands, 1);
-    if (window->bands.count)
-        qsort(window->bands.span, window->bands.count, sizeof *window->bands.span, by_length);
+    gt_spans_sort_by(&window->bands, by_length);
     if (window->bands.count > MOST_BANDS)
         window->bands.count = MOST_BANDS;
-    gt_spans_sort_by_time(&window->bands);
+    gt_spans_sort_by(&window->bands, by_time);
     return 0;
 }
 
@@ -130,11 +137,8 @@ static int by_series_and_time(const void *a, const void *b, void *context)
 {
     const struct gt_trace_samples *samples = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (samples->series[x] != samples->series[y])
-        return samples->series[x] < samples->series[y] ? -1 : 1;
-    if (samples->time[x] != samples->time[y])
-        return samples->time[x] < samples->time[y] ? -1 : 1;
-    return GT_ORDER(x, y);
+    return GT_ORDER_BY(GT_ORDER(samples->series[x], samples->series[y]), GT_ORDER(samples->time[x], samples->time[y]),
+                       GT_ORDER(x, y));
 }
 
 static void draw(struct window *window, struct pictures *pictures, uint32_t *order, const struct gt_row_filter *filter)
@@ -206,9 +210,8 @@ int gt_trace_window(const struct gt_trace *trace, int64_t start, int64_t end, co
     return status;
 }
 
-/* ---- overlaps ---- */
-
-/* Events in given spans of time: sums over spans by two look-ups for each event, however many spans there are. */
+/* ---- overlaps ----
+ * Events in given spans of time: sums over spans by two look-ups for each event, however many spans there are. */
 
 __extension__ typedef __int128 wide; /* sums of times over many asked_spans */
 
@@ -321,11 +324,8 @@ static int collect_touching(const struct gt_trace *trace, const struct asked_spa
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         int64_t start = events->start[i], end = start + events->duration[i];
         if (gt_row_filter_event(&filter, i) && touches(asked_spans, start, end))
-            status = gt_spans_add(found,
-                                  (struct gt_keyed_span){.key = {gt_trace_process_of(trace, i)->name, events->name[i]},
-                                                         .start = start,
-                                                         .end = end,
-                                                         .event = i});
+            status = gt_spans_add_event(found, trace, i,
+                                        GT_SPAN_KEY(gt_trace_process_of(trace, i)->name, events->name[i]));
     }
     gt_row_filter_release(&filter);
     gt_spans_sort(found);

@@ -38,3 +38,15 @@ double gt_usage_share(const struct gt_usage *usage, enum gt_scope scope, enum gt
 {
     return gt_usage_final(usage, scope, metric) / usage->outcome->elapsed;
 }
+
+double gt_usage_cores_given(const struct gt_usage *usage)
+{
+    double given = usage->machine->limit[GT_LIMIT_CORES].value;
+    return given > 0 ? given : usage->machine->core_count;
+}
+
+double gt_usage_group_peak(const struct gt_usage *usage)
+{
+    return fmax(usage->summary->of[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK].max,
+                usage->outcome->value[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK]);
+}

@@ -84,10 +84,14 @@ static double unit_of(const struct gt_machine *machine, enum gt_metric_id metric
 }
 
 /* The most that there can be of it. */
-static double limit_of(const struct gt_machine *machine, enum gt_metric_id metric)
+static double limit_of(const struct gt_over_time *recording, enum gt_metric_id metric)
 {
+    const struct gt_machine *machine = recording->machine;
     switch (metric) {
-    case GT_RAM: return machine->ram_capacity > 0 ? machine->ram_capacity : NAN;
+    case GT_RAM:
+        if (recording->memory_limit > 0)
+            return recording->memory_limit;
+        return machine->ram_capacity > 0 ? machine->ram_capacity : NAN;
     case GT_GPU_RAM: return machine->gpu_ram_capacity > 0 ? machine->gpu_ram_capacity : NAN;
     case GT_CPU_UTILIZATION: return machine->core_count > 0 ? machine->core_count : NAN;
     default: return NAN;
@@ -138,8 +142,7 @@ static struct gt_node *new_series(const struct gt_over_time *recording, struct g
     struct gt_node *series = gt_report_series(page, picture->key, picture->title, "seconds", unit_name);
     bool is_size = gt_metrics[metric].unit == GT_BYTES && gt_metrics[metric].kind == GT_GAUGE;
     gt_node_flags(series, GT_ONLY_PEOPLE | (is_size ? GT_PEAKS : 0));
-    gt_series_limit(series, metric == GT_CPU_UTILIZATION ? "cores" : "limit",
-                    limit_of(recording->machine, metric) / unit);
+    gt_series_limit(series, metric == GT_CPU_UTILIZATION ? "cores" : "limit", limit_of(recording, metric) / unit);
     return series;
 }
 

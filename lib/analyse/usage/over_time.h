@@ -10,6 +10,7 @@ struct gt_over_time {
     const struct gt_history *history;
     struct gt_course *course; /* NULL: the history is all there is */
     const struct gt_machine *machine;
+    double memory_limit; /* bytes; 0 or NaN: the machine's memory */
 };
 
 /* Adds a chart for each resource that was measured at least twice. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregate/rate.h"
+#include "analyse/display.h"
 
 /* Which metric each figure of the report rests on, and how it follows from it. A plain table. */
 static const struct {
@@ -185,21 +186,19 @@ static void add_elapsed(const struct gt_usage *usage, struct gt_table *table)
     gt_table_text(table, NULL);
 }
 
-static struct gt_table *add_table(struct gt_node *root, const char *key, const char *title, const char *const columns[])
+static struct gt_table *add_table(struct gt_node *root, const char *key, const char *title, const char *columns)
 {
     struct gt_table *table = gt_report_table(root, key, title);
     gt_table_flags(table, GT_ONLY_DATA | GT_KEYED);
-    for (; *columns; columns++)
-        gt_table_column(table, *columns, *columns, GT_CELL_TEXT, NULL);
+    gt_display_columns(table, columns);
     return table;
 }
 
 void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root)
 {
-    static const char *const known[] = {"figure", "metric", "exactness", "source", "method", "note", NULL};
-    static const char *const unknown[] = {"figure", "metric", "reason", NULL};
-    struct gt_table *provenance = add_table(root, "provenance", "Provenance", known);
-    struct gt_table *missing = add_table(root, "missing", "Not measured", unknown);
+    struct gt_table *provenance = add_table(root, "provenance", "Provenance",
+                                            "text:figure text:metric text:exactness text:source text:method text:note");
+    struct gt_table *missing = add_table(root, "missing", "Not measured", "text:figure text:metric text:reason");
     for (int figure = 0; figure < FIGURES; figure++) {
         enum gt_scope scope = figures[figure].scope;
         enum gt_metric_id metric = metric_behind(usage, figure);

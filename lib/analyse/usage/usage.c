@@ -10,6 +10,7 @@
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/process_lanes.h"
 #include "analyse/usage/usage_brief.h"
+#include "analyse/usage/warning.h"
 #include "sample/life_tree.h"
 #include "schema/unit.h"
 
@@ -243,7 +244,7 @@ static void explain_bracket(const struct gt_usage *usage, struct gt_node *sectio
 static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
 {
     const struct gt_statistic *combined = usage->summary->of[GT_SCOPE_COMBINED];
-    double group = fmax(combined[GT_CGROUP_RAM_PEAK].max, usage->outcome->value[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK]);
+    double group = gt_usage_group_peak(usage);
     const char *method = usage->machine->ram_method;
     struct gt_node *section = gt_report_section(root, "memory_peak", "Memory peak");
     gt_report_text(section, "unit", "Unit", usage->machine->ram_unit);
@@ -547,13 +548,17 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     if (status < 0)
         return status;
     gt_usage_brief(&usage, gt_report_root(report));
-    gt_over_time_add(
-        &(struct gt_over_time){.history = &usage.summary->history, .course = usage.summary->course, .machine = machine},
-        gt_report_page(report));
+    gt_over_time_add(&(struct gt_over_time){.history = &usage.summary->history,
+                                            .course = usage.summary->course,
+                                            .machine = machine,
+                                            .memory_limit = gt_usage_memory_limit(&usage)},
+                     gt_report_page(report));
     gt_process_lanes_add(&usage, gt_report_page(report));
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));
+    gt_usage_limits_section(&usage, gt_report_root(report));
+    gt_usage_warnings_table(&usage, gt_report_root(report));
     gt_usage_provenance(&usage, gt_report_root(report));
     if (status < 0 || gt_report_failed(report)) {
         gt_report_free(report);

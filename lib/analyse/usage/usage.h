@@ -24,8 +24,6 @@ struct gt_usage_sources {
 /* Builds the report in the units of the machine; the error of -EINVAL names a wrong one. */
 int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error);
 
-/* The tracking report tells programs where each figure comes from, and why others are missing. */
-
 /* The sources of the tracking report. */
 struct gt_usage {
     const struct gt_machine *machine;

@@ -7,6 +7,7 @@
 
 #include "analyse/display.h"
 #include "analyse/usage/figures.h"
+#include "analyse/usage/warning.h"
 #include "report/brief.h"
 #include "schema/human.h"
 
@@ -31,9 +32,14 @@ static void describe_outcome(const struct gt_usage *usage, char *text, size_t si
 {
     const struct gt_outcome *outcome = usage->outcome;
     char time[GT_HUMAN_SIZE], status[48];
+    enum gt_out_of_memory memory = gt_usage_out_of_memory(usage);
     gt_human_seconds(time, outcome->elapsed);
     describe_status(outcome->exit_status, status, sizeof status);
-    if (outcome->exit_status >= 0)
+    if (memory != GT_MEMORY_SUFFICED && outcome->exit_status == 128 + SIGKILL)
+        snprintf(text, size, "%sOUT OF MEMORY, killed at %s", memory == GT_MEMORY_RAN_OUT ? "" : "probably ", time);
+    else if (memory == GT_MEMORY_RAN_OUT && outcome->exit_status >= 0)
+        snprintf(text, size, "OUT OF MEMORY, %s, %s", status, time);
+    else if (outcome->exit_status >= 0)
         snprintf(text, size, "%s, %s", status, time);
     else if (outcome->complete)
         snprintf(text, size, "followed for %s", time);
@@ -113,16 +119,32 @@ static bool draw_line(const struct gt_usage *usage, enum gt_scope scope, enum gt
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
 
+/* Of what: of the limit that it met, of what was asked for, or of what there is. */
+static void describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
+{
+    char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
+    double limit = gt_usage_memory_limit(usage), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
+    double capacity = usage->machine->ram_capacity;
+    if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && limit > 0)
+        snprintf(words, size, "peak, at the limit of %s", gt_human_round_bytes(whole, limit));
+    else if (asked > 0)
+        snprintf(words, size, "peak; %s of the %s %s", gt_human_percent(percent, peak / asked),
+                 gt_human_round_bytes(whole, asked), asked == limit ? "limit" : "asked for");
+    else if (capacity > 0)
+        snprintf(words, size, "peak, of %s here", gt_human_round_bytes(whole, capacity));
+    else
+        snprintf(words, size, "peak");
+}
+
 static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char value[GT_HUMAN_SIZE], whole[GT_HUMAN_SIZE], words[TEXT] = "peak", most[GT_HUMAN_SIZE];
+    char value[GT_HUMAN_SIZE], words[TEXT], most[GT_HUMAN_SIZE];
     struct gt_brief_curve curve;
-    double peak = gt_usage_peak(usage), bound = gt_usage_peak_bound(usage), capacity = usage->machine->ram_capacity;
+    double peak = gt_usage_peak(usage), bound = gt_usage_peak_bound(usage);
     if (isnan(peak))
         return;
     bool has_curve = draw_line(usage, GT_SCOPE_COMBINED, GT_RAM, peak, &curve);
-    if (capacity > 0)
-        snprintf(words, sizeof words, "peak, of %s here", gt_human_round_bytes(whole, capacity));
+    describe_memory(usage, peak, words, sizeof words);
     if (bound > 1.25 * peak) {
         size_t length = strlen(words);
         snprintf(words + length, sizeof words - length, " (at most %s)", gt_human_bytes(most, bound));
@@ -141,13 +163,18 @@ static void add_swap(const struct gt_usage *usage, struct gt_node *brief)
 
 static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char value[GT_HUMAN_SIZE], words[TEXT];
+    char value[GT_HUMAN_SIZE], whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE], words[TEXT];
     struct gt_brief_curve curve;
     double cores = gt_usage_cores(usage, GT_SCOPE_COMBINED);
     if (isnan(cores))
         return;
     bool has_curve = draw_line(usage, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, NAN, &curve);
-    snprintf(words, sizeof words, "cores busy of %d", usage->machine->core_count);
+    double given = gt_usage_given(usage, GT_LIMIT_CORES);
+    if (given > 0)
+        snprintf(words, sizeof words, "cores busy of %s: %s efficient", gt_human_round_number(whole, given),
+                 gt_human_percent(percent, cores / given));
+    else
+        snprintf(words, sizeof words, "cores busy of %d", usage->machine->core_count);
     gt_brief_line(brief,
                   &(struct gt_brief_line){"cpu", gt_human_number(value, cores), has_curve ? &curve : NULL, words});
 }
@@ -373,6 +400,14 @@ static void add_more(const struct gt_usage *usage, struct gt_node *brief)
     gt_brief_more(brief, more);
 }
 
+static void add_warnings(const struct gt_usage *usage, struct gt_node *brief)
+{
+    struct gt_warning warning[GT_WARNINGS];
+    size_t count = gt_warnings(usage, warning);
+    for (size_t i = 0; i < count; i++)
+        gt_brief_warning(brief, warning[i].sentence, *warning[i].detail ? warning[i].detail : NULL);
+}
+
 void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
 {
     char outcome[200], peak[GT_HUMAN_SIZE];
@@ -382,7 +417,9 @@ void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
     if (is_short && !isnan(gt_usage_peak(usage)))
         snprintf(outcome + strlen(outcome), sizeof outcome - strlen(outcome), ", %s",
                  gt_human_bytes(peak, gt_usage_peak(usage)));
-    struct gt_node *brief = gt_brief_add(root, command, outcome, false);
+    bool is_alarm = gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED;
+    struct gt_node *brief = gt_brief_add(root, command, outcome, is_alarm);
+    add_warnings(usage, brief);
     if (is_short)
         return;
     add_memory(usage, brief);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/given_file.h"
 #include "base/grow.h"
 #include "collect/energy/meter_line.h"
 
@@ -34,20 +35,31 @@ struct gt_meter {
     size_t count, capacity;
 };
 
+/* What is written there meanwhile is read later, as only a file allows. -ENOENT comes without a sentence. */
+static int open_file(const char *path, struct gt_error *error)
+{
+    struct gt_error trouble = {0};
+    int status = gt_given_file_check(path, &trouble);
+    int fd = status < 0 ? status : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (status >= 0 && fd < 0)
+        return gt_error_system(error, errno, "power meter %s", path);
+    return status < 0 && status != -ENOENT ? gt_error_set(error, trouble.code, "power meter %s", trouble.text) : fd;
+}
+
 static int open_named(struct gt_meter *meter, const char *name, struct gt_error *error)
 {
     meter->path = strdup(name);
     meter->text = malloc(CHUNK + LONGEST_LINE + 1);
     if (!meter->path || !meter->text)
         return gt_error_system(error, ENOMEM, "%s", name);
-    meter->fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    meter->fd = open_file(name, error);
     char *colon = strrchr(meter->path, ':');
-    if (meter->fd < 0 && errno == ENOENT && colon && colon[1]) {
+    if (meter->fd == -ENOENT && colon && colon[1]) {
         *colon = '\0';
         meter->wanted = colon + 1;
-        meter->fd = open(meter->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        meter->fd = open_file(meter->path, error);
     }
-    return meter->fd < 0 ? gt_error_system(error, errno, "power meter %s", meter->path) : 0;
+    return meter->fd < 0 ? gt_error_system(error, -meter->fd, "power meter %s", meter->path) : 0;
 }
 
 static int add_row(struct gt_meter *meter, const struct gt_meter_row *row)

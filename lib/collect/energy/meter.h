@@ -15,7 +15,7 @@
 struct gt_meter;
 
 /* `name` is FILE, or FILE:COLUMN,... where there is no such file. An empty file may yet be filled; one that is no table of time and
- * watts is -EINVAL. */
+ * watts is -EINVAL, and so are pipes and devices. */
 int gt_meter_open(struct gt_meter **ret, const char *name, struct gt_error *error);
 /* Take in what was appended. -EINVAL names the first line that could not be read, once; the others count all the same. */
 int gt_meter_read(struct gt_meter *meter, struct gt_error *error);

@@ -76,9 +76,13 @@ static bool is_overridden(const struct gt_collect_options *options)
     return overridden;
 }
 
-/* Load the first library there is. A path given for one of them leaves out those without. */
+/* Load the first library there is, where it is of use. A path given for one of them leaves out those without. */
 static bool load(struct amd *amd, const struct gt_collect_options *options, struct gt_availability *availability)
 {
+    if (!is_overridden(options) && !has_kernel_driver(options->root)) {
+        unavailable(availability, GT_ABSENT, "the kernel runs no AMD GPUs", "");
+        return false;
+    }
     unavailable(availability, GT_ABSENT, "neither AMD SMI nor ROCm SMI is installed", "");
     for (int i = 0; i < LIBRARIES; i++) {
         const struct amd_library *kind = libraries[i];

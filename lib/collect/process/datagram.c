@@ -65,12 +65,8 @@ const void *gt_datagrams_next(struct gt_datagrams *datagrams, size_t *length)
     return NULL;
 }
 
-size_t gt_datagrams_queue(int fd, size_t bytes)
+void gt_datagrams_queue(int fd, int bytes)
 {
-    int wanted = (int)bytes, granted = 0;
-    socklen_t size = sizeof granted;
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted) < 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
-    getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &granted, &size);
-    return (size_t)granted;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }

@@ -96,13 +96,6 @@ int gt_events_fd(const struct gt_events *events, enum gt_event_source source)
     return events->has_records ? events->taskstats.fd : -1;
 }
 
-size_t gt_events_capacity(const struct gt_events *events, enum gt_event_source source)
-{
-    if (source == GT_EVENTS_FORKS)
-        return events->has_forks ? events->connector.capacity : 0;
-    return events->has_records ? events->taskstats.capacity : 0;
-}
-
 void gt_events_mark(struct gt_events *events, pid_t task)
 {
     if (events->filter)

@@ -11,7 +11,8 @@
  * out its own (sample/membership.h does). Pids are those of the initial PID namespace, which is then the caller's.
  *
  * The order: a FORK comes before anything else about that task. The EXIT of a task may come before its RECORD, by at
- * most one return of 0 from gt_events_next. What waits unread is kept by the kernel; see gt_events_capacity. */
+ * most one return of 0 from gt_events_next. The kernel keeps what waits unread: some 100,000
+ * events with CAP_NET_ADMIN, a few hundred without. */
 #ifndef GT_COLLECT_EVENTS_H
 #define GT_COLLECT_EVENTS_H
 
@@ -64,9 +65,6 @@ void gt_events_open_early(const struct gt_root *root);
 bool gt_events_has_early(enum gt_event_source source);
 /* A descriptor that becomes readable when events wait; negative when that source is not open. */
 int gt_events_fd(const struct gt_events *events, enum gt_event_source source);
-/* About how many events the kernel keeps before it loses some: some 100,000 with CAP_NET_ADMIN, a few hundred without.
- * 0 when that source is not open. */
-size_t gt_events_capacity(const struct gt_events *events, enum gt_event_source source);
 /* 1: *ret is the next event; 0: nothing waits. LOST: the kernel had to drop events of `source` because they were not read
  * in time; it comes before those that were kept. Never waits. */
 int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_error *error);

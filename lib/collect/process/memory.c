@@ -19,6 +19,7 @@ struct gt_memory {
     enum gt_memory_method method;
     const struct gt_root *root;
     struct gt_page_walk pages;
+    int64_t delay_ns; /* of this thread, as last read */
 };
 
 static const struct {
@@ -154,6 +155,18 @@ static double faults_of(const struct gt_memory *memory, pid_t pid)
     return gt_process_stat_of(memory->root, pid, &stat) < 0 ? NAN : stat.minor_faults + stat.major_faults;
 }
 
+/* How long this thread has been ready to run and had no CPU since it was last asked. */
+static int64_t delay_since(struct gt_memory *memory)
+{
+    char text[64];
+    int64_t before = memory->delay_ns;
+    unsigned long long delay;
+    if (gt_root_read(memory->root, "proc/thread-self/schedstat", text, sizeof text) > 0 &&
+        sscanf(text, "%*u %llu", &delay) == 1)
+        memory->delay_ns = (int64_t)delay;
+    return memory->delay_ns - before;
+}
+
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
     struct gt_page_count count = {.faults = NAN};
@@ -165,8 +178,10 @@ static int walk_one(struct gt_memory *memory, struct gt_memory_process *process,
     bool has_rested = gt_process_file_has_rested(process->pid, process->cpu_time);
     process->faults = has_rested ? before : (before + faults_of(memory, process->pid)) / 2;
     process->duration_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
-    if (gt_page_walk_switches() - switches > count.rests) /* it had to wait for locks, and so had the process */
-        process->duration_ns = IN_THE_WAY * (gt_clock_monotonic(&gt_clock_system) - begin_ns - count.rested_ns);
+    if (gt_page_walk_switches() - switches > count.rests) { /* it had to wait for locks, and so had the process */
+        int64_t passed = gt_clock_monotonic(&gt_clock_system) - begin_ns - count.rested_ns - delay_since(memory);
+        process->duration_ns = IN_THE_WAY * (passed > process->duration_ns ? passed : process->duration_ns);
+    }
     process->ok = result >= 0;
     process->is_denied = result == -EACCES || result == -EPERM;
     add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);
@@ -186,6 +201,7 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
 {
     *ret = (struct gt_memory_totals){0};
     int failed = 0;
+    delay_since(memory);
     if (memory->method == GT_MEMORY_UNIQUE)
         gt_page_walk_begin(&memory->pages);
     for (size_t i = 0; i < count && !failed; i++) {

@@ -14,7 +14,6 @@
 
 enum {
     QUEUE_BYTES = 64 << 20,
-    BYTES_QUEUED_EACH = 896, /* what the kernel books for one event: measured */
     EVENT_AT = NLMSG_HDRLEN + sizeof(struct cn_msg),
 };
 
@@ -90,7 +89,7 @@ static int subscribe(struct gt_proc_events *connector, struct gt_availability *a
     int result = filter_events(connector->fd);
     if (result < 0)
         return gt_unavailable(availability, GT_BROKEN, NULL, "no socket filter: %s", strerrordesc_np(-result));
-    connector->capacity = gt_datagrams_queue(connector->fd, QUEUE_BYTES) / BYTES_QUEUED_EACH;
+    gt_datagrams_queue(connector->fd, QUEUE_BYTES);
     result = control(connector->fd, PROC_CN_MCAST_LISTEN);
     if (result == -ECONNREFUSED)
         return gt_unavailable(availability, GT_ABSENT, NULL,

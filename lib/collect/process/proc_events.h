@@ -6,7 +6,6 @@
 
 struct gt_proc_events {
     int fd;
-    size_t capacity; /* events the kernel keeps */
     struct gt_datagrams *datagrams;
 };
 

@@ -314,9 +314,10 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     bool is_by_number = process->files->statm < 0 && process->files->directory < 0; /* which may be another's by now */
     if (is_by_number && gt_process_read_stat(process, root) < 0)
         return -ESRCH;
-    process->value[GT_RSS] = (double)resident * (double)sysconf(_SC_PAGESIZE);
+    double page = (double)sysconf(_SC_PAGESIZE);
+    process->value[GT_RSS] = (double)resident * page;
     process->value[GT_RAM_PEAK] = fmax(process->value[GT_RSS], process->value[GT_RAM_PEAK]);
-    process->file_bytes = (double)next_number(&p) * (double)sysconf(_SC_PAGESIZE);
+    process->file_bytes = (double)next_number(&p) * page;
     bool has_no_space = size == 0 && !process->is_zombie; /* ending, or a kernel thread */
     if (has_no_space || !process->files->has_clock)
         gt_process_read_stat(process, root);

@@ -18,8 +18,8 @@
 #include "collect/process/process.h"
 
 enum {
+    STACK_BYTES = 256 * 1024,
     QUEUE_BYTES = 64 << 20,
-    BYTES_QUEUED_EACH = 1408, /* what the kernel books for one record: measured */
     /* Two records of at most 1 KB each: the last task of a process is told together with sums that are not needed. */
     DATAGRAM_SIZE = 2048,
     ATTRIBUTES_AT = NLMSG_HDRLEN + GENL_HDRLEN,
@@ -131,7 +131,12 @@ static bool tells_of_own_thread(struct gt_taskstats *taskstats)
     pthread_t thread;
     pid_t number = 0;
     struct gt_event event;
-    if (pthread_create(&thread, NULL, store_own_number, &number))
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    int status = pthread_create(&thread, &small, store_own_number, &number);
+    pthread_attr_destroy(&small);
+    if (status)
         return false;
     pthread_join(thread, NULL);
     for (int count; (count = gt_taskstats_receive(taskstats)) != 0;) {
@@ -158,7 +163,7 @@ static int subscribe(struct gt_taskstats *taskstats, struct gt_availability *ava
                               "the kernel tells exit records only in its first user and PID namespaces");
     if (result < 0)
         return gt_unavailable(availability, GT_BROKEN, NULL, "exit records: %s", strerrordesc_np(-result));
-    taskstats->capacity = gt_datagrams_queue(taskstats->fd, QUEUE_BYTES) / BYTES_QUEUED_EACH;
+    gt_datagrams_queue(taskstats->fd, QUEUE_BYTES);
     if (!tells_of_own_thread(taskstats))
         return gt_unavailable(availability, GT_ABSENT, NULL,
                               "no readable exit record came: needs the first network namespace and Linux 5.18");

@@ -8,7 +8,6 @@ struct gt_taskstats {
     int fd;
     unsigned short family; /* the number generic netlink gave the family */
     char cpus[128];        /* the mask registered for: "0-7" */
-    size_t capacity;       /* records the kernel keeps */
     struct gt_datagrams *datagrams;
 };
 

@@ -76,9 +76,8 @@ const struct gt_trace_format gt_trace_chrome = {
     .read = read_chrome,
 };
 
-/* ---- Horovod ---- */
-
-/* Raw Horovod timelines: a process for each tensor, B and E without threads, ranks that report ready as X named "0",
+/* ---- Horovod ----
+ * Raw Horovod timelines: a process for each tensor, B and E without threads, ranks that report ready as X named "0",
  * "1", ... Times are monotonic; newer versions say which moment they count from in a record as SMDebug's, older ones do
  * not. */
 
@@ -102,9 +101,8 @@ const struct gt_trace_format gt_trace_horovod = {
     .read = read_horovod,
 };
 
-/* ---- TensorFlow ---- */
-
-/* TensorFlow's <host>.trace.json.gz below plugins/profile/. Their times count from the begin of profiling, which
+/* ---- TensorFlow ----
+ * TensorFlow's <host>.trace.json.gz below plugins/profile/. Their times count from the begin of profiling, which
  * SMDebug writes into the name of an empty file three folders above: <node>_<start us>_<end us>.metadata. */
 
 static int probe_tensorflow(const struct gt_trace_probe *probe)

@@ -40,9 +40,9 @@ struct gt_marshal {
 #define GT_MARSHAL_MOST_VALUES (16u << 20)
 
 void gt_marshal_open(struct gt_marshal *marshal, const void *bytes, size_t length);
-/* Behind the type byte of an outermost dictionary; its reference is kept. -EBADMSG when there is none. */
+/* Goes behind the type byte of an outermost dictionary, and keeps its reference. -EBADMSG: there is none. */
 int gt_marshal_enter_dict(struct gt_marshal *marshal);
-/* The next value's number, its type END at the end of a dictionary. -EBADMSG, -E2BIG, -ENOMEM. */
+/* Returns the number of the next value, whose type is END at the end of a dictionary. -EBADMSG, -E2BIG, -ENOMEM. */
 int64_t gt_marshal_next(struct gt_marshal *marshal);
 void gt_marshal_close(struct gt_marshal *marshal);
 

@@ -90,7 +90,7 @@ static int by_name(const void *a, const void *b)
         order = GT_ORDER(x->function->line, y->function->line);
     if (!order)
         order = strcmp(gt_trace_text(x->trace, x->function->function), gt_trace_text(y->trace, y->function->function));
-    return order ? order : x->number < y->number ? -1 : 1;
+    return order ? order : GT_ORDER(x->number, y->number);
 }
 
 static void renumber(struct profile_maker *maker, const uint32_t *place_of)
@@ -144,9 +144,8 @@ static int finish_profile(struct profile_maker *maker, struct gt_trace_profile *
     return status;
 }
 
-/* ---- cProfile ---- */
-
-/* cProfile's dumps: marshal of {(file, line, function): (primitive calls, calls, seconds in it, seconds with what it
+/* ---- cProfile ----
+ * cProfile's dumps: marshal of {(file, line, function): (primitive calls, calls, seconds in it, seconds with what it
  * called, {caller: the same four, or a number of calls})}. */
 
 static int probe_pstats(const struct gt_trace_probe *probe)
@@ -305,9 +304,8 @@ const struct gt_trace_format gt_trace_pstats = {
     .read = read_pstats,
 };
 
-/* ---- pyinstrument ---- */
-
-/* pyinstrument's JSON: a tree of frames with the seconds spent in each and in what it called. */
+/* ---- pyinstrument ----
+ * pyinstrument's JSON: a tree of frames with the seconds spent in each and in what it called. */
 
 static int probe_pyinstrument(const struct gt_trace_probe *probe)
 {
@@ -401,9 +399,7 @@ static int walk(struct tree *tree, const struct gt_json_value *frame, uint32_t p
 static int by_function(const void *a, const void *b)
 {
     const struct edge *x = a, *y = b;
-    if (x->function != y->function)
-        return x->function < y->function ? -1 : 1;
-    return GT_ORDER(x->caller, y->caller);
+    return GT_ORDER_BY(GT_ORDER(x->function, y->function), GT_ORDER(x->caller, y->caller));
 }
 
 static int add_callers(struct tree *tree)

@@ -175,9 +175,8 @@ int gt_names_profile(struct gt_reading *reading, const char *path, struct gt_tra
     return status;
 }
 
-/* ---- timelines ---- */
-
-/* SMDebug's framework timelines: <end us>_<node>_<suffix>. Each phase is a process of its own; the base of the times is
+/* ---- timelines ----
+ * SMDebug's framework timelines: <end us>_<node>_<suffix>. Each phase is a process of its own; the base of the times is
  * an argument of a process_name event. */
 
 /* SMDebug's own writers name the event and its real process in args (labels_rename); Horovod's do not. */
@@ -224,9 +223,8 @@ const struct gt_trace_format gt_trace_smdebug = {
     .read = read_smdebug,
 };
 
-/* ---- system metrics ---- */
-
-/* SMDebug's system metrics: one JSON object a line, its time in seconds since the epoch. */
+/* ---- system metrics ----
+ * SMDebug's system metrics: one JSON object a line, its time in seconds since the epoch. */
 
 static int probe_system(const struct gt_trace_probe *probe)
 {

@@ -1,16 +1,16 @@
 /* SMDebug writes nodes, steps and times into the names of its files and folders. */
-#ifndef GT_TRACE_SMDEBUG_NAMES_H
-#define GT_TRACE_SMDEBUG_NAMES_H
+#ifndef GT_TRACE_SMDEBUG_H
+#define GT_TRACE_SMDEBUG_H
 
 #include "trace/format.h"
 
-/* Component `back` of a path from its end (0: the name); {NULL} when there are fewer. */
+/* Returns component `back` of a path from its end (0: the name); {NULL} when there are fewer. */
 struct gt_span gt_path_part(const char *path, int back);
 
-/* Tell the reading that node; "<rank>-algo-<host>" is turned round to "algo-<host>-<rank>", which sorts by host. */
+/* Tells the reading its node; "<rank>-algo-<host>" is turned round to "algo-<host>-<rank>", which sorts by host. */
 int gt_names_node(struct gt_reading *reading, struct gt_span node);
-/* Mode, step, phase and time from the folder of a Python profile, node and framework from those above. Names that
- * follow another grammar change nothing. */
+/* Reads mode, step, phase and time from the folder of a Python profile, node and framework from those above. Names
+ * that follow another grammar change nothing. */
 int gt_names_profile(struct gt_reading *reading, const char *path, struct gt_trace_profile *profile);
 
 #endif

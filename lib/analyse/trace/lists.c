@@ -1,10 +1,125 @@
+#include "analyse/trace/lists.h"
+
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/spans.h"
 #include "base/grow.h"
 #include "base/order.h"
+#include "report/report.h"
+
+/* ---- numbers ---- */
+
+int gt_numbers_add(struct gt_numbers *values, double value)
+{
+    double *place = GT_GROW_LIST(values, value);
+    if (!place)
+        return -ENOMEM;
+    *place = value;
+    values->is_sorted = false;
+    return 0;
+}
+
+double gt_numbers_total(const struct gt_numbers *values)
+{
+    double total = 0;
+    for (size_t i = 0; i < values->count; i++)
+        total += values->value[i];
+    return total;
+}
+
+double gt_numbers_mean(const struct gt_numbers *values)
+{
+    return values->count ? gt_numbers_total(values) / (double)values->count : NAN;
+}
+
+double gt_numbers_percentile(struct gt_numbers *values, double percent)
+{
+    if (!values->count)
+        return NAN;
+    if (!values->is_sorted)
+        qsort(values->value, values->count, sizeof *values->value, gt_order_doubles);
+    values->is_sorted = true;
+    double rank = percent / 100 * (double)(values->count - 1);
+    double low = values->value[(size_t)floor(rank)], high = values->value[(size_t)ceil(rank)];
+    return low + (high - low) * (rank - floor(rank));
+}
+
+void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values)
+{
+    static const double percents[] = {0, 100, 50, 95, 99};
+    gt_numbers_percentile(values, 0); /* sorted, so that the sum does not depend on the order of arrival */
+    gt_table_number(table, gt_numbers_mean(values));
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++)
+        gt_table_number(table, gt_numbers_percentile(values, percents[i]));
+}
+
+void gt_numbers_clear(struct gt_numbers *values)
+{
+    values->count = 0;
+    values->is_sorted = false;
+}
+
+void gt_numbers_release(struct gt_numbers *values)
+{
+    free(values->value);
+    *values = (struct gt_numbers){0};
+}
+
+/* ---- do two lists differ? ---- */
+
+double gt_significance(struct gt_numbers *a, struct gt_numbers *b)
+{
+    enum { FEWEST = 4 };
+    if (a->count < FEWEST || b->count < FEWEST)
+        return NAN;
+    gt_numbers_percentile(a, 0);
+    gt_numbers_percentile(b, 0);
+    double n = (double)a->count, m = (double)b->count, all = n + m, ranks = 0, ties = 0, rank = 1;
+    for (size_t i = 0, j = 0; i < a->count || j < b->count;) {
+        double value = j >= b->count || (i < a->count && a->value[i] <= b->value[j]) ? a->value[i] : b->value[j];
+        double of_a = 0, of_b = 0;
+        for (; i < a->count && a->value[i] == value; i++)
+            of_a++;
+        for (; j < b->count && b->value[j] == value; j++)
+            of_b++;
+        double tied = of_a + of_b;
+        ranks += of_a * (rank + (tied - 1) / 2);
+        ties += tied * tied * tied - tied;
+        rank += tied;
+    }
+    double statistic = ranks - n * (n + 1) / 2, mean = n * m / 2;
+    double variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
+    if (!(variance > 0))
+        return NAN;
+    double distance = fmax(fabs(statistic - mean) - 0.5, 0);
+    return erfc(distance / sqrt(2 * variance));
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    double x = **(double *const *)a, y = **(double *const *)b;
+    return GT_ORDER(x, y);
+}
+
+int gt_significance_correct(double *p, size_t count)
+{
+    double **sorted = calloc(count + 1, sizeof *sorted), least = 0;
+    size_t known = 0;
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(p[i]))
+            sorted[known++] = &p[i];
+    qsort(sorted, known, sizeof *sorted, compare_values);
+    for (size_t i = 0; i < known; i++)
+        *sorted[i] = least = fmax(least, fmin(1, *sorted[i] * (double)(known - i)));
+    free(sorted);
+    return 0;
+}
+
+/* ---- spans ---- */
 
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
 {
@@ -15,70 +130,49 @@ int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
     return 0;
 }
 
-static int compare_keys(const struct gt_keyed_span *a, const struct gt_keyed_span *b, int keys)
+int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
+                       const uint32_t key[GT_SPAN_KEYS])
 {
-    for (int i = 0; i < keys; i++)
-        if (a->key[i] != b->key[i])
-            return a->key[i] < b->key[i] ? -1 : 1;
-    return 0;
+    int64_t start = trace->events.start[event];
+    struct gt_keyed_span span = {.start = start, .end = start + trace->events.duration[event], .event = event};
+    memcpy(span.key, key, sizeof span.key);
+    return gt_spans_add(spans, span);
 }
 
-static int compare_times(const struct gt_keyed_span *a, const struct gt_keyed_span *b)
+void gt_spans_sort_by(struct gt_spans *spans, int (*order)(const void *a, const void *b))
 {
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return GT_ORDER(a->end, b->end);
+    if (spans->count)
+        qsort(spans->span, spans->count, sizeof *spans->span, order);
 }
 
 static int by_key(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    int order = compare_keys(x, y, GT_SPAN_KEYS);
-    if (!order)
-        order = compare_times(x, y);
-    return order ? order : GT_ORDER(x->event, y->event);
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct gt_keyed_span *x = a, *y = b;
-    int order = compare_times(x, y);
-    return order ? order : by_key(a, b);
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, GT_SPAN_KEYS), GT_ORDER(x->start, y->start),
+                       GT_ORDER(x->end, y->end), GT_ORDER(x->event, y->event));
 }
 
 static int by_nesting(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
-    int order = compare_keys(x, y, 1);
-    if (!order && x->start != y->start)
-        order = x->start < y->start ? -1 : 1;
-    if (!order)
-        order = GT_ORDER(y->end, x->end);
+    int order = GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start), GT_ORDER(y->end, x->end));
     return order ? order : by_key(a, b);
 }
 
 void gt_spans_sort(struct gt_spans *spans)
 {
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, by_key);
-}
-
-void gt_spans_sort_by_time(struct gt_spans *spans)
-{
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, by_time);
+    gt_spans_sort_by(spans, by_key);
 }
 
 void gt_spans_sort_nested(struct gt_spans *spans)
 {
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, by_nesting);
+    gt_spans_sort_by(spans, by_nesting);
 }
 
 size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys)
 {
     size_t to = from;
-    while (to < spans->count && compare_keys(&spans->span[from], &spans->span[to], keys) == 0)
+    while (to < spans->count && gt_order_lists(spans->span[from].key, spans->span[to].key, (size_t)keys) == 0)
         to++;
     return to;
 }
@@ -88,7 +182,7 @@ void gt_spans_unite(struct gt_spans *spans, int keys)
     size_t count = 0;
     for (size_t i = 0; i < spans->count; i++) {
         struct gt_keyed_span *last = count ? &spans->span[count - 1] : NULL, *next = &spans->span[i];
-        if (!last || compare_keys(last, next, keys) != 0 || next->start > last->end)
+        if (!last || gt_order_lists(last->key, next->key, (size_t)keys) != 0 || next->start > last->end)
             spans->span[count++] = *next;
         else if (next->end > last->end)
             last->end = next->end;
@@ -171,11 +265,8 @@ struct weighed {
 static int compare_rows(const void *a, const void *b)
 {
     const struct weighed *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->weight != y->weight)
-        return x->weight > y->weight ? -1 : 1;
-    return GT_ORDER(x->row.from, y->row.from);
+    return GT_ORDER_BY(GT_ORDER(x->group, y->group), GT_ORDER(y->weight, x->weight),
+                       GT_ORDER(x->row.from, y->row.from));
 }
 
 size_t gt_list_top(const struct gt_analysis_input *input, size_t standard)

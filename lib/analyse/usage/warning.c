@@ -1,0 +1,432 @@
+#include "analyse/usage/warning.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyse/usage/figures.h"
+#include "schema/human.h"
+
+/* Shorter runs say little about shares of time. */
+static const double LEAST_SECONDS = 1, LEAST_TO_ADVISE = 10;
+static const double LITTLE = 1e6, UNUSED = 4e9, AT_LIMIT = 0.97;
+
+__attribute__((format(printf, 2, 3))) static void say(struct gt_warning *warning, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(warning->sentence, sizeof warning->sentence, format, arguments);
+    va_end(arguments);
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct gt_warning *warning, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(warning->detail, sizeof warning->detail, format, arguments);
+    va_end(arguments);
+}
+
+double gt_usage_given(const struct gt_usage *usage, enum gt_limit_kind kind)
+{
+    double value = usage->machine->limit[kind].value;
+    return value > 0 ? value : NAN;
+}
+
+double gt_usage_memory_limit(const struct gt_usage *usage)
+{
+    return gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+static bool was_killed(const struct gt_usage *usage)
+{
+    return usage->outcome->exit_status == 128 + SIGKILL;
+}
+
+/* A group above, or the machine, may have killed somebody else. */
+enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
+{
+    const struct gt_kernel_events *events = &usage->outcome->events;
+    double limit = gt_usage_memory_limit(usage);
+    if (events->oom_kills > 0)
+        return GT_MEMORY_RAN_OUT;
+    bool is_at_limit = fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= AT_LIMIT * limit;
+    return was_killed(usage) && (events->oom_kills_above > 0 || is_at_limit) ? GT_MEMORY_PROBABLY_RAN_OUT
+                                                                             : GT_MEMORY_SUFFICED;
+}
+
+/* The kernel kills the largest, where that has most of what there is. */
+static void name_victim(const struct gt_usage *usage, char *text, size_t size)
+{
+    const struct gt_kernel_events *events = &usage->outcome->events;
+    double limit = gt_usage_memory_limit(usage), whole = isnan(limit) ? gt_usage_peak(usage) : limit;
+    char ram[GT_HUMAN_SIZE];
+    double peak = events->largest_pid == usage->machine->pid
+                      ? fmax(events->largest_ram, gt_usage_scope_peak(usage, GT_SCOPE_MAIN))
+                      : events->largest_ram;
+    if (!events->largest_pid || !events->largest_is_gone || !(peak > whole / 2))
+        snprintf(text, size, "a process");
+    else
+        snprintf(text, size, "%s (pid %d, %s)", *events->largest_name ? events->largest_name : "a process",
+                 (int)events->largest_pid, gt_human_bytes(ram, peak));
+}
+
+static size_t largest_span(const struct gt_history *history, size_t line)
+{
+    size_t largest = 0;
+    for (size_t span = 1; span < history->spans; span++)
+        if (!(gt_history_value(history, line, span) < gt_history_value(history, line, largest)) &&
+            !isnan(gt_history_value(history, line, span)))
+            largest = span;
+    return largest;
+}
+
+/* Bytes a second over the quarter of the course before its top. */
+static double growth_at_end(const struct gt_usage *usage)
+{
+    const struct gt_history *history = &usage->summary->history;
+    size_t line = gt_history_find(GT_SCOPE_COMBINED, GT_RAM);
+    size_t last = largest_span(history, line), first = last - last / 4;
+    while (first && isnan(gt_history_value(history, line, first)))
+        first--;
+    double seconds = gt_history_time(history, last) - gt_history_time(history, first);
+    return (gt_history_value(history, line, last) - gt_history_value(history, line, first)) / seconds;
+}
+
+static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    enum gt_out_of_memory what = gt_usage_out_of_memory(usage);
+    char victim[128], bytes[GT_HUMAN_SIZE], where[80] = "when the machine had no memory left";
+    double limit = gt_usage_memory_limit(usage), growth = growth_at_end(usage);
+    if (what == GT_MEMORY_SUFFICED)
+        return false;
+    if (limit > 0)
+        snprintf(where, sizeof where, "at the limit of %s", gt_human_bytes(bytes, limit));
+    name_victim(usage, victim, sizeof victim);
+    say(warning, "the kernel %skilled %s %s", what == GT_MEMORY_RAN_OUT ? "" : "probably ", victim, where);
+    if (growth > LITTLE)
+        add(warning, "memory grew by %s a second at the end", gt_human_bytes(bytes, growth));
+    warning->value = limit > 0 ? limit : gt_usage_peak(usage);
+    return true;
+}
+
+static bool swapped(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    char bytes[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
+    double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
+    double waited = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY);
+    bool waits = waited > 0.05 && usage->outcome->elapsed >= LEAST_SECONDS;
+    if (!(swap > LITTLE) && !waits)
+        return false;
+    warning->value = swap > LITTLE ? swap : waited;
+    if (swap > LITTLE && waits)
+        say(warning, "%s were swapped out, %s of the time something waited for memory", gt_human_bytes(bytes, swap),
+            gt_human_percent(percent, waited));
+    else if (swap > LITTLE)
+        say(warning, "%s were swapped out: memory was short", gt_human_bytes(bytes, swap));
+    else
+        say(warning, "something waited for memory for %s of the time", gt_human_percent(percent, waited));
+    return true;
+}
+
+static bool memory_unused(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    char given[GT_HUMAN_SIZE], used[GT_HUMAN_SIZE];
+    double asked = gt_usage_given(usage, GT_LIMIT_MEMORY), peak = gt_usage_peak_bound(usage);
+    if (!(peak < 0.5 * asked) || !(asked - peak > UNUSED))
+        return false;
+    warning->value = peak / asked;
+    say(warning, "%s asked for, %s used", gt_human_round_bytes(given, asked),
+        gt_human_bytes(used, gt_usage_peak(usage)));
+    return true;
+}
+
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
+
+static bool time_limit(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    double given = gt_usage_given(usage, GT_LIMIT_TIME), left = given - usage->outcome->elapsed;
+    int status = usage->outcome->exit_status;
+    char text[GT_HUMAN_SIZE];
+    if ((status != 128 + SIGTERM && status != 128 + SIGKILL && status != 128 + SIGXCPU) || !(left < 60))
+        return false;
+    warning->value = left;
+    say(warning, "the time of the allocation was over: it was ended %s before", gt_human_seconds(text, fmax(left, 0)));
+    if (left <= 0)
+        say(warning, "the time of the allocation was over");
+    return true;
+}
+
+/* ---- Cores ------------------------------------------------------------------------------------------------------- */
+
+static bool throttled(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    double share = usage->outcome->events.throttled_periods, cores = gt_usage_given(usage, GT_LIMIT_CORES);
+    char percent[GT_HUMAN_SIZE], number[GT_HUMAN_SIZE];
+    if (!(share > 0.05))
+        return false;
+    warning->value = share;
+    if (isnan(cores))
+        say(warning, "the CPU was throttled in %s of the periods of a quota", gt_human_percent(percent, share));
+    else
+        say(warning, "the CPU was throttled in %s of the periods: the quota is %s cores",
+            gt_human_percent(percent, share), gt_human_round_number(number, cores));
+    return true;
+}
+
+static bool cores_unused(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    double given = gt_usage_given(usage, GT_LIMIT_CORES);
+    double used = gt_occupancy_cores(&usage->summary->occupancy, 0.95);
+    char asked[GT_HUMAN_SIZE], busy[GT_HUMAN_SIZE];
+    if (!(given > 1) || !(used < 0.6 * given) || usage->outcome->elapsed < LEAST_TO_ADVISE)
+        return false;
+    warning->value = used;
+    say(warning, "%s cores asked for, at most %s busy for 95 %% of the time", gt_human_round_number(asked, given),
+        gt_human_number(busy, used));
+    return true;
+}
+
+static bool too_many_threads(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    double cores = gt_usage_cores_given(usage),
+           threads = gt_summary_mean(usage->summary, GT_SCOPE_COMBINED, GT_THREADS);
+    double rate = gt_usage_share(usage, GT_SCOPE_COMBINED, GT_INVOLUNTARY_SWITCHES);
+    char number[GT_HUMAN_SIZE];
+    bool is_busy = gt_usage_cores(usage, GT_SCOPE_COMBINED) > 0.8 * cores;
+    if (!(threads > 2 * cores) || !(rate > 1000) || !is_busy || usage->outcome->elapsed < LEAST_SECONDS)
+        return false;
+    warning->value = threads;
+    say(warning, "%.0f threads on %s cores: they took turns %.0f times a second", threads,
+        gt_human_round_number(number, cores), rate);
+    return true;
+}
+
+/* On a part of a machine others are no disturbance. */
+static bool disturbed(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    int cores = usage->machine->core_count;
+    double others = gt_usage_cores(usage, GT_SCOPE_SYSTEM) - gt_usage_cores(usage, GT_SCOPE_COMBINED);
+    char number[GT_HUMAN_SIZE];
+    bool has_all = isnan(gt_usage_given(usage, GT_LIMIT_CORES));
+    if (!has_all || cores < 1 || !(others > 0.3 * cores) || usage->outcome->elapsed < LEAST_SECONDS)
+        return false;
+    warning->value = others;
+    say(warning, "other programs used %s of the %d cores: do not compare these times", gt_human_number(number, others),
+        cores);
+    return true;
+}
+
+static bool waited_for_disk(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    double share = gt_usage_share(usage, GT_SCOPE_SYSTEM, GT_PRESSURE_IO);
+    double bytes = fmax(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_READ_BYTES),
+                        gt_usage_final(usage, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES));
+    char percent[GT_HUMAN_SIZE];
+    if (!(share > 0.1) || !(bytes >= LITTLE) || usage->outcome->elapsed < LEAST_SECONDS)
+        return false;
+    warning->value = share;
+    say(warning, "something waited for the disk for %s of the time", gt_human_percent(percent, share));
+    return true;
+}
+
+/* ---- GPUs -------------------------------------------------------------------------------------------------------- */
+
+/* Of the GPUs that the job may use. What a machine has beside them is nobody's concern. */
+static bool has_gpu(const struct gt_usage *usage, size_t index)
+{
+    return index < usage->summary->occupancy.gpus && index < usage->machine->gpu_length &&
+           usage->machine->gpu[index].selected;
+}
+
+static bool uses_gpus(const struct gt_usage *usage)
+{
+    bool is_given = gt_usage_given(usage, GT_LIMIT_GPUS) > 0;
+    return is_given || usage->summary->of[GT_SCOPE_COMBINED][GT_GPU_RAM].max > 0 ||
+           usage->summary->of[GT_SCOPE_COMBINED][GT_GPU_UTILIZATION].max > 0;
+}
+
+/* A share of the time of a GPU that is remarkable above `least`. */
+struct gpu_rule {
+    double (*share)(const struct gt_gpu_time *time);
+    double least;
+};
+
+static double idle_share(const struct gt_gpu_time *time)
+{
+    return time->idle / time->known;
+}
+
+static double starved_share(const struct gt_gpu_time *time)
+{
+    return idle_share(time) > 0.9 ? 0 : time->starved / time->known; /* the one is told as the other */
+}
+
+static double slowed_share(const struct gt_gpu_time *time)
+{
+    return time->slowed / time->told;
+}
+
+/* Names the GPUs to which a rule applies: "gpu 1", "gpus 1, 3"; returns the largest share, NaN: none. */
+static double name_gpus(const struct gt_usage *usage, struct gpu_rule rule, char *text, size_t size, size_t *worst)
+{
+    const struct gt_occupancy *occupancy = &usage->summary->occupancy;
+    double most = NAN;
+    size_t count = 0, length = 0;
+    char list[160] = "";
+    for (size_t i = 0; i < occupancy->gpus; i++) {
+        double share = has_gpu(usage, i) ? rule.share(&occupancy->gpu[i]) : NAN;
+        if (!(share > rule.least))
+            continue;
+        if (length < sizeof list)
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%zu", count ? ", " : "", i);
+        count++;
+        if (!(share <= most)) {
+            most = share;
+            *worst = i;
+        }
+    }
+    snprintf(text, size, "gpu%s %s", count > 1 ? "s" : "", list);
+    return most;
+}
+
+static bool gpu_idle(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    size_t worst = 0;
+    char names[180], percent[GT_HUMAN_SIZE];
+    double share = name_gpus(usage, (struct gpu_rule){idle_share, 0.5}, names, sizeof names, &worst);
+    if (isnan(share) || !uses_gpus(usage) || usage->outcome->elapsed < LEAST_SECONDS)
+        return false;
+    warning->value = share;
+    say(warning, "%s %s idle: below 5 %% for %s of the time", names, strchr(names, ',') ? "were" : "was",
+        gt_human_percent(percent, share));
+    return true;
+}
+
+static bool gpu_starved(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    size_t worst = 0;
+    char names[180], time[GT_HUMAN_SIZE];
+    double share = name_gpus(usage, (struct gpu_rule){starved_share, 0.1}, names, sizeof names, &worst);
+    if (isnan(share) || !uses_gpus(usage) || usage->outcome->elapsed < LEAST_SECONDS)
+        return false;
+    warning->value = share;
+    say(warning, "%s starved for %s: below 30 %% while the job kept a core busy", names,
+        gt_human_seconds(time, usage->summary->occupancy.gpu[worst].starved));
+    return true;
+}
+
+static bool gpu_slowed(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    size_t worst = 0;
+    char names[180], percent[GT_HUMAN_SIZE];
+    double share = name_gpus(usage, (struct gpu_rule){slowed_share, 0.05}, names, sizeof names, &worst);
+    if (isnan(share) || !uses_gpus(usage))
+        return false;
+    const struct gt_gpu_time *time = &usage->summary->occupancy.gpu[worst];
+    warning->value = share;
+    say(warning, "%s slowed down for %s of the time, by %s", names, gt_human_percent(percent, share),
+        time->hot > time->powered_down ? "heat"
+        : time->powered_down > 0       ? "the power limit"
+                                       : "the hardware");
+    return true;
+}
+
+/* ---- The tracker itself ------------------------------------------------------------------------------------------ */
+
+static bool incomplete(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    const struct gt_outcome *outcome = usage->outcome;
+    double planned = (double)(outcome->samples + outcome->missed);
+    warning->value = (double)outcome->missed;
+    if (outcome->dropped) {
+        warning->value = (double)outcome->dropped;
+        say(warning, "the recording lost %llu samples: its disk was too slow", (unsigned long long)outcome->dropped);
+    } else if (outcome->missed > 0.05 * planned && outcome->missed > 5) {
+        say(warning, "%llu of %.0f samples were missed: the machine had no time for them",
+            (unsigned long long)outcome->missed, planned);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* ---- The table --------------------------------------------------------------------------------------------------- */
+
+/* The dearest first: what ended the job, what cost it time, what was asked for and not used, what spoils the figures. A plain table. */
+static const struct rule {
+    const char *name;
+    bool (*applies)(const struct gt_usage *usage, struct gt_warning *warning); /* fills in sentence and value */
+} rules[] = {
+    {"out_of_memory", out_of_memory},
+    {"time_limit", time_limit},
+    {"swapped", swapped},
+    {"cpu_throttled", throttled},
+    {"gpu_idle", gpu_idle},
+    {"gpu_slowed_down", gpu_slowed},
+    {"gpu_starved", gpu_starved},
+    {"memory_unused", memory_unused},
+    {"cores_unused", cores_unused},
+    {"too_many_threads", too_many_threads},
+    {"disk", waited_for_disk},
+    {"disturbed", disturbed},
+    {"incomplete", incomplete},
+};
+
+size_t gt_warnings(const struct gt_usage *usage, struct gt_warning *ret)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        ret[count] = (struct gt_warning){.name = rules[i].name, .value = NAN};
+        count += rules[i].applies(usage, &ret[count]);
+    }
+    return count;
+}
+
+void gt_usage_warnings_table(const struct gt_usage *usage, struct gt_node *root)
+{
+    struct gt_warning warning[GT_WARNINGS];
+    size_t count = gt_warnings(usage, warning);
+    struct gt_table *table = gt_report_table(root, "warnings", "Warnings");
+    gt_table_flags(table, GT_NOT_IN_ORIGINAL | (count ? 0 : GT_ONLY_DATA));
+    gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "sentence", "What", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "detail", "More", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "value", "Figure", GT_CELL_NUMBER, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    for (size_t i = 0; i < count; i++) {
+        gt_table_text(table, warning[i].name);
+        gt_table_text(table, warning[i].sentence);
+        gt_table_text(table, *warning[i].detail ? warning[i].detail : NULL);
+        gt_table_number(table, warning[i].value);
+    }
+}
+
+void gt_usage_limits_section(const struct gt_usage *usage, struct gt_node *root)
+{
+    static const struct {
+        enum gt_limit_kind kind;
+        const char *key, *title, *unit;
+    } lines[] = {
+        {GT_LIMIT_MEMORY, "memory", "Memory asked for", "bytes"},
+        {GT_LIMIT_GROUP_MEMORY, "memory_limit", "Memory limit of the control group", "bytes"},
+        {GT_LIMIT_CORES, "cores", "Cores", NULL},
+        {GT_LIMIT_GPUS, "gpus", "GPUs", NULL},
+        {GT_LIMIT_TIME, "time", "Time from the begin on", "seconds"},
+    };
+    struct gt_node *section = gt_report_section(root, "limits", "Limits");
+    gt_node_flags(section, GT_ONLY_DATA);
+    gt_report_text(section, "scheduler", "Scheduler", *usage->machine->scheduler ? usage->machine->scheduler : NULL);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const char *source = usage->machine->limit[lines[i].kind].source;
+        char key[40];
+        gt_report_number(section, lines[i].key, lines[i].title, gt_usage_given(usage, lines[i].kind), lines[i].unit);
+        snprintf(key, sizeof key, "%s_source", lines[i].key);
+        gt_report_text(section, key, "From", *source ? source : NULL);
+    }
+}

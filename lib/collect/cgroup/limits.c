@@ -1,0 +1,163 @@
+#include "collect/cgroup/limits.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/host/capacity.h"
+#include "collect/process/process_file.h"
+
+/* ---- Limits ------------------------------------------------------------------------------------------------------ */
+
+/* "max" is no limit in version 2; in version 1 it is a number above all memory there is. */
+static double memory_of(const struct gt_root *root, const struct gt_control_group *group, const char *file)
+{
+    char text[64];
+    if (gt_control_group_read(root, group, file, text, sizeof text) <= 0 || text[0] < '0' || text[0] > '9')
+        return NAN;
+    double bytes = (double)strtoull(text, NULL, 10);
+    return bytes < 0x1p62 ? bytes : NAN;
+}
+
+static void take_smaller(struct gt_group_limit *limit, double value, const char *source)
+{
+    if (isnan(value) || value >= limit->value)
+        return;
+    limit->value = value;
+    snprintf(limit->source, sizeof limit->source, "%s", source);
+}
+
+void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, pid_t pid)
+{
+    struct gt_control_group group;
+    *ret = (struct gt_group_limit){.value = NAN};
+    if (pid <= 0 || gt_control_group_find(root, pid, "memory", &group) < 0)
+        return;
+    const char *file = group.version == 2 ? "memory.max" : "memory.limit_in_bytes";
+    do
+        take_smaller(ret, memory_of(root, &group, file), file);
+    while (gt_control_group_up(&group));
+}
+
+/* Version 2 "cpu.max" is "QUOTA PERIOD" or "max PERIOD"; version 1 has two files, and -1 is no quota. */
+static double quota_of(const struct gt_root *root, const struct gt_control_group *group)
+{
+    char text[64], period[64];
+    char *rest = text;
+    if (group->version == 2) {
+        if (gt_control_group_read(root, group, "cpu.max", text, sizeof text) <= 0)
+            return NAN;
+        double quota = strtod(text, &rest), length = strtod(rest, NULL);
+        return rest > text && quota > 0 && length > 0 ? quota / length : NAN;
+    }
+    if (gt_control_group_read(root, group, "cpu.cfs_quota_us", text, sizeof text) <= 0 ||
+        gt_control_group_read(root, group, "cpu.cfs_period_us", period, sizeof period) <= 0)
+        return NAN;
+    double quota = strtod(text, NULL), length = strtod(period, NULL);
+    return quota > 0 && length > 0 ? quota / length : NAN;
+}
+
+/* Where the process may run, whoever narrowed it: a cpuset, or it itself. */
+static int cpus_allowed(const struct gt_root *root, pid_t pid)
+{
+    static const char NAME[] = "Cpus_allowed_list:";
+    char path[64], text[16384];
+    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
+    if (gt_root_read(root, path, text, sizeof text) <= 0)
+        return 0;
+    const char *at = strstr(text, NAME);
+    return at ? gt_capacity_list_length(at + strlen(NAME) + strspn(at + strlen(NAME), " \t")) : 0;
+}
+
+void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, pid_t pid, int cores)
+{
+    struct gt_control_group group;
+    *ret = (struct gt_group_limit){.value = NAN};
+    if (pid <= 0)
+        return;
+    if (gt_control_group_find(root, pid, "cpu", &group) == 0)
+        do
+            take_smaller(ret, quota_of(root, &group), group.version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
+        while (gt_control_group_up(&group));
+    int allowed = cpus_allowed(root, pid);
+    if (allowed > 0 && allowed < cores)
+        take_smaller(ret, allowed, "Cpus_allowed");
+    if (ret->value >= cores)
+        *ret = (struct gt_group_limit){.value = NAN};
+}
+
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
+
+/* The number behind a word at the begin of a line. */
+static double number_in(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
+        if (!strncmp(line, word, length) && line[length] == ' ')
+            return strtod(line + length, NULL);
+    return NAN;
+}
+
+static double number_of(const struct gt_root *root, const struct gt_control_group *group, const char *file,
+                        const char *word)
+{
+    char text[2048];
+    return gt_control_group_read(root, group, file, text, sizeof text) > 0 ? number_in(text, word) : NAN;
+}
+
+static double add_known(double sum, double value)
+{
+    return isnan(sum) ? value : isnan(value) ? sum : sum + value;
+}
+
+static double oom_kills_of(const struct gt_root *root, const struct gt_control_group *group)
+{
+    return number_of(root, group, group->version == 2 ? "memory.events" : "memory.oom_control", "oom_kill");
+}
+
+static void read_memory(struct gt_control_group group, const struct gt_root *root, struct gt_group_events *ret)
+{
+    char text[32768];
+    do {
+        double kills = oom_kills_of(root, &group);
+        if (isnan(ret->oom_kills))
+            ret->oom_kills = kills; /* the first group that has the controller */
+        else
+            ret->oom_kills_above = add_known(ret->oom_kills_above, kills);
+    } while (gt_control_group_up(&group));
+    if (gt_root_read(root, "proc/vmstat", text, sizeof text) > 0)
+        ret->oom_kills_above = add_known(ret->oom_kills_above, number_in(text, "oom_kill"));
+}
+
+/* Of the group whose quota held the job back the longest. */
+static void read_processor(struct gt_control_group group, const struct gt_root *root, struct gt_group_events *ret)
+{
+    do {
+        double seconds = group.version == 2 ? number_of(root, &group, "cpu.stat", "throttled_usec") / 1e6
+                                            : number_of(root, &group, "cpu.stat", "throttled_time") / 1e9;
+        if (isnan(seconds) || seconds <= ret->throttled)
+            continue;
+        ret->throttled = seconds;
+        ret->periods = number_of(root, &group, "cpu.stat", "nr_periods");
+        ret->throttled_periods = number_of(root, &group, "cpu.stat", "nr_throttled");
+    } while (gt_control_group_up(&group));
+}
+
+void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root *root, pid_t pid)
+{
+    *ret = (struct gt_watched_groups){0};
+    ret->has_memory = pid > 0 && gt_control_group_find(root, pid, "memory", &ret->memory) == 0;
+    ret->has_processor = pid > 0 && gt_control_group_find(root, pid, "cpu", &ret->processor) == 0;
+}
+
+void gt_watched_groups_read(const struct gt_watched_groups *groups, const struct gt_root *root,
+                            struct gt_group_events *ret)
+{
+    *ret = (struct gt_group_events){NAN, NAN, NAN, NAN, NAN};
+    if (groups->has_memory)
+        read_memory(groups->memory, root, ret);
+    if (groups->has_processor)
+        read_processor(groups->processor, root, ret);
+}

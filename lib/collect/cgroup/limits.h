@@ -1,0 +1,43 @@
+/* What a job may use and what the kernel did to it for using more: limits and events of its control groups and of all above, for both
+ * versions of the interface. Sources: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst in
+ * the kernel's sources. */
+#ifndef GT_COLLECT_LIMITS_H
+#define GT_COLLECT_LIMITS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/root.h"
+#include "collect/cgroup/control_group.h"
+
+/* A limit, and the file that says so. NaN: there is none. */
+struct gt_group_limit {
+    double value;
+    char source[64];
+};
+
+/* Bytes: the smallest limit of the groups of `pid`. */
+void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, pid_t pid);
+/* Cores: the smallest quota, or the CPUs that it may run on where they are fewer than `cores`. */
+void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, pid_t pid, int cores);
+
+/* The groups that tell of a job, found while it lives; they are read after its end, too. */
+struct gt_watched_groups {
+    bool has_memory, has_processor;
+    struct gt_control_group memory, processor;
+};
+
+/* Counters that only grow. NaN: not told. */
+struct gt_group_events {
+    double
+        oom_kills; /* processes of the group itself that the kernel killed for memory, in version 2 also of those below */
+    double oom_kills_above; /* the same of the groups above and of the whole machine: perhaps others' */
+    double throttled;       /* seconds for which threads of the group had to wait for a new period of its quota */
+    double periods, throttled_periods;
+};
+
+void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root *root, pid_t pid);
+void gt_watched_groups_read(const struct gt_watched_groups *groups, const struct gt_root *root,
+                            struct gt_group_events *ret);
+
+#endif

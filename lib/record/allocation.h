@@ -1,0 +1,12 @@
+/* What a job was given: by the control groups that it lies in, and by the scheduler that started it, as its environment tells.
+ * Sources: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES", qsub(1B) of PBS and Torque, bsub(1) of LSF. */
+#ifndef GT_RECORD_ALLOCATION_H
+#define GT_RECORD_ALLOCATION_H
+
+#include "base/root.h"
+#include "sample/sample.h"
+
+/* Fill in scheduler and limits of `machine`, whose cores, memory, start and pid are known. */
+void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root);
+
+#endif

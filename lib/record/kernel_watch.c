@@ -1,0 +1,54 @@
+#include "record/kernel_watch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root, pid_t pid)
+{
+    *watch = (struct gt_kernel_watch){0};
+    gt_watched_groups_find(&watch->groups, root, pid);
+    gt_watched_groups_read(&watch->groups, root, &watch->begin);
+}
+
+static void read_name(struct gt_kernel_watch *watch, const struct gt_root *root)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d/comm", (int)watch->largest_pid);
+    ssize_t length = gt_root_read(root, path, watch->largest_name, sizeof watch->largest_name);
+    if (length > 0 && watch->largest_name[length - 1] == '\n')
+        watch->largest_name[length - 1] = '\0';
+}
+
+void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree)
+{
+    double before = watch->largest_ram;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct gt_process *process = tree->process[i];
+        double ram = process->value[GT_RSS];
+        if (process->is_zombie || process->is_gone || !(ram > watch->largest_ram))
+            continue;
+        watch->largest_ram = ram;
+        watch->largest_pid = process->pid;
+    }
+    if (watch->largest_ram > before)
+        read_name(watch, tree->root);
+}
+
+void gt_kernel_watch_read(const struct gt_kernel_watch *watch, const struct gt_tree *tree, struct gt_kernel_events *ret)
+{
+    struct gt_group_events end;
+    gt_watched_groups_read(&watch->groups, tree->root, &end);
+    const struct gt_process *largest = watch->largest_pid ? gt_tree_find(tree, watch->largest_pid) : NULL;
+    *ret = (struct gt_kernel_events){
+        .oom_kills = end.oom_kills - watch->begin.oom_kills,
+        .oom_kills_above = end.oom_kills_above - watch->begin.oom_kills_above,
+        .throttled = end.throttled - watch->begin.throttled,
+        .throttled_periods = (end.throttled_periods - watch->begin.throttled_periods) /
+                             (end.periods - watch->begin.periods),
+        .largest_pid = watch->largest_pid,
+        .largest_ram = watch->largest_pid ? watch->largest_ram : NAN,
+        .largest_is_gone = watch->largest_pid && (!largest || largest->is_zombie || largest->is_gone),
+    };
+    memcpy(ret->largest_name, watch->largest_name, sizeof ret->largest_name);
+}

@@ -1,0 +1,24 @@
+/* What the kernel does to a job for using more than it was given, from the begin of its tracking on; and its largest process, which
+ * the kernel kills first. */
+#ifndef GT_RECORD_KERNEL_WATCH_H
+#define GT_RECORD_KERNEL_WATCH_H
+
+#include "collect/cgroup/limits.h"
+#include "sample/sample.h"
+#include "sample/tree.h"
+
+struct gt_kernel_watch {
+    struct gt_watched_groups groups;
+    struct gt_group_events begin;
+    pid_t largest_pid;
+    double largest_ram; /* bytes */
+    char largest_name[32];
+};
+
+void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root, pid_t pid);
+/* After each look at the processes. */
+void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree);
+void gt_kernel_watch_read(const struct gt_kernel_watch *watch, const struct gt_tree *tree,
+                          struct gt_kernel_events *ret);
+
+#endif

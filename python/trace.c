@@ -1,0 +1,632 @@
+/* Traces: the options of functions on them, reports, and traces that were read. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "analyse/trace/analysis.h"
+#include "analyse/trace/dataloader.h"
+#include "analyse/trace/functions.h"
+#include "analyse/trace/window.h"
+#include "api/request.h"
+#include "core.h"
+#include "report/report.h"
+#include "table.h"
+#include "trace/tables.h"
+
+/* ---- options, from dicts of keywords by three tables ---- */
+
+enum kind { TEXT, LIST, FLAG, COUNT, NUMBER };
+
+struct option {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+};
+
+static int store(const struct option *option, PyObject *value, void *options, PyObject *keep)
+{
+    void *place = (char *)options + option->offset;
+    long number;
+    switch (option->kind) {
+    case TEXT: return (*(const char **)place = core_text(value, keep)) ? 0 : -1;
+    case LIST: return core_texts(value, place, keep);
+    case FLAG: return (*(int *)place = PyObject_IsTrue(value)) < 0 ? -1 : 0;
+    case NUMBER: *(double *)place = PyFloat_AsDouble(value); return PyErr_Occurred() ? -1 : 0;
+    case COUNT: break;
+    }
+    number = PyLong_AsLong(value);
+    *(int *)place = number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : (int)number;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static const struct option *find(const struct option *option, size_t count, PyObject *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (PyUnicode_CompareWithASCIIString(name, option[i].name) == 0)
+            return &option[i];
+    PyErr_Format(PyExc_TypeError, "there is no option '%S'", name);
+    return NULL;
+}
+
+/* None leaves the default. */
+static int fill(const struct option *option, size_t count, PyObject *keywords, void *options, PyObject *keep)
+{
+    PyObject *name, *value;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(keywords, &position, &name, &value)) {
+        const struct option *found = find(option, count, name);
+        if (!found || (value != Py_None && store(found, value, options, keep) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_trace_request(PyObject *keywords, struct gt_trace_request *ret, PyObject *keep)
+{
+    static const struct option options[] = {
+        {"start", TEXT, offsetof(struct gt_trace_request, start)},
+        {"end", TEXT, offsetof(struct gt_trace_request, end)},
+        {"by_step", FLAG, offsetof(struct gt_trace_request, by_step)},
+        {"suffixes", LIST, offsetof(struct gt_trace_request, suffixes)},
+        {"select", TEXT, offsetof(struct gt_trace_request, select)},
+        {"node", TEXT, offsetof(struct gt_trace_request, node)},
+        {"threads", COUNT, offsetof(struct gt_trace_request, threads)},
+    };
+    *ret = GT_INIT(struct gt_trace_request);
+    return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
+}
+
+static int read_profile_options(PyObject *keywords, struct gt_profile_options *ret, PyObject *keep)
+{
+    static const struct option options[] = {
+        {"by", TEXT, offsetof(struct gt_profile_options, by)},
+        {"phases", LIST, offsetof(struct gt_profile_options, phases)},
+        {"device", TEXT, offsetof(struct gt_profile_options, device)},
+        {"ranges", TEXT, offsetof(struct gt_profile_options, ranges)},
+        {"key", TEXT, offsetof(struct gt_profile_options, key)},
+        {"top", COUNT, offsetof(struct gt_profile_options, top)},
+        {"carbon_intensity", TEXT, offsetof(struct gt_profile_options, carbon_intensity)},
+        {"carbon_file", TEXT, offsetof(struct gt_profile_options, carbon_file)},
+        {"price", TEXT, offsetof(struct gt_profile_options, price)},
+    };
+    *ret = GT_INIT(struct gt_profile_options);
+    return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
+}
+
+static int read_merge_request(PyObject *keywords, struct gt_merge_request *ret, PyObject *keep)
+{
+    static const struct option options[] = {
+        {"low_gpu", NUMBER, offsetof(struct gt_merge_request, low_gpu)},
+        {"metrics", TEXT, offsetof(struct gt_merge_request, metrics)},
+        {"align", TEXT, offsetof(struct gt_merge_request, align)},
+        {"output", TEXT, offsetof(struct gt_merge_request, output)},
+        {"overwrite", FLAG, offsetof(struct gt_merge_request, overwrite)},
+    };
+    *ret = GT_INIT(struct gt_merge_request);
+    return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
+}
+
+/* ---- reports as objects, and the functions that make them of files ---- */
+
+struct report_object {
+    PyObject_HEAD struct gt_report *report;
+};
+
+static const struct gt_report *report_of(PyObject *self)
+{
+    return ((struct report_object *)self)->report;
+}
+
+/* Makes an object of a report of the library, which it takes over; raises the exception of a failed call. */
+static PyObject *report_object_of(PyObject *module, int status, struct gt_report *report, const struct gt_error *error)
+{
+    if (status < 0)
+        return core_raise(status, error);
+    PyObject *type = PyObject_GetAttrString(module, "Report");
+    allocfunc make = type ? (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc) : NULL;
+    PyObject *self = make ? make((PyTypeObject *)type, 0) : NULL;
+    if (self)
+        ((struct report_object *)self)->report = report;
+    else
+        gt_report_free(report);
+    Py_XDECREF(type);
+    return self;
+}
+
+static void report_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    gt_report_free(((struct report_object *)self)->report);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyObject *report_render(PyObject *self, PyObject *format)
+{
+    struct gt_error error = {0};
+    char *text = NULL;
+    size_t length = 0;
+    PyObject *bytes = PyUnicode_AsUTF8String(format);
+    if (!bytes)
+        return NULL;
+    int status = gt_report_render(report_of(self), PyBytes_AsString(bytes), &text, &length, &error);
+    Py_DECREF(bytes);
+    PyObject *ret = status < 0 ? core_raise(status, &error)
+                               : PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "surrogateescape");
+    free(text);
+    return ret;
+}
+
+static PyObject *report_tables(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *module = PyType_GetModule(Py_TYPE(self)), *tables = module ? PyDict_New() : NULL;
+    for (size_t i = 0; tables; i++) {
+        struct gt_error error = {0};
+        struct gt_table *found = NULL;
+        const char *key;
+        int status = gt_report_table_data(report_of(self), i, &key, &found, &error);
+        if (status == -ENOENT)
+            break;
+        PyObject *table = core_take_table(module, status, found, &error);
+        if (!table || PyDict_SetItemString(tables, key, table) < 0)
+            Py_CLEAR(tables);
+        Py_XDECREF(table);
+    }
+    return tables;
+}
+
+static PyMethodDef report_methods[] = {
+    {"render", report_render, METH_O, "render($self, format, /)\n--\n\nThe report in one of the program's formats."},
+    {"tables", report_tables, METH_NOARGS, "tables($self, /)\n--\n\nIts tables by name."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot report_slots[] = {
+    {Py_tp_doc, "What an analysis found."},
+    {Py_tp_dealloc, (void *)report_free},
+    {Py_tp_methods, report_methods},
+    {0, NULL},
+};
+
+PyType_Spec core_trace_report_spec = {
+    .name = "gpu_tracker._core.Report",
+    .basicsize = sizeof(struct report_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = report_slots,
+};
+
+/* ---- functions ---- */
+
+static PyObject *analyses(PyObject *module, PyObject *unused)
+{
+    const char *name, *help;
+    (void)module;
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && gt_analysis_info(i, &name, &help) == 0; i++) {
+        PyObject *pair = Py_BuildValue("(ss)", name, help);
+        if (!pair || PyList_Append(list, pair) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    return list;
+}
+
+static size_t count_of(const char *const *texts)
+{
+    size_t count = 0;
+    while (texts[count])
+        count++;
+    return count;
+}
+
+static PyObject *profile_report(PyObject *module, PyObject *arguments)
+{
+    PyObject *list, *reading, *analysing, *keep = PyList_New(0);
+    const char *analysis, *const *paths;
+    struct gt_trace_request request;
+    struct gt_profile_options options;
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    int status, good = keep && PyArg_ParseTuple(arguments, "sOO!O!:profile_report", &analysis, &list, &PyDict_Type,
+                                                &reading, &PyDict_Type, &analysing);
+    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0 &&
+           read_profile_options(analysing, &options, keep) == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = gt_profile_report(analysis, paths, count_of(paths), &request, &options, &report,
+                                                          &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? report_object_of(module, status, report, &error) : NULL;
+}
+
+static PyObject *timeline_info(PyObject *module, PyObject *arguments)
+{
+    PyObject *list, *reading, *keep = PyList_New(0);
+    const char *const *paths;
+    struct gt_trace_request request;
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:timeline_info", &list, &PyDict_Type, &reading);
+    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = gt_timeline_info(paths, count_of(paths), &request, &report, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? report_object_of(module, status, report, &error) : NULL;
+}
+
+static PyObject *timeline_merge(PyObject *module, PyObject *arguments)
+{
+    PyObject *list, *reading, *merging, *keep = PyList_New(0);
+    const char *const *paths;
+    struct gt_trace_request request;
+    struct gt_merge_request merge;
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    int status, good = keep && PyArg_ParseTuple(arguments, "OO!O!:timeline_merge", &list, &PyDict_Type, &reading,
+                                                &PyDict_Type, &merging);
+    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0 &&
+           read_merge_request(merging, &merge, keep) == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = gt_timeline_merge(paths, count_of(paths), &request, &merge, &report, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? report_object_of(module, status, report, &error) : NULL;
+}
+
+PyMethodDef core_trace_methods[] = {
+    {"analyses", analyses, METH_NOARGS, "analyses()\n--\n\nName and help of every analysis of traces."},
+    {"profile_report", profile_report, METH_VARARGS,
+     "profile_report(analysis, paths, request, options, /)\n--\n\nRead files and analyse them."},
+    {"timeline_info", timeline_info, METH_VARARGS, "timeline_info(paths, request, /)\n--\n\nWhat files hold."},
+    {"timeline_merge", timeline_merge, METH_VARARGS,
+     "timeline_merge(paths, request, merge, /)\n--\n\nMerge files into one Chrome trace."},
+    {"time_text", core_time_text, METH_O,
+     "time_text(nanoseconds, /)\n--\n\nA moment since the epoch as SMDebug writes it, in UTC."},
+    {NULL, NULL, 0, NULL},
+};
+
+/* ---- traces that were read ----
+ * Profile: a trace kept in memory, and its tables. */
+
+struct profile_object {
+    PyObject_HEAD struct gt_trace *trace;
+};
+
+static const struct gt_trace *trace_of(PyObject *self)
+{
+    return ((struct profile_object *)self)->trace;
+}
+
+static PyObject *make(PyTypeObject *type, int status, struct gt_trace *trace, const struct gt_error *error)
+{
+    if (status < 0)
+        return core_raise(status, error);
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *self = allocate(type, 0);
+    if (self)
+        ((struct profile_object *)self)->trace = trace;
+    else
+        gt_trace_close(trace);
+    return self;
+}
+
+static int read_files(struct gt_trace **ret, const char *const *paths, size_t count,
+                      const struct gt_trace_request *request, struct gt_error *error)
+{
+    static const char *const arguments[] = {GT_TABLE_ARGUMENTS, NULL};
+    struct gt_trace_options options;
+    int status = gt_trace_request_read(request, &options, error);
+    options.arguments = arguments;
+    return status < 0 ? status : gt_trace_load(ret, paths, count, &options, error);
+}
+
+static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *list, *reading, *keep = PyList_New(0);
+    const char *const *paths;
+    struct gt_trace_request request;
+    struct gt_trace *trace = NULL;
+    struct gt_error error = {0};
+    size_t count = 0;
+    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:Profile", &list, &PyDict_Type, &reading);
+    (void)keywords;
+    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
+    if (good) {
+        while (paths[count])
+            count++;
+        Py_BEGIN_ALLOW_THREADS status = read_files(&trace, paths, count, &request, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? make(type, status, trace, &error) : NULL;
+}
+
+static void profile_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    gt_trace_close(((struct profile_object *)self)->trace);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* ---- of tables ---- */
+
+static PyObject *of_tables(PyObject *class, PyObject *arguments)
+{
+    PyObject *object[2], *module = PyType_GetModule((PyTypeObject *)class);
+    struct gt_table *table[2] = {NULL, NULL};
+    struct gt_trace *trace = NULL;
+    struct gt_error error = {0};
+    int status;
+    if (!module || !PyArg_ParseTuple(arguments, "OO:of_tables", &object[0], &object[1]))
+        return NULL;
+    for (size_t i = 0; i < 2; i++)
+        if (!(table[i] = core_table_of(module, object[i])))
+            return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_trace_of_tables(&trace, table[0], table[1], &error);
+    Py_END_ALLOW_THREADS return make((PyTypeObject *)class, status, trace, &error);
+}
+
+/* ---- tables ---- */
+
+/* Which rows: (start, end, by_step, names or None, are_patterns) each. */
+struct queries {
+    struct gt_trace_rows *rows;
+    size_t count;
+    PyObject *keep;
+};
+
+static int read_query(PyObject *query, struct gt_trace_rows *rows, PyObject *keep)
+{
+    PyObject *names, *parts = PySequence_Tuple(query);
+    long long start, end;
+    int by_step, are_patterns;
+    int status = parts && PyArg_ParseTuple(parts, "LLpOp", &start, &end, &by_step, &names, &are_patterns) ? 0 : -1;
+    if (status == 0) {
+        *rows = (struct gt_trace_rows){start, end, by_step, NULL, are_patterns};
+        status = names == Py_None ? 0 : core_texts(names, &rows->names, keep);
+    }
+    Py_XDECREF(parts);
+    return status;
+}
+
+static void close_queries(struct queries *queries)
+{
+    free(queries->rows);
+    Py_XDECREF(queries->keep);
+}
+
+static int open_queries(struct queries *ret, PyObject *list)
+{
+    Py_ssize_t count = PyList_Size(list);
+    *ret = (struct queries){NULL, 0, NULL};
+    if (count < 0)
+        return -1;
+    ret->keep = PyList_New(0);
+    ret->rows = calloc((size_t)count + 1, sizeof *ret->rows);
+    ret->count = (size_t)count;
+    int status = ret->keep && ret->rows ? 0 : -1;
+    for (Py_ssize_t i = 0; status == 0 && i < count; i++)
+        status = read_query(PyList_GetItem(list, i), &ret->rows[i], ret->keep);
+    if (status < 0) {
+        close_queries(ret);
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+    }
+    return status;
+}
+
+static PyObject *take(PyObject *self, int status, struct gt_table *table, const struct gt_error *error)
+{
+    PyObject *module = PyType_GetModule(Py_TYPE(self));
+    return module ? core_take_table(module, status, table, error) : NULL;
+}
+
+typedef int rows_function(const struct gt_trace *trace, const struct gt_trace_rows *rows, size_t count,
+                          struct gt_table **ret, struct gt_error *error);
+
+static PyObject *rows_table(PyObject *self, PyObject *list, rows_function *function)
+{
+    struct queries queries;
+    struct gt_error error = {0};
+    struct gt_table *table = NULL;
+    int status;
+    if (open_queries(&queries, list) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = function(trace_of(self), queries.rows, queries.count, &table, &error);
+    Py_END_ALLOW_THREADS close_queries(&queries);
+    return take(self, status, table, &error);
+}
+
+static PyObject *samples(PyObject *self, PyObject *queries)
+{
+    return rows_table(self, queries, gt_trace_samples_table);
+}
+
+static PyObject *events(PyObject *self, PyObject *queries)
+{
+    return rows_table(self, queries, gt_trace_events_table);
+}
+
+static PyObject *loader_events(PyObject *self, PyObject *queries)
+{
+    return rows_table(self, queries, gt_trace_loader_table);
+}
+
+static PyObject *loader_outliers(PyObject *self, PyObject *part)
+{
+    struct gt_error error = {0};
+    struct gt_table *table = NULL;
+    PyObject *bytes = PyUnicode_AsUTF8String(part);
+    if (!bytes)
+        return NULL;
+    int status = gt_loader_outliers(trace_of(self), PyBytes_AsString(bytes), &table, &error);
+    Py_DECREF(bytes);
+    return take(self, status, table, &error);
+}
+
+static PyObject *dumps(PyObject *self, PyObject *unused)
+{
+    struct gt_error error = {0};
+    struct gt_table *table = NULL;
+    (void)unused;
+    int status = gt_dumps_table(trace_of(self), &table, &error);
+    return take(self, status, table, &error);
+}
+
+static PyObject *dump_table(PyObject *self, PyObject *paths, bool of_callers)
+{
+    struct gt_error error = {0};
+    struct gt_table *table = NULL;
+    const char *const *texts;
+    PyObject *keep = PyList_New(0);
+    int good = keep && core_texts(paths, &texts, keep) == 0;
+    int status = good ? gt_functions_table(trace_of(self), texts, of_callers, &table, &error) : 0;
+    Py_XDECREF(keep);
+    return good ? take(self, status, table, &error) : NULL;
+}
+
+static PyObject *functions(PyObject *self, PyObject *paths)
+{
+    return dump_table(self, paths, false);
+}
+
+static PyObject *callers(PyObject *self, PyObject *paths)
+{
+    return dump_table(self, paths, true);
+}
+
+/* A list of (start, end) in ns. */
+static int64_t (*spans_of(PyObject *list))[2]
+{
+    Py_ssize_t count = PyList_Size(list);
+    int64_t(*spans)[2] = calloc((size_t)count + 1, sizeof *spans);
+    for (Py_ssize_t i = 0; spans && i < count; i++) {
+        long long start, end;
+        PyObject *pair = PySequence_Tuple(PyList_GetItem(list, i));
+        int good = pair && PyArg_ParseTuple(pair, "LL", &start, &end);
+        Py_XDECREF(pair);
+        if (!good) {
+            free(spans);
+            return NULL;
+        }
+        spans[i][0] = start;
+        spans[i][1] = end;
+    }
+    if (!spans)
+        PyErr_NoMemory();
+    return spans;
+}
+
+static PyObject *overlaps(PyObject *self, PyObject *arguments)
+{
+    PyObject *list, *names, *keep = PyList_New(0);
+    struct gt_error error = {0};
+    struct gt_table *table = NULL;
+    const char *const *texts = NULL;
+    int status = 0, good = keep && PyArg_ParseTuple(arguments, "O!O:overlaps", &PyList_Type, &list, &names);
+    good = good && (names == Py_None || core_texts(names, &texts, keep) == 0);
+    int64_t(*spans)[2] = good ? spans_of(list) : NULL;
+    if (spans) {
+        size_t count = (size_t)PyList_Size(list);
+        Py_BEGIN_ALLOW_THREADS status = gt_trace_overlaps(trace_of(self), (const int64_t(*)[2])spans, count, texts,
+                                                          &table, &error);
+        Py_END_ALLOW_THREADS
+    }
+    good = spans != NULL;
+    free(spans);
+    Py_XDECREF(keep);
+    return good ? take(self, status, table, &error) : NULL;
+}
+
+/* ---- reports ---- */
+
+static PyObject *analyse(PyObject *self, PyObject *arguments)
+{
+    PyObject *analysing, *module = PyType_GetModule(Py_TYPE(self)), *keep = PyList_New(0);
+    struct gt_profile_options options;
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    const char *name;
+    int status, good = module && keep && PyArg_ParseTuple(arguments, "sO!:analyse", &name, &PyDict_Type, &analysing) &&
+                       read_profile_options(analysing, &options, keep) == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = gt_analysis_of_trace(trace_of(self), name, &options, &report, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? report_object_of(module, status, report, &error) : NULL;
+}
+
+static PyObject *window(PyObject *self, PyObject *arguments)
+{
+    PyObject *names[2], *module = PyType_GetModule(Py_TYPE(self)), *keep = PyList_New(0);
+    const char *const *texts[2] = {NULL, NULL};
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    long long start, end;
+    int good = module && keep && PyArg_ParseTuple(arguments, "LLOO:window", &start, &end, &names[0], &names[1]);
+    for (size_t i = 0; good && i < 2; i++)
+        good = core_texts(names[i], &texts[i], keep) == 0;
+    int status = good ? gt_trace_window(trace_of(self), start, end, texts[0], texts[1], &report, &error) : 0;
+    Py_XDECREF(keep);
+    return good ? report_object_of(module, status, report, &error) : NULL;
+}
+
+static PyObject *origin(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(gt_trace_origin(trace_of(self)));
+}
+
+/* ---- the type ---- */
+
+static PyMethodDef methods[] = {
+    {"of_tables", of_tables, METH_VARARGS | METH_CLASS,
+     "of_tables($type, samples, events, /)\n--\n\nA trace made of tables of system metrics and of events."},
+    {"samples", samples, METH_O, "samples($self, queries, /)\n--\n\nSystem metrics that meet any of the queries."},
+    {"events", events, METH_O, "events($self, queries, /)\n--\n\nEvents that meet any of the queries."},
+    {"loader_events", loader_events, METH_O,
+     "loader_events($self, queries, /)\n--\n\nEvents, with what a data loader says of them."},
+    {"loader_outliers", loader_outliers, METH_O,
+     "loader_outliers($self, part, /)\n--\n\nWhat takes a data loader at least twice the median."},
+    {"overlaps", overlaps, METH_VARARGS,
+     "overlaps($self, spans, names, /)\n--\n\nHow long what ran in spans of nanoseconds since the epoch."},
+    {"dumps", dumps, METH_NOARGS, "dumps($self, /)\n--\n\nDumps of Python profilers."},
+    {"functions", functions, METH_O, "functions($self, stats_paths, /)\n--\n\nFunctions of dumps, added up."},
+    {"callers", callers, METH_O, "callers($self, stats_paths, /)\n--\n\nWho called the functions, by number."},
+    {"analyse", analyse, METH_VARARGS, "analyse($self, analysis, options, /)\n--\n\nThe report of an analysis."},
+    {"window", window, METH_VARARGS,
+     "window($self, start, end, events, dimensions, /)\n--\n\nA stretch of time to be drawn."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef attributes[] = {
+    {"origin", origin, NULL, "Nanoseconds since the epoch from which columns in microseconds count.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Profile(paths, request, /)\n--\n\nFiles and folders as one trace, kept in memory by the library."},
+    {Py_tp_new, (void *)profile_new},
+    {Py_tp_dealloc, (void *)profile_free},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, NULL},
+};
+
+PyType_Spec core_profile_spec = {
+    .name = "gpu_tracker._core.Profile",
+    .basicsize = sizeof(struct profile_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
