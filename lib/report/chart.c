@@ -256,8 +256,10 @@ static void put_caption(struct gt_buffer *out, const struct gt_node *series)
         gt_buffer_text(out, ", ");
         gt_html_escape(out, gt_node_unit(series));
     }
-    gt_buffer_text(out, ", over time in ");
-    gt_html_escape(out, gt_series_x_unit(series));
+    if (!(gt_node_flag_bits(series) & GT_FOREST)) {
+        gt_buffer_text(out, ", over time in ");
+        gt_html_escape(out, gt_series_x_unit(series));
+    }
     gt_buffer_text(out, "</figcaption>\n");
 }
 
@@ -311,6 +313,25 @@ static void put_shapes(struct chart *chart, struct gt_chart_range x)
         put_line(chart, line);
 }
 
+void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters)
+{
+    size_t seen = 0;
+    char piece[GT_UTF8_SHOWN];
+    const char *rest = name;
+    struct gt_buffer shown = {0};
+    for (; *rest && seen < letters; seen++)
+        gt_buffer_append(&shown, piece, gt_utf8_show_next(&rest, piece));
+    gt_html_escape(out, shown.data ? shown.data : "");
+    if (*rest)
+        gt_buffer_text(out, "\xe2\x80\xa6");
+    gt_buffer_release(&shown);
+}
+
+static bool is_forest(const struct gt_node *series)
+{
+    return gt_node_flag_bits(series) & GT_FOREST;
+}
+
 static bool has_rows(const struct gt_node *series)
 {
     return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
@@ -318,13 +339,17 @@ static bool has_rows(const struct gt_node *series)
 
 int gt_chart_height(const struct gt_node *series)
 {
-    return has_rows(series) ? gt_chart_rows_height(series) : HEIGHT;
+    return is_forest(series)  ? gt_chart_forest_height(series)
+           : has_rows(series) ? gt_chart_rows_height(series)
+                              : HEIGHT;
 }
 
 void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x)
 {
     struct chart chart = {.out = out, .series = series};
-    if (has_rows(series))
+    if (is_forest(series))
+        gt_chart_forest(out, series);
+    else if (has_rows(series))
         gt_chart_rows(out, series, x);
     else
         put_shapes(&chart, x);
@@ -345,7 +370,7 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
     gt_chart_shapes(out, series, x);
     gt_buffer_text(out, "</svg>\n");
     number_bands(&chart);
-    if (!has_rows(series))
+    if (!has_rows(series) && !is_forest(series))
         put_legend(&chart);
     gt_buffer_text(out, "</figure>\n");
 }

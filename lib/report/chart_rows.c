@@ -90,26 +90,11 @@ static void put_strip(struct rows *rows, size_t line)
     }
 }
 
-/* As much of a name as there is room for beside the plot. */
-static void put_row_title(const struct rows *rows, const char *title)
-{
-    char shown[(GT_CHART_LEFT / LETTER + 1) * 4];
-    size_t letters = 0, bytes = 0;
-    for (; title[bytes] && letters < GT_CHART_LEFT / LETTER - 1; letters++)
-        do
-            shown[bytes] = title[bytes];
-        while ((title[++bytes] & 0xC0) == 0x80 && bytes + 1 < sizeof shown);
-    shown[bytes] = '\0';
-    gt_html_escape(rows->out, shown);
-    if (title[bytes])
-        gt_buffer_text(rows->out, "\xe2\x80\xa6");
-}
-
 static void put_titles(const struct rows *rows)
 {
     for (size_t line = 0; line < gt_series_lines(rows->series); line++) {
         gt_buffer_printf(rows->out, "<text x=\"0\" y=\"%zu\">", line * ROW + 13);
-        put_row_title(rows, gt_series_line_title(rows->series, line));
+        gt_chart_cut(rows->out, gt_series_line_title(rows->series, line), GT_CHART_LEFT / LETTER - 1);
         gt_buffer_printf(rows->out, "</text><path class=\"grid\" d=\"M%d %zuH%d\"/>\n", GT_CHART_LEFT, line * ROW + ROW,
                          GT_CHART_WIDTH - GT_CHART_RIGHT);
     }

@@ -219,7 +219,7 @@ static void put_first_charts(struct page *page)
     const struct gt_node *node = gt_node_child(gt_report_page_top(page->report));
     page->x = (struct gt_chart_range){INFINITY, -INFINITY};
     for (; node; node = gt_node_next(node))
-        if (gt_node_kind(node) == GT_NODE_SERIES)
+        if (gt_node_kind(node) == GT_NODE_SERIES && !(gt_node_flag_bits(node) & GT_FOREST))
             gt_chart_widen(&page->x, node);
     put_charts_of(page, true);
     put_charts_of(page, false);

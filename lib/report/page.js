@@ -426,7 +426,7 @@ function tellDepth() {
 
 const overview = {};
 function drawOverview() {
-    const chart = charts.find(one => one.kind === 'lines');
+    const chart = tracks.map(track => track.chart).find(one => one.kind === 'lines');
     if (!overview.box || !chart) return;
     const context = canvasOf(overview, OVERVIEW), count = Math.max(1, Math.round(plot.width));
     const kept = shown, parts = cut(chart.lines[0], whole[0], whole[1], count), base = OVERVIEW - 2;
@@ -489,8 +489,10 @@ function rowAt(track, time) {
 
 function valueAt(track, line, time) {
     if (track.rows) {
-        const cell = rowAt(track, time)[line + 1];
-        return cell[1];
+        const at = track.rows.indexOf(rowAt(track, time));
+        for (let away = 0; away < 30; away++)       // lines of several recordings have values at different times
+            for (const row of [track.rows[at - away], track.rows[at + away]]) if (row && row[line + 1][1] !== null) return row[line + 1][1];
+        return null;
     }
     const level = levelOf(track.chart.lines[line], ...shown), at = Math.min(place(level.x, time), level.x.length - 1);
     return level.mean[at];
@@ -817,9 +819,10 @@ const SHORT = {memory_over_time: 'mem', cpu_over_time: 'cpu', gpu_memory_over_ti
 
 // Only charts with one axis move together: those of times that begin at the same moment.
 async function start() {
-    const moving = charts.filter(chart => SECONDS[chart.x_unit] && chart.x_unit === charts[0].x_unit);
+    const unit = charts.map(chart => chart.x_unit).find(name => SECONDS[name]);
+    const moving = charts.filter(chart => unit && chart.x_unit === unit);
     for (const chart of moving) {
-        const factor = SECONDS[chart.x_unit];
+        const factor = SECONDS[unit];
         chart.short = SHORT[chart.key] || chart.title;
         chart.bands = chart.bands.map(([name, from, to, lane]) => [name, from * factor, to * factor, lane]);
         nameColours(chart);

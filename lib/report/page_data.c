@@ -267,7 +267,11 @@ static void put_chart(struct data *data, const struct gt_node *series)
     put_text(data, "title", gt_node_title(series));
     put_text(data, "unit", gt_node_unit(series));
     put_text(data, "x_unit", gt_series_x_unit(series));
-    put_text(data, "kind", flags & GT_LANES ? "lanes" : flags & GT_STRIPS ? "strips" : "lines");
+    put_text(data, "kind",
+             flags & GT_FOREST   ? "still"
+             : flags & GT_LANES  ? "lanes"
+             : flags & GT_STRIPS ? "strips"
+                                 : "lines");
     gt_json_key(&data->json, "peaks");
     gt_json_bool(&data->json, flags & GT_PEAKS);
     put_limit(data, series);

@@ -46,7 +46,9 @@ enum gt_node_flag {
     /* How pages draw series: */
     GT_PEAKS = 2048,  /* the greatest value of what falls on one place, instead of the mean */
     GT_STRIPS = 4096, /* a strip for each line, the darker the greater, from 0 to 100 */
-    GT_LANES = 8192,  /* the bands alone, each on the lane (the line) that it names */
+    GT_FOREST =
+        16384, /* each line's points are the ends and the middle of an interval, in percent; y above 0: it is certain */
+    GT_LANES = 8192, /* the bands alone, each on the lane (the line) that it names */
 };
 
 /* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */

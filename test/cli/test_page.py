@@ -190,6 +190,41 @@ def test_charts_share_one_axis_and_move_together(blocks_page):
         page.wait("location.hash === ''")
 
 
+@pytest.fixture
+def comparison(cli, tmp_path):
+    """Two sessions of four runs each; the second has half a gigabyte more."""
+    words = []
+    for name, more in ("before", 0), ("after", 0.5):
+        for run in range(4):
+            record(tmp_path / f"{name}{run}.csv", [(row[0] + more + run / 1000, *row[1:]) for row in rows_of(100)])
+            words += ["-m", f"{name}={name}{run}.csv"]
+    return lambda *rules: cli("sub-track", "compare", *words, *rules, "-o", "page.html")
+
+
+def test_a_comparison_begins_with_the_verdict(comparison, tmp_path):
+    assert comparison("--fail-if", "combined_ram.max>+5%").returncode == 3
+    page = (tmp_path / "page.html").read_text()
+    head = page[:page.index("<h2>")]
+    assert "<h1>after against before</h1>" in head and "1 rule is broken" in head and "combined_ram.max&gt;+5%" in head
+    assert comparison("--fail-if", "combined_ram.max>+90%").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "all rules are kept" in page and 'class="alarm"' not in page
+    forest = page[page.index('id="figure1"'):page.index("</figure>")]
+    assert forest.count("<circle") >= 1 and "0 %" in forest
+
+
+@needs_browser
+def test_curves_of_sessions_lie_on_each_other(comparison, tmp_path):
+    assert comparison().returncode == 0
+    data_of((tmp_path / "page.html").read_text())
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        assert page.said == []
+        assert page.value("[...document.querySelectorAll('.track.lines')].length") == 2
+        legend = page.value("document.querySelector('.moves figcaption').textContent")
+        assert "before" in legend and "after" in legend
+
+
 @needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_phone_scrolls_one_way(blocks_page, dark):
