@@ -8,6 +8,9 @@ CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
 CPPFLAGS += -D_GNU_SOURCE -DGT_VERSION='"$(VERSION)"' -Iinclude -Ilib -Icli
 override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -MMD -MP -pthread
+# For top, in the program alone: linked statically where that can be, so that it runs where there is none.
+NCURSES := $(filter /%,$(shell $(CC) -print-file-name=libncursesw.a) $(shell $(CC) -print-file-name=libtinfo.a))
+NCURSES := $(if $(word 2,$(NCURSES)),$(NCURSES),$(if $(filter /%,$(shell $(CC) -print-file-name=libncursesw.so)),-lncursesw))
 LDLIBS  := -lsqlite3 -ljansson -lz -lm -ldl -pthread
 TEST_CPPFLAGS := -Itest -DTEST_SOURCE_DIR='"$(CURDIR)/test"' -DTEST_BUILD_DIR='"$(abspath $(BUILD))/test"'
 SANITIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -33,7 +36,7 @@ FAKES    := $(patsubst test/fake/%.c,$(BUILD)/test/fake/lib%.so,$(wildcard test/
 FUZZ_MAIN := $(if $(findstring fuzzer,$(CFLAGS)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/main.o)
 
 # Everything is built again when the compiler, the flags or the list of files change.
-SIGNATURE := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
+SIGNATURE := $(CC) $(NCURSES) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
 ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))
 $(shell mkdir -p $(BUILD))$(file >$(BUILD)/signature,$(SIGNATURE))
 endif
@@ -59,9 +62,10 @@ $(BUILD)/libgputracker.so: $(LIB_OBJ)
 	@ln -sf $(@F) $@.0 && $(SAY) "LD $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F).0 -Wl,--as-needed -o $@ $^ $(LDLIBS)
 
+$(BUILD)/cli/screen.o: CPPFLAGS += $(if $(NCURSES),-DGT_HAVE_NCURSES)
 $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(NCURSES) $(LDLIBS)
 
 $(BUILD)/test/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
 

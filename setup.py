@@ -3,6 +3,7 @@ import concurrent.futures
 import glob
 import os
 import pathlib
+import subprocess
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -22,11 +23,23 @@ MACROS = [("_GNU_SOURCE", None), ("GT_VERSION", f'"{(HERE / "VERSION").read_text
 INCLUDE = ["include", "lib", "cli"]
 
 
+def ncurses(compiler):
+    """What the program is linked with for top: nothing where there is no ncurses. As in the Makefile."""
+    def find(name):
+        words = [compiler.compiler_so[0], f"-print-file-name={name}"]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+
+    archives = [find("libncursesw.a"), find("libtinfo.a")]
+    if all(map(os.path.isabs, archives)):
+        return archives
+    return ["-lncursesw"] if os.path.isabs(find("libncursesw.so")) else []
+
+
 def sources(pattern):
     return sorted(glob.glob(pattern, root_dir=HERE, recursive=True))
 
 
-def compile_all(compiler, files, folder):
+def compile_all(compiler, files, folder, macros=()):
     """Objects of C files, compiled beside each other; those that are newer than the file and all headers stay.
 
     GPU_TRACKER_OBJECTS is a folder in which make has compiled them.
@@ -41,7 +54,7 @@ def compile_all(compiler, files, folder):
         [made] = compiler.object_filenames([file], output_dir=folder)
         if os.path.exists(made) and os.path.getmtime(made) > max(headers, os.path.getmtime(file)):
             return [made]
-        return compiler.compile([file], folder, MACROS, INCLUDE, extra_postargs=COMPILE)
+        return compiler.compile([file], folder, [*MACROS, *macros], INCLUDE, extra_postargs=COMPILE)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return [path for paths in pool.map(compile_one, files) for path in paths]
@@ -62,12 +75,14 @@ class BuildProgram(build_scripts):
     def run(self):
         library = self.get_finalized_command("build_clib")
         self.mkpath(self.build_dir)
-        objects = [*compile_all(library.compiler, sources("cli/*.c"), library.build_temp),
+        screen = ncurses(library.compiler)
+        macros = [("GT_HAVE_NCURSES", None)] if screen else []
+        objects = [*compile_all(library.compiler, sources("cli/*.c"), library.build_temp, macros),
                    os.path.join(library.build_clib, f"lib{LIBRARY}.a")]
         try:
-            self.link(library.compiler, objects, STATIC_WHERE_POSSIBLE)
+            self.link(library.compiler, objects, [*screen, *STATIC_WHERE_POSSIBLE])
         except LinkError:
-            self.link(library.compiler, objects, DYNAMIC)
+            self.link(library.compiler, objects, [*screen, *DYNAMIC])
 
     def link(self, compiler, objects, libraries):
         for name in self.scripts:

@@ -3,12 +3,17 @@
 Each contestant is attached to the same tree, one after the other. Its CPU time is read from outside, by its processes'
 CPU clocks at the ends of a window that leaves its start out; samples are counted by what it writes. Of the rounds, in which
 all take their turns, the cheapest counts: what is above it is other work on the machine.
+
+--at-once N: ours and the C loop only, start and end included, as N copies of each at the same time, by the median of their
+CPU times: what else runs weighs on all alike.
 """
 import argparse
 import csv
+import os
 import pathlib
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -94,18 +99,48 @@ def rows_of(pid, count, arguments):
         yield [count, name, f"{cost * 1e6:,.0f}", f"{cost / baseline[0]:.1f}", f"{rate:.1f}", f"{memory / 1e6:.1f}"]
 
 
+def at_once(pid, copies, arguments):
+    """Rows like those of rows_of: the whole CPU time of each, over the samples that are due in these seconds."""
+    running, used = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(copies):
+            for contestant in contestants(arguments.period):
+                if not contestant.name.startswith(("gpu-tracker", "C loop")):
+                    continue
+                command = contestant.command(pid, pathlib.Path(folder) / f"{contestant.name} {number}.csv")
+                process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+                running.append((contestant.name, time.monotonic() + arguments.seconds, process))
+                time.sleep(0.02)
+        for name, end, process in running:
+            time.sleep(max(0.0, end - time.monotonic()))
+            process.send_signal(signal.SIGINT)
+            usage = os.wait4(process.pid, 0)[2]
+            used.setdefault(name, []).append((usage.ru_utime + usage.ru_stime) * arguments.period / arguments.seconds)
+    floor = statistics.median(used["C loop, and machine"])
+    for name, costs in used.items():
+        cost = statistics.median(costs)
+        yield [f"{cost * 1e6:,.0f}", f"{cost / floor:.1f}", name]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 10, 100, 500])
     parser.add_argument("--period", type=float, default=0.1)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--at-once", type=int, metavar="N", help="copies of each at the same time, start and end included")
     arguments = parser.parse_args()
     print(f"Sampling every {arguments.period} s. {machine()}\n")
     rows = []
     for count in arguments.processes:
         with Tree(count) as pid:
-            rows += rows_of(pid, count, arguments)
+            if arguments.at_once:
+                rows += [[count, *row] for row in at_once(pid, arguments.at_once, arguments)]
+            else:
+                rows += rows_of(pid, count, arguments)
+    if arguments.at_once:
+        table(["processes", "CPU us per sample", "times the C loop", "tracker"], rows)
+        return
     table(["processes", "tracker", "CPU us per sample", "ratio", "samples per s", "RSS MB"], rows)
     if not (ORIGINAL / "python").exists():
         print("\ngpu_tracker 5.0.1 was left out: make original")

@@ -1,5 +1,7 @@
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "gpu_tracker.h"
@@ -45,6 +47,31 @@ static int report_of_all(const struct options *options, int count, char **paths,
     return status;
 }
 
+static int print_request(const struct options *options, const struct output *output, int count, char **paths)
+{
+    struct gt_error error = {0};
+    char *request = NULL, *doubt = NULL;
+    int status = gt_recording_request((const char *const *)paths, (size_t)count, options->request, &request, &doubt,
+                                      &error);
+    if (status < 0)
+        return say_failure(status, &error);
+    if (doubt)
+        say("next time: %s", doubt);
+    status = output_text(output, request, strlen(request));
+    free(request);
+    free(doubt);
+    return status;
+}
+
+static int print_scaling(const struct options *options, const struct output *output, int count, char **paths)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    double size = options->given[OPTION_NUMBER_for_size] ? options->for_size : NAN;
+    int status = gt_recording_scaling((const char *const *)paths, (size_t)count, options->by, size, &report, &error);
+    return output_result(output, status, report, &error);
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
@@ -52,11 +79,21 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     if (options->columns && !options->at)
         return say_usage("--columns needs --at");
-    if (options->plot && (options->at || count > 1))
-        return say_usage("--plot draws one recording, without --at");
+    if (options->plot && (options->at || options->by || options->request || count > 1))
+        return say_usage("--plot draws one recording, without --at, --by and --request");
+    if (options->request && (options->at || options->format))
+        return say_usage("--request prints lines for a scheduler: it takes neither --at nor --format");
+    if (options->given[OPTION_NUMBER_for_size] && (!options->by || !(options->for_size > 0)))
+        return say_usage("--for needs --by, and a size above 0");
+    if (options->by && (options->at || options->request))
+        return say_usage("--by takes neither --at nor --request: with --for it tells what to ask for");
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    if (options->by)
+        return print_scaling(options, &output, count, operands);
+    if (options->request)
+        return print_request(options, &output, count, operands);
     if (isatty(STDOUT_FILENO) && !options->at && !options->plot)
         output_prefer_summary(&output, options);
     status = report_of_all(options, count, operands, output_is_page(&output), &report, &error);

@@ -81,6 +81,8 @@ static int resolve_list(struct options *options, struct option_list *list)
 int past_resolve(struct options *options, const struct command *command, int count, char **operands)
 {
     int status = options->recording ? resolve(options, &options->recording, 0) : 0;
+    if (!status && options->against)
+        status = resolve(options, &options->against, 0);
     if (!status)
         status = resolve_list(options, &options->map);
     for (int i = 0; !status && i < count && command->operand == OPERAND_FILE; i++) {

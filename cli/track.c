@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/root.h"
+#include "jobs.h"
 #include "launch.h"
 #include "message.h"
 #include "output.h"
@@ -134,8 +135,19 @@ static void name_survivors(const struct watch *watch)
         say("still running: %s%s; --wait all would wait", text, count > SURVIVORS_NAMED ? ", ..." : "");
 }
 
-/* The report, whatever happened to the job; the exit status of writing it. */
-static int conclude(struct track *track)
+static int collect_blocks(struct track *track, const struct options *options)
+{
+    struct gt_error error = {0};
+    if (!*track->blocks)
+        return 0;
+    int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
+                                   &error);
+    return status < 0 ? say_failure(status, &error) : 0;
+}
+
+/* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to the
+ * recording, which the report tells of, too. `words`: the command, to be kept in the list of runs, or NULL. */
+static int conclude(struct track *track, const struct options *options, char **words, int *collected)
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
@@ -146,7 +158,13 @@ static int conclude(struct track *track)
         say("%s", error.text);
         error = (struct gt_error){0};
     }
+    *collected = collect_blocks(track, options);
+    char *change = words ? past_keep(options, track->watch.tracker, words) : NULL;
     int status = gt_tracker_report(track->watch.tracker, &report, &error);
+    bool is_noted = change && status >= 0 && gt_report_note(report, "change", change) > 0 && track->output.is_brief;
+    if (change && !is_noted && !track->watch.is_quiet)
+        say("%s", change);
+    free(change);
     status = output_result(&track->output, status, report, &error);
     return finished < 0 ? EXIT_TRACKER : status;
 }
@@ -177,16 +195,6 @@ static int prepare_blocks(struct track *track, const struct options *options)
         return say_failure(status, &error);
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
     return 0;
-}
-
-static int collect_blocks(struct track *track, const struct options *options)
-{
-    struct gt_error error = {0};
-    if (!*track->blocks)
-        return 0;
-    int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
-                                   &error);
-    return status < 0 ? say_failure(status, &error) : 0;
 }
 
 /* In a job of Slurm, for the tasks that srun will start: they are no descendants. */
@@ -296,20 +304,14 @@ static char *command_text(char **words)
 
 static int watch(struct track *track, const struct options *options)
 {
+    jobs_announce(track->watch.tracker ? gt_tracker_recording(track->watch.tracker) : NULL);
     progress_open(&track->watch.progress, options->progress);
     prctl(PR_SET_TIMERSLACK, 1ul);
     int status = watch_run(&track->watch);
+    jobs_withdraw();
     if (status < 0)
         say("cannot watch process %d: %s", (int)track->watch.main, strerror(-status));
     return status;
-}
-
-static void tell_change(const struct track *track, const struct options *options, char **words)
-{
-    char *change = past_keep(options, track->watch.tracker, words);
-    if (change && !track->watch.is_quiet)
-        say("%s", change);
-    free(change);
 }
 
 /* Say and write the results once the command has ended. Its status, whatever could not be written, unless that is wanted. */
@@ -318,10 +320,7 @@ static int end(struct track *track, const struct options *options, char **words,
     name_survivors(&track->watch);
     if (as_original)
         say_completed(stdout, track->watch.wait_status);
-    int written = conclude(track);
-    int collected = collect_blocks(track, options);
-    if (!as_original)
-        tell_change(track, options, words);
+    int collected = 0, written = conclude(track, options, as_original ? NULL : words, &collected);
     if (!as_original && !track->output.is_brief)
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
@@ -369,7 +368,8 @@ int track_process(const struct options *options, pid_t pid)
         status = say_failure(status, &error);
     } else {
         int watched = watch(&track, options);
-        status = conclude(&track);
+        int collected;
+        status = conclude(&track, options, NULL, &collected);
         if (!track.output.is_quiet)
             fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
                     track.watch.main_ended ? "has ended" : "goes on");

@@ -204,6 +204,9 @@ void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret);
 /* Pids of the job that live now, the main process first while it lives; returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
 
+/* The path of the tracking file, its placeholders filled in; NULL without one. It is there from the first sample on. */
+const char *gt_tracker_recording(const struct gt_tracker *tracker);
+
 /* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
 int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
 
@@ -224,6 +227,16 @@ struct gt_recording_options {
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. `options` may be NULL. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error);
+/* What to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is one of gt_request_kind.
+ * *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
+int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
+                         struct gt_error *error);
+const char *gt_request_kind(size_t index); /* "slurm", "k8s", "pbs", "docker", then NULL */
+/* How memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
+ * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a fact of the
+ * recording. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
+int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
+                         struct gt_report **ret, struct gt_error *error);
 /* A recording in CSV may be several files, "run.csv", "run.gpus.csv" and so on: the path of number `index` of the others, whether it is
  * there or not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
@@ -252,6 +265,8 @@ int gt_schema_report(struct gt_report **ret, struct gt_error *error);
  * NULL without memory. */
 char *gt_text_show(const char *text);
 
+/* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
+int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
 /* Several reports as one, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and CSV
@@ -283,6 +298,7 @@ void gt_report_free(struct gt_report *report);
 #include "gpu_tracker/runs.h"
 #include "gpu_tracker/service.h"
 #include "gpu_tracker/trace.h"
+#include "gpu_tracker/view.h"
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

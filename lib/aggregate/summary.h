@@ -2,7 +2,7 @@
 #ifndef GT_AGGREGATE_SUMMARY_H
 #define GT_AGGREGATE_SUMMARY_H
 
-#include "aggregate/course.h"
+#include "aggregate/whole_course.h"
 #include "aggregate/history.h"
 #include "aggregate/occupancy.h"
 
@@ -19,7 +19,7 @@ struct gt_summary {
     struct gt_statistic (*gpu)[GT_METRIC_COUNT];            /* [index in gt_machine.gpu][metric] */
     size_t gpu_count;
     struct gt_history history;
-    struct gt_course *course; /* NULL unless the owner wants one */
+    struct gt_whole_course *course; /* NULL unless the owner wants one */
     struct gt_occupancy occupancy;
 };
 

@@ -39,7 +39,7 @@ static int by_size(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Of a list that it sorts. */
+/* Sorts the list. */
 static double median(double *value, size_t count)
 {
     qsort(value, count, sizeof *value, by_size);
@@ -49,7 +49,7 @@ static double median(double *value, size_t count)
 /* How much more it is than it was, as a ratio; 0: no more than what runs differ by. */
 static double change_of(double now, double *before, size_t count, double least)
 {
-    double distance[GT_CHANGE_RUNS_MOST];
+    double distance[GT_CHANGE_RUNS_MOST] = {0};
     double middle = median(before, count);
     for (size_t i = 0; i < count; i++)
         distance[i] = fabs(before[i] - middle);
@@ -141,7 +141,7 @@ static void put_began(struct gt_table *table, double start)
 
 typedef const char *write_quantity(char *ret, double value);
 
-/* What people see, and what data have. */
+/* People see the first, data have the second. */
 static void put_figure(struct gt_table *table, double shown, double value, write_quantity *write)
 {
     char text[GT_QUANTITY_SIZE];

@@ -46,7 +46,7 @@ static void describe(struct gt_past_run *ret, const struct gt_recorder *recorder
 static void cut(char *text)
 {
     size_t length = 0;
-    while (text[length] && length < COMMAND_MOST)
+    while (length < COMMAND_MOST && text[length])
         length += (size_t)(gt_utf8_length(text + length) ? gt_utf8_length(text + length) : 1);
     text[length] = '\0';
 }

@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "base/utf8.h"
+#include "report/brief.h"
 #include "report/format.h"
 #include "report/picture.h"
 
@@ -13,6 +14,15 @@ char *gt_text_show(const char *text)
         return NULL;
     }
     return out.data;
+}
+
+int gt_report_note(struct gt_report *report, const char *title, const char *text)
+{
+    struct gt_node *brief = (struct gt_node *)gt_brief_of(gt_report_root(report));
+    if (!brief)
+        return 0;
+    gt_brief_line(brief, &(struct gt_brief_line){.title = title, .words = text});
+    return gt_report_failed(report) ? gt_error_system(NULL, ENOMEM, "summary") : 1;
 }
 
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help)

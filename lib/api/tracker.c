@@ -287,6 +287,11 @@ size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_
     return count;
 }
 
+const char *gt_tracker_recording(const struct gt_tracker *tracker)
+{
+    return tracker->options.tracking_file ? tracker->recorder.path : NULL;
+}
+
 int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid)
 {
     bool contains = gt_recorder_contains(lock(tracker), pid);

@@ -211,7 +211,20 @@ static void put_warnings(struct page *page, const struct gt_node *brief)
     }
 }
 
-/* What is to be pasted is never broken. */
+/* Its lines are never broken. */
+static void put_pasted(struct page *page, const char *text)
+{
+    char *copy = strdup(text), *rest = copy;
+    for (const char *line; (line = strsep(&rest, "\n"));) {
+        char *own = shown(page, line);
+        put_spaces(page, 4);
+        gt_buffer_text(page->out, own ? own : "");
+        gt_buffer_char(page->out, '\n');
+        free(own);
+    }
+    free(copy);
+}
+
 static void put_requests(struct page *page, const struct gt_node *brief)
 {
     const struct gt_node *request = gt_brief_first_request(brief);
@@ -220,13 +233,8 @@ static void put_requests(struct page *page, const struct gt_node *brief)
     for (; request; request = gt_node_next(request)) {
         put_spaces(page, 2);
         put_text(page, gt_brief_words(request), 2);
-        if (gt_brief_detail(request)) {
-            put_spaces(page, 4);
-            char *own = shown(page, gt_brief_detail(request));
-            gt_buffer_text(page->out, own ? own : "");
-            gt_buffer_char(page->out, '\n');
-            free(own);
-        }
+        if (gt_brief_detail(request))
+            put_pasted(page, gt_brief_detail(request));
     }
     if (gt_brief_rest(brief)) {
         put_spaces(page, 2);

@@ -123,7 +123,7 @@ char *gt_human_percent(char ret[GT_HUMAN_SIZE], double ratio)
     double percent = ratio * 100;
     if (!isfinite(percent))
         return unknown(ret);
-    bool is_fraction = fabs(percent) < 0.95 && percent != 0;
+    bool is_fraction = fabs(percent) < 0.95 && fabs(percent) >= 0.05;
     snprintf(ret, GT_HUMAN_SIZE, "%.*f %%", is_fraction ? 1 : 0, percent);
     return ret;
 }

@@ -134,6 +134,21 @@ static void choose(struct gt_recording *recording)
     }
 }
 
+int gt_recording_begin_after(struct gt_recording *recording, const struct gt_recording_place *place)
+{
+    if (!recording->type->begin_after)
+        return -ENOTSUP;
+    recording->type->begin_after(recording->state, place);
+    return 0;
+}
+
+void gt_recording_place(const struct gt_recording *recording, struct gt_recording_place *ret)
+{
+    *ret = (struct gt_recording_place){0};
+    if (recording->type->place)
+        recording->type->place(recording->state, ret);
+}
+
 int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error)
 {
     if (!recording->begun) {

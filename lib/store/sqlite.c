@@ -163,5 +163,7 @@ const struct gt_store_type gt_store_sqlite = {
     .begin = gt_sqlite_read_begin,
     .next = gt_sqlite_read_next,
     .unfinished = gt_sqlite_read_unfinished,
+    .begin_after = gt_sqlite_read_begin_after,
+    .place = gt_sqlite_read_place,
     .close = gt_sqlite_read_close,
 };

@@ -56,6 +56,8 @@ int gt_sqlite_read_begin(void *state, const struct gt_columns *columns, const bo
                          struct gt_error *error);
 int gt_sqlite_read_next(void *state, struct gt_sample_copy *copy, struct gt_error *error);
 uint64_t gt_sqlite_read_unfinished(const void *state);
+void gt_sqlite_read_begin_after(void *state, const struct gt_recording_place *place);
+void gt_sqlite_read_place(const void *state, struct gt_recording_place *ret);
 void gt_sqlite_read_close(void *state);
 
 #endif

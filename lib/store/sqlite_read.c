@@ -16,6 +16,7 @@ struct table {
     const struct gt_column *source[COLUMNS];
     int source_count;
     uint64_t row;
+    int64_t number; /* the rowid of the row at hand, or that after which reading begins */
 };
 
 struct detail_table {
@@ -29,6 +30,7 @@ struct sqlite_recording {
     sqlite3 *database;
     char *path;
     struct table data;
+    struct gt_recording_place place;
     struct detail_table *detail[GT_DETAIL_COUNT]; /* NULL: not wanted, or not there */
 };
 
@@ -53,6 +55,7 @@ static int choose_columns(struct sqlite_recording *recording, struct table *tabl
                           const struct gt_columns *columns, const bool wanted[], struct gt_error *error)
 {
     struct gt_buffer sql = {0};
+    bool is_continued = table->number > 0;
     gt_buffer_text(&sql, "SELECT ");
     for (size_t i = 0; i < columns->count; i++) {
         const struct gt_column *column = &columns->column[i];
@@ -63,7 +66,10 @@ static int choose_columns(struct sqlite_recording *recording, struct table *tabl
         gt_sqlite_name(&sql, written);
         table->source[table->source_count++] = column;
     }
-    gt_buffer_printf(&sql, " FROM %s ORDER BY rowid", name);
+    gt_buffer_printf(&sql, "%srowid FROM %s", table->source_count ? ", " : "", name);
+    if (is_continued)
+        gt_buffer_printf(&sql, " WHERE rowid > %lld", (long long)table->number);
+    gt_buffer_text(&sql, " ORDER BY rowid");
     table->name = name;
     int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", recording->path)
                             : gt_sqlite_prepare(&table->select, recording->database, recording->path, sql.data, error);
@@ -79,6 +85,7 @@ static int next_row(struct sqlite_recording *recording, struct table *table, str
     int result = sqlite3_step(table->select);
     if (result == SQLITE_ROW) {
         table->row++;
+        table->number = sqlite3_column_int64(table->select, table->source_count);
         return 1;
     }
     if (result != SQLITE_DONE)
@@ -155,6 +162,7 @@ static int open_detail(struct sqlite_recording *recording, size_t index, struct 
     if (!detail)
         return gt_error_system(error, ENOMEM, "%s", recording->path);
     detail->recording = recording;
+    detail->table.number = recording->place.row[index + 1];
     detail->cursor.scope = gt_details[index].scope;
     gt_detail_columns(&detail->columns, gt_details[index].scope);
     return choose_columns(recording, &detail->table, gt_details[index].table, &detail->columns, NULL, error);
@@ -212,6 +220,24 @@ int gt_sqlite_read_next(void *state, struct gt_sample_copy *copy, struct gt_erro
             return status;
     }
     return 1;
+}
+
+void gt_sqlite_read_begin_after(void *state, const struct gt_recording_place *place)
+{
+    struct sqlite_recording *recording = state;
+    recording->place = *place;
+    recording->data.number = place->row[0];
+}
+
+/* A row of details that was read ahead is read again. */
+void gt_sqlite_read_place(const void *state, struct gt_recording_place *ret)
+{
+    const struct sqlite_recording *recording = state;
+    ret->row[0] = recording->data.number;
+    for (size_t i = 0; i < GT_DETAIL_COUNT; i++) {
+        const struct detail_table *detail = recording->detail[i];
+        ret->row[i + 1] = detail ? detail->table.number - detail->cursor.has_row : recording->place.row[i + 1];
+    }
 }
 
 uint64_t gt_sqlite_read_unfinished(const void *state)

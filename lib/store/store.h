@@ -64,6 +64,15 @@ int gt_recording_columns(struct gt_recording *recording, const char *const names
                          struct gt_error *error);
 /* Read GPU and PROCESS rows as well, when the recording has them. This is called before the first gt_recording_next. */
 int gt_recording_detail(struct gt_recording *recording, bool wanted);
+/* How far it was read: rows of the samples, of GPUs and of processes. A file that is written meanwhile is opened anew from time to time, for
+ * a moment, and read on from there: who held it open would hold up the tracker's end. */
+struct gt_recording_place {
+    int64_t row[3];
+};
+/* Begin behind `place`. This is called before the first gt_recording_next. -ENOTSUP: a recording of this kind is read from its start. */
+int gt_recording_begin_after(struct gt_recording *recording, const struct gt_recording_place *place);
+/* The place behind the last sample. */
+void gt_recording_place(const struct gt_recording *recording, struct gt_recording_place *ret);
 /* Returns 1 and the next sample in the order of the file, 0 at the end, or negative errno with file and line or row. The sample is
  * borrowed until the next call. After -EBADMSG, a bad row, the next call goes on behind it. */
 int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error);

@@ -35,6 +35,9 @@ struct gt_store_type {
                  struct gt_error *error);
     int (*next)(void *state, struct gt_sample_copy *copy, struct gt_error *error);
     uint64_t (*unfinished)(const void *state);
+    /* Both may be NULL: see gt_recording_begin_after. */
+    void (*begin_after)(void *state, const struct gt_recording_place *place);
+    void (*place)(const void *state, struct gt_recording_place *ret);
     void (*close)(void *state); /* may be NULL */
 };
 

@@ -175,8 +175,12 @@ def test_what_has_changed_is_said(cli, path):
     with sqlite3.connect(path) as database:
         database.execute("UPDATE runs SET elapsed = 100 + number, ram_peak = 1e9")
     done = cli("run", "--", "sleep", "0.1")
-    lines = [line for line in done.stderr.splitlines() if "against" in line]
-    assert lines == ["gpu-tracker: peak memory -100 %, time -100 % against your last 3 runs"]
+    [line] = [line for line in done.stderr.splitlines() if "against" in line]
+    assert line.split() == "change peak memory -100 %, time -100 % against your last 3 runs".split()
+    with sqlite3.connect(path) as database:
+        database.execute("DELETE FROM runs WHERE number > 3")
+    done = cli("run", "-o", "report.json", "--", "sleep", "0.1")
+    assert [line for line in done.stderr.splitlines() if "against" in line] == [f"gpu-tracker: {' '.join(line.split()[1:])}"]
     assert "against" not in cli("run", "--", "sleep", "0.11").stderr
 
 

@@ -47,6 +47,14 @@ def test_lines(run):
         assert absent not in text
 
 
+def test_blocks(run, cli, gpu_tracker):
+    script = f"'{gpu_tracker}' block load -- sleep 0.3; '{gpu_tracker}' block train -- sleep 1"
+    text = run("--blocks", "--tf=run.sqlite", "--", "sh", "-c", script)
+    assert re.search(r"^  blocks    train \d\d %   load \d+ %$", text, re.MULTILINE), text
+    again = cli("report", "-f", "summary", "run.sqlite").stdout
+    assert re.search(r"^  blocks    .*", text, re.MULTILINE)[0] == re.search(r"^  blocks    .*", again, re.MULTILINE)[0]
+
+
 def test_plain_ascii_where_no_more_is_spoken(cli, monkeypatch):
     monkeypatch.setenv("LC_ALL", "C")
     text = cli("run", "--st=0.05", "--", "sleep", "0.6").stderr

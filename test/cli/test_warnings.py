@@ -70,6 +70,15 @@ def test_killed_for_memory(limited, cli):
     assert report["limits"]["memory_limit_source"] in ("memory.max", "memory.limit_in_bytes")
 
 
+def test_in_which_block(limited):
+    pytest.importorskip("gpu_tracker")
+    grows = "import gpu_tracker\nwith gpu_tracker.SubTracker('prepare'): pass\nwith gpu_tracker.SubTracker('load'):\n "
+    grows += GROWS.replace("\n", "\n ")
+    done = limited("--blocks", "--tf=run.sqlite", "--", sys.executable, "-c", grows)
+    assert done.stderr.splitlines()[0].endswith("s") and "OUT OF MEMORY, killed at" in done.stderr, done.stderr
+    assert re.search(r'^    memory grew by \d+ MB a second at the end, in block "load"$', done.stderr, re.MULTILINE), done.stderr
+
+
 def test_a_child_is_killed_and_the_job_goes_on(limited):
     done = limited("--", "sh", "-c", f'"{sys.executable}" -c "$1"; sleep 0.2; exit 4', "sh", GROWS)
     assert done.returncode == 4
@@ -89,7 +98,7 @@ def test_what_slurm_was_asked_for(cli, monkeypatch):
     for name, value in {**SLURM, "SLURM_JOB_END_TIME": str(int(time.time()) + 30)}.items():
         monkeypatch.setenv(name, value)
     done = cli("run", "--disable-logs", "--tf=run.sqlite", "--", "sh", "-c", "sleep 0.3; kill -TERM $$")
-    assert re.search(r"^  memory .* peak; [\d.]+ % of the 68.7 GB asked for", done.stderr, re.MULTILINE), done.stderr
+    assert re.search(r"^  memory .* peak; [\d.]+ % of 68.7 GB asked for", done.stderr, re.MULTILINE), done.stderr
     assert re.search(r"^  cpu .* cores busy of 16: [\d.]+ % efficient$", done.stderr, re.MULTILINE)
     assert "  ! the time of the allocation was over: it was ended " in done.stderr
     assert re.search(r"^  ! 68.7 GB asked for, [\d.]+ MB used$", done.stderr, re.MULTILINE)

@@ -54,7 +54,7 @@ static void test_the_rest(void **state)
           {1.872e6, "0.52 kWh"}, {NAN, "n/a"});
     char text[GT_HUMAN_SIZE];
     assert_string_equal(gt_human_energy_part(text, 108e3, 1.872e6), "0.03");
-    CHECK(gt_human_percent, {0.81, "81 %"}, {0.004, "0.4 %"}, {0, "0 %"}, {1, "100 %"}, {NAN, "n/a"});
+    CHECK(gt_human_percent, {0.81, "81 %"}, {0.004, "0.4 %"}, {0.0003, "0 %"}, {0, "0 %"}, {1, "100 %"}, {NAN, "n/a"});
     CHECK(gt_human_power, {306, "306 W"}, {1900, "1.90 kW"}, {0.25, "250 mW"});
     CHECK(gt_human_mass, {29, "29 g"}, {0.0031, "3.1 mg"}, {1200, "1.2 kg"});
     CHECK(gt_human_number, {1.52, "1.52"}, {0.61, "0.61"}, {128, "128"});

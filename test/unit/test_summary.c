@@ -31,7 +31,7 @@ static struct gt_report *training(void)
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "python train.py --epochs 20", "exit 0, 1 h 12 min",
                                          false);
     struct gt_brief_curve memory = rising(1), gpu = rising(0.9), idle = rising(0.02);
-    gt_brief_line(brief, &(struct gt_brief_line){"memory", "13.9 GB", &memory, "peak; 22 % of the 64 GB asked for"});
+    gt_brief_line(brief, &(struct gt_brief_line){"memory", "13.9 GB", &memory, "peak; 22 % of 64 GB asked for"});
     gt_brief_line(brief, &(struct gt_brief_line){"cpu", "1.52", &memory, "cores busy of 16: 9 % efficient"});
     gt_brief_line(brief, &(struct gt_brief_line){"gpu 0", "81 %", &gpu, "busy; 31.2 of 80 GB; 306 W"});
     gt_brief_line(brief, &(struct gt_brief_line){"gpu 1", "2 %", &idle, "busy; 0.60 of 80 GB; 71 W"});

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_BLOCKS_H
 #define GT_ANALYSE_BLOCKS_H
 
-#include "aggregate/course.h"
+#include "aggregate/whole_course.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/history.h"
 #include "blocks/block_event.h"
@@ -66,7 +66,7 @@ struct gt_block_analysis {
     bool use_monotonic;
     double first; /* seconds of the first sample, on the clock used */
     struct gt_history history;
-    struct gt_course *course; /* for pages, or NULL */
+    struct gt_whole_course *course; /* for pages, or NULL */
     struct gt_energy_curve curve;
     struct gt_block_energy *energy; /* [borders.names.count] */
     struct gt_energy_reading last;  /* at the end of the recording */

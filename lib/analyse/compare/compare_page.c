@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/course.h"
+#include "aggregate/whole_course.h"
 #include "base/order.h"
 #include "report/report.h"
 #include "schema/unit.h"
@@ -84,28 +84,28 @@ size_t gt_compare_forest(struct gt_node *page, const struct gt_comparison *compa
 
 /* ---- curves ---- */
 
-static int read_course(struct gt_course **ret, const char *path)
+static int read_course(struct gt_whole_course **ret, const char *path)
 {
     struct gt_recording *recording = NULL;
     const struct gt_sample *sample;
-    struct gt_course *course = gt_course_new();
+    struct gt_whole_course *course = gt_whole_course_new();
     int status = course ? gt_recording_open(&recording, path, NULL) : -ENOMEM;
     while (status >= 0 && (status = gt_recording_next(recording, &sample, NULL)) > 0)
-        if (gt_course_add(course, sample) < 0)
+        if (gt_whole_course_add(course, sample) < 0)
             status = -ENOMEM;
     gt_recording_close(recording);
     if (status < 0) {
-        gt_course_release(course);
+        gt_whole_course_release(course);
         course = NULL;
     }
     *ret = course;
     return status == -ENOMEM ? status : 0; /* results are no recordings, and have no curves */
 }
 
-static void add_curve(struct gt_node *series, const char *name, struct gt_course *course, enum gt_metric_id metric,
-                      double unit)
+static void add_curve(struct gt_node *series, const char *name, struct gt_whole_course *course,
+                      enum gt_metric_id metric, double unit)
 {
-    const struct gt_course_line *line = gt_course_find(course, GT_SCOPE_COMBINED, metric, -1);
+    const struct gt_whole_course_line *line = gt_whole_course_find(course, GT_SCOPE_COMBINED, metric, -1);
     if (!line || line->known < 2)
         return;
     int index = gt_series_line(series, name, name);
@@ -138,7 +138,7 @@ int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparis
     int status = 0;
     for (size_t i = 0; i < comparison->sessions && status == 0; i++) {
         const char *path = path_of(comparison, i);
-        struct gt_course *course = NULL;
+        struct gt_whole_course *course = NULL;
         status = path ? read_course(&course, path) : 0;
         if (!course)
             continue;
@@ -150,7 +150,7 @@ int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparis
         }
         add_curve(memory, comparison->session[i].name, course, GT_RAM, 1e9);
         add_curve(cpu, comparison->session[i].name, course, GT_CPU_UTILIZATION, 1);
-        gt_course_release(course);
+        gt_whole_course_release(course);
     }
     return status;
 }

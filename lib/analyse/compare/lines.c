@@ -12,56 +12,26 @@
 
 enum { KEYS = 4 };
 
-/* Where a figure stands in results: in the run, and in a block. And how rules name it there. */
+/* A figure stands in results of the run and of a block under these keys, and rules name it there. */
 static const struct measure {
     const char *title, *unit, *unit_key; /* `unit_key` names in "static_data" what people see bytes in */
     bool is_original;                    /* of memory: in that unit in results, too */
     const char *run[KEYS], *run_name;
     const char *block[KEYS], *block_name;
 } measures[] = {
+/* A statistic of a column of samples. */
+#define COLUMN(name, statistic) \
+    {"overall", name, statistic}, name "." statistic, {"resource_usage", name, statistic}, name "." statistic
+#define COUNTER(name) \
+    {"overall_counters", name, "total"}, "counters." name, {"counters", name, "total"}, "counters." name
     {"Time", "seconds", NULL, false, {"duration"}, "duration", {"compute_time", "total"}, "compute_time.total"},
-    {"CPU time",
-     "seconds",
-     NULL,
-     false,
-     {"overall_counters", "combined_cpu_time", "total"},
-     "counters.combined_cpu_time",
-     {"counters", "combined_cpu_time", "total"},
-     "counters.combined_cpu_time"},
-    {"Mean CPU",
-     "percent",
-     NULL,
-     false,
-     {"overall", "cpu_combined_sum_utilization_percent", "mean"},
-     "cpu_combined_sum_utilization_percent.mean",
-     {"resource_usage", "cpu_combined_sum_utilization_percent", "mean"},
-     "cpu_combined_sum_utilization_percent.mean"},
+    {"CPU time", "seconds", NULL, false, COUNTER("combined_cpu_time")},
+    {"Mean CPU", "percent", NULL, false, COLUMN("cpu_combined_sum_utilization_percent", "mean")},
     {"Peak RAM", "bytes", "ram_unit", false, {"peaks", "combined_ram_peak"}, "combined_ram_peak", {NULL}, NULL},
     /* what samples saw: for the whole job only where a session has no peak */
-    {"Max RAM",
-     "bytes",
-     "ram_unit",
-     true,
-     {"overall", "combined_ram", "max"},
-     "combined_ram.max",
-     {"resource_usage", "combined_ram", "max"},
-     "combined_ram.max"},
-    {"Max GPU RAM",
-     "bytes",
-     "gpu_ram_unit",
-     true,
-     {"overall", "combined_gpu_ram", "max"},
-     "combined_gpu_ram.max",
-     {"resource_usage", "combined_gpu_ram", "max"},
-     "combined_gpu_ram.max"},
-    {"Mean GPU",
-     "percent",
-     NULL,
-     false,
-     {"overall", "gpu_sum_utilization_percent", "mean"},
-     "gpu_sum_utilization_percent.mean",
-     {"resource_usage", "gpu_sum_utilization_percent", "mean"},
-     "gpu_sum_utilization_percent.mean"},
+    {"Max RAM", "bytes", "ram_unit", true, COLUMN("combined_ram", "max")},
+    {"Max GPU RAM", "bytes", "gpu_ram_unit", true, COLUMN("combined_gpu_ram", "max")},
+    {"Mean GPU", "percent", NULL, false, COLUMN("gpu_sum_utilization_percent", "mean")},
     {"Energy", "joules", NULL, false, {"energy", "job"}, "energy.total", {"energy", "total", "energy"}, "energy.total"},
 };
 

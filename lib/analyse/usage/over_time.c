@@ -108,13 +108,13 @@ static void add_history(const struct gt_history *history, struct gt_node *series
 }
 
 /* A point of a still picture: the greatest of a size, the mean of anything else. */
-static double still_value(const struct gt_course_line *line, size_t from, size_t to)
+static double still_value(const struct gt_whole_course_line *line, size_t from, size_t to)
 {
     bool is_size = gt_metrics[line->metric].unit == GT_BYTES && gt_metrics[line->metric].kind == GT_GAUGE;
     double sum = 0, most = -INFINITY;
     uint64_t count = 0;
     for (size_t i = from; i < to; i++) {
-        const struct gt_course_span *span = &line->span[i];
+        const struct gt_whole_course_span *span = &line->span[i];
         sum += span->sum;
         count += span->count;
         most = span->count ? fmax(most, span->most) : most;
@@ -122,8 +122,8 @@ static double still_value(const struct gt_course_line *line, size_t from, size_t
     return !count ? NAN : is_size ? most : sum / (double)count;
 }
 
-static void add_course(struct gt_course *course, struct gt_node *series, const struct gt_course_line *line, int index,
-                       double unit)
+static void add_course(struct gt_whole_course *course, struct gt_node *series, const struct gt_whole_course_line *line,
+                       int index, double unit)
 {
     size_t step = (course->spans + STILL_POINTS - 1) / STILL_POINTS;
     for (size_t from = 0; from < course->spans; from += step) {
@@ -146,11 +146,11 @@ static struct gt_node *new_series(const struct gt_over_time *recording, struct g
     return series;
 }
 
-static bool is_worth_a_chart(const struct gt_course_line *line)
+static bool is_worth_a_chart(const struct gt_whole_course_line *line)
 {
     bool is_rate_of_bytes = gt_metrics[line->metric].unit == GT_BYTES && gt_metrics[line->metric].kind == GT_COUNTER;
     bool any = !(is_rate_of_bytes || line->metric == GT_SWAP);
-    for (size_t i = 0; i < GT_COURSE_SPANS && !any; i++)
+    for (size_t i = 0; i < GT_WHOLE_COURSE_SPANS && !any; i++)
         any = line->span[i].count && line->span[i].most > 0;
     return any && line->known > 1;
 }
@@ -162,9 +162,9 @@ static void add_picture(const struct gt_over_time *recording, struct gt_node *pa
     struct gt_node *series = NULL;
     for (int i = 0; i < LINES && picture->of[i].key; i++) {
         struct gt_history_line of = picture->of[i].line;
-        const struct gt_course_line *line = recording->course
-                                                ? gt_course_find(recording->course, of.scope, of.metric, -1)
-                                                : NULL;
+        const struct gt_whole_course_line *line = recording->course
+                                                      ? gt_whole_course_find(recording->course, of.scope, of.metric, -1)
+                                                      : NULL;
         if (recording->course ? !line || !is_worth_a_chart(line) : known(recording->history, line_of(of)) < 2)
             continue;
         if (!series)
@@ -202,9 +202,10 @@ static bool add_strips(const struct gt_over_time *recording, struct gt_node *pag
 {
     struct gt_node *series = NULL;
     for (size_t gpu = 0; gpu < recording->machine->gpu_length; gpu++) {
-        const struct gt_course_line *line = recording->course ? gt_course_find(recording->course, GT_SCOPE_GPU,
-                                                                               GT_GPU_UTILIZATION, (int)gpu)
-                                                              : NULL;
+        const struct gt_whole_course_line *line = recording->course
+                                                      ? gt_whole_course_find(recording->course, GT_SCOPE_GPU,
+                                                                             GT_GPU_UTILIZATION, (int)gpu)
+                                                      : NULL;
         char key[32], title[40];
         if (recording->course ? !line : !is_gpu_known(recording->history, gpu))
             continue;

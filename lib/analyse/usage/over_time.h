@@ -2,13 +2,13 @@
 #ifndef GT_ANALYSE_OVER_TIME_H
 #define GT_ANALYSE_OVER_TIME_H
 
-#include "aggregate/course.h"
+#include "aggregate/whole_course.h"
 #include "aggregate/history.h"
 #include "report/report.h"
 
 struct gt_over_time {
     const struct gt_history *history;
-    struct gt_course *course; /* NULL: the history is all there is */
+    struct gt_whole_course *course; /* NULL: the history is all there is */
     const struct gt_machine *machine;
     double memory_limit; /* bytes; 0 or NaN: the machine's memory */
 };

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/figures.h"
+#include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/process_lanes.h"
 #include "analyse/usage/usage_brief.h"
@@ -559,6 +561,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     status = add_process_list(&usage, gt_report_root(report));
     gt_usage_limits_section(&usage, gt_report_root(report));
     gt_usage_warnings_table(&usage, gt_report_root(report));
+    gt_next_time_section(&usage, gt_report_root(report));
     gt_usage_provenance(&usage, gt_report_root(report));
     if (status < 0 || gt_report_failed(report)) {
         gt_report_free(report);

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "analyse/display.h"
+#include "analyse/usage/block_brief.h"
 #include "analyse/usage/figures.h"
+#include "analyse/usage/next_time.h"
 #include "analyse/usage/warning.h"
 #include "report/brief.h"
 #include "schema/human.h"
@@ -72,7 +74,7 @@ static void put_into(struct gt_brief_curve *curve, double count[GT_BRIEF_CELLS],
     count[cell]++;
 }
 
-/* What no sample tells of is as it was before. */
+/* Where no sample tells of it, a value stays as it was before. */
 static void fill(struct gt_brief_curve *curve)
 {
     for (int i = 1; i < GT_BRIEF_CELLS; i++)
@@ -128,7 +130,7 @@ static void describe_memory(const struct gt_usage *usage, double peak, char *wor
     if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && limit > 0)
         snprintf(words, size, "peak, at the limit of %s", gt_human_round_bytes(whole, limit));
     else if (asked > 0)
-        snprintf(words, size, "peak; %s of the %s %s", gt_human_percent(percent, peak / asked),
+        snprintf(words, size, "peak; %s of %s %s", gt_human_percent(percent, peak / asked),
                  gt_human_round_bytes(whole, asked), asked == limit ? "limit" : "asked for");
     else if (capacity > 0)
         snprintf(words, size, "peak, of %s here", gt_human_round_bytes(whole, capacity));
@@ -388,6 +390,23 @@ static void quote(char *ret, size_t size, const char *path)
     gt_buffer_release(&quoted);
 }
 
+/* Where a scheduler has to be asked. After a kill for memory nobody knows how much it takes. */
+static void add_request(const struct gt_usage *usage, struct gt_node *brief)
+{
+    struct gt_next_time next;
+    struct gt_buffer heading = {0}, request = {0};
+    gt_next_time_init(&next);
+    gt_next_time_add(&next, usage);
+    bool is_doubtful = !isnan(next.killed_at);
+    gt_buffer_text(&heading, is_doubtful ? "next time: " : "next time, from this one run:");
+    gt_next_time_doubt(&heading, &next);
+    gt_buffer_text(&heading, is_doubtful ? ". Try" : "");
+    if (gt_next_time_request(&request, &next, usage->machine->scheduler) == 0 && request.data && heading.data)
+        gt_brief_request(brief, heading.data, request.data);
+    gt_buffer_release(&heading);
+    gt_buffer_release(&request);
+}
+
 static void add_more(const struct gt_usage *usage, struct gt_node *brief)
 {
     char path[4096], more[sizeof path + TEXT];
@@ -398,6 +417,14 @@ static void add_more(const struct gt_usage *usage, struct gt_node *brief)
     else
         snprintf(more, sizeof more, "all figures: gpu-tracker run -o run.html --tracking-file run.sqlite -- ...");
     gt_brief_more(brief, more);
+}
+
+static void add_blocks(const struct gt_usage *usage, struct gt_node *brief)
+{
+    struct gt_block_brief blocks;
+    gt_block_brief(&blocks, usage);
+    if (*blocks.shares)
+        gt_brief_line(brief, &(struct gt_brief_line){.title = "blocks", .words = blocks.shares});
 }
 
 static void add_warnings(const struct gt_usage *usage, struct gt_node *brief)
@@ -429,5 +456,7 @@ void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
     add_storage(usage, brief);
     add_energy(usage, brief);
     add_processes(usage, brief);
+    add_blocks(usage, brief);
+    add_request(usage, brief);
     add_more(usage, brief);
 }

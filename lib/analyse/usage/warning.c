@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/usage/block_brief.h"
 #include "analyse/usage/figures.h"
 #include "schema/human.h"
 
@@ -102,14 +103,19 @@ static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warni
     enum gt_out_of_memory what = gt_usage_out_of_memory(usage);
     char victim[128], bytes[GT_HUMAN_SIZE], where[80] = "when the machine had no memory left";
     double limit = gt_usage_memory_limit(usage), growth = growth_at_end(usage);
+    struct gt_block_brief blocks;
     if (what == GT_MEMORY_SUFFICED)
         return false;
     if (limit > 0)
         snprintf(where, sizeof where, "at the limit of %s", gt_human_bytes(bytes, limit));
     name_victim(usage, victim, sizeof victim);
     say(warning, "the kernel %skilled %s %s", what == GT_MEMORY_RAN_OUT ? "" : "probably ", victim, where);
+    gt_block_brief(&blocks, usage);
     if (growth > LITTLE)
-        add(warning, "memory grew by %s a second at the end", gt_human_bytes(bytes, growth));
+        add(warning, "memory grew by %s a second at the end%s%s%s", gt_human_bytes(bytes, growth),
+            *blocks.unfinished ? ", in block \"" : "", blocks.unfinished, *blocks.unfinished ? "\"" : "");
+    else if (*blocks.unfinished)
+        add(warning, "in block \"%s\"", blocks.unfinished);
     warning->value = limit > 0 ? limit : gt_usage_peak(usage);
     return true;
 }

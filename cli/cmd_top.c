@@ -1,0 +1,224 @@
+/* top: a job from its recording, in a terminal or as text. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "base/root.h"
+#include "gpu_tracker.h"
+#include "jobs.h"
+#include "message.h"
+#include "option.h"
+#include "output.h"
+#include "screen.h"
+
+enum { EXIT_NO_JOB = 1, MOST_JOBS = 100, ROWS = 60, COLUMNS = 80, LEAST_COLUMNS = 20, MOST_COLUMNS = 1000 };
+
+static int columns_of_output(void)
+{
+    struct winsize size;
+    int64_t columns = 0;
+    const char *wanted = getenv("COLUMNS");
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        columns = size.ws_col;
+    else if (!wanted || gt_number_i64(wanted, &columns) < 0)
+        columns = COLUMNS;
+    return columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns > MOST_COLUMNS ? MOST_COLUMNS : (int)columns;
+}
+
+static int print_text(struct gt_view *view, int rows, int indent)
+{
+    char *text = NULL;
+    struct gt_error error = {0};
+    const struct output output = {.fd = STDOUT_FILENO};
+    int status = gt_view_text(view, columns_of_output() - indent, rows, &text, &error);
+    status = status < 0 ? say_failure(status, &error) : output_text(&output, text, strlen(text));
+    free(text);
+    return status;
+}
+
+static int show(const struct options *options, const char *path, bool is_ascii)
+{
+    struct gt_view_options wanted = GT_INIT(struct gt_view_options);
+    struct gt_error error = {0};
+    struct gt_view *view = NULL;
+    bool is_live = !options->once && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+    wanted.against = options->against;
+    wanted.moment = options->seek;
+    wanted.ascii = is_ascii;
+    wanted.is_still = !is_live;
+    int status = gt_view_open(&view, path, &wanted, &error);
+    if (status < 0)
+        return say_failure(status, &error);
+    status = is_live ? screen_run(view) : print_text(view, ROWS, 0);
+    gt_view_close(view);
+    return status;
+}
+
+/* ---- Which job --------------------------------------------------------------------------------------------------- */
+
+static int list_jobs(const struct job *jobs, size_t count, bool is_ascii)
+{
+    struct gt_view_options wanted = GT_INIT(struct gt_view_options);
+    wanted.is_still = 1;
+    wanted.ascii = is_ascii;
+    say("%zu jobs run: name one by the number in front, or its recording", count);
+    for (size_t i = 0; i < count; i++) {
+        struct gt_view *view = NULL;
+        if (gt_view_open(&view, jobs[i].recording, &wanted, NULL) < 0)
+            continue;
+        printf("%8d ", (int)jobs[i].tracker);
+        fflush(stdout);
+        int status = print_text(view, 1, 9);
+        gt_view_close(view);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+/* The fourth field of man 5 proc_pid_stat; 0: not known. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[512];
+    int parent = 0;
+    struct gt_root root;
+    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    if (gt_root_open(&root, NULL, NULL) < 0)
+        return 0;
+    const char *behind = gt_root_read(&root, path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    gt_root_close(&root);
+    return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* The job with this tracker or this process, or NULL. */
+static const struct job *find_job(const struct job *jobs, size_t count, pid_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].tracker == pid || (parent_of(pid) == jobs[i].tracker && jobs[i].tracker > 1))
+            return &jobs[i];
+    return NULL;
+}
+
+/* ---- A process that nobody follows -------------------------------------------------------------------------------- */
+
+/* What it says goes to a file: it is told where nothing comes of it. */
+static pid_t start_sampler(const char *path, const char *said, const char *pid)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        int fd = open(said, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            dup2(fd, STDERR_FILENO);
+        execl("/proc/self/exe", "gpu-tracker", "attach", "--detail", "--disable-logs", "--tracking-file", path,
+              "--output", "/dev/null", pid, (char *)NULL);
+        _exit(EXIT_TRACKER);
+    }
+    return child;
+}
+
+/* Is there a recording with a sample or two? What the sampler had to say it has said. */
+static bool wait_for_samples(pid_t sampler, const char *path)
+{
+    static const struct timespec MOMENT = {.tv_nsec = 50000000};
+    struct timespec two_samples = {.tv_sec = 1, .tv_nsec = 200000000};
+    siginfo_t info = {0};
+    for (int patience = 200; patience > 0 && access(path, R_OK) < 0; patience--) {
+        if (waitid(P_PID, (id_t)sampler, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid)
+            return false;
+        nanosleep(&MOMENT, NULL);
+    }
+    nanosleep(&two_samples, NULL);
+    return access(path, R_OK) == 0;
+}
+
+static void tell(const char *said)
+{
+    char line[1024];
+    FILE *file = fopen(said, "re");
+    while (file && fgets(line, sizeof line, file))
+        fputs(line, stderr);
+    if (file)
+        fclose(file);
+}
+
+static int follow(const struct options *options, const char *pid, bool is_ascii)
+{
+    const char *place = getenv("TMPDIR");
+    char folder[PATH_MAX - 32], path[PATH_MAX], said[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/gpu-tracker-top-XXXXXX", place && *place ? place : "/tmp");
+    if (!mkdtemp(folder)) {
+        say("top: cannot make a folder like %s: %s", folder, strerror(errno));
+        return EXIT_TRACKER;
+    }
+    snprintf(path, sizeof path, "%s/top.sqlite", folder);
+    snprintf(said, sizeof said, "%s/said", folder);
+    int status = EXIT_TRACKER, ended;
+    pid_t sampler = start_sampler(path, said, pid);
+    if (sampler > 0) {
+        if (wait_for_samples(sampler, path))
+            status = show(options, path, is_ascii);
+        else
+            tell(said);
+        kill(sampler, SIGTERM); /* it ends; the process it follows goes on */
+        waitpid(sampler, &ended, 0);
+    }
+    unlink(path);
+    unlink(said);
+    rmdir(folder);
+    return status;
+}
+
+/* ---- The command -------------------------------------------------------------------------------------------------- */
+
+static int show_running(const struct options *options, const struct job *jobs, size_t count, bool is_ascii)
+{
+    if (!count) {
+        say("top: none of your jobs that run here is recorded (gpu-tracker run --tracking-file FILE --detail -- COMMAND)");
+        return EXIT_NO_JOB;
+    }
+    return count == 1 ? show(options, jobs[0].recording, is_ascii) : list_jobs(jobs, count, is_ascii);
+}
+
+static int run(const struct options *options, int count, char **operands)
+{
+    int64_t pid = 0;
+    struct job *jobs = calloc(MOST_JOBS, sizeof *jobs);
+    size_t running = jobs ? jobs_list(jobs, MOST_JOBS) : 0;
+    bool is_ascii = options->ascii || screen_is_ascii(), is_pid = count && gt_number_i64(operands[0], &pid) == 0;
+    const struct job *job = is_pid ? find_job(jobs, running, (pid_t)pid) : NULL;
+    int status;
+    if (!count)
+        status = show_running(options, jobs, running, is_ascii);
+    else if (job)
+        status = show(options, job->recording, is_ascii);
+    else if (is_pid)
+        status = follow(options, operands[0], is_ascii);
+    else
+        status = show(options, operands[0], is_ascii);
+    free(jobs);
+    return status;
+}
+
+const struct command command_top = {
+    .name = "top",
+    .synopsis = "[FILE|PID]",
+    .summary = "Show a job live, or replay one: memory, CPU, GPUs, blocks and processes",
+    .description =
+        "Reads a recording: of a job that runs, here or on another machine that writes to a shared file system, or of one that has ended; "
+        "the arrow keys walk in time. Without a name it is the job of yours that runs and is recorded here; with a process's number the job it "
+        "belongs to, or that process, followed from now on. Processes and GPUs one by one take --detail of the run, blocks its --blocks.\n\n"
+        "No key ends the job. ? lists the keys, q leaves. With --once, and where standard output is no terminal, one picture is printed as text, "
+        "as wide as the terminal or COLUMNS. NO_COLOR is obeyed.",
+    .operand = OPERAND_FILE,
+    .most = 1,
+    .run = run,
+};

@@ -1,0 +1,104 @@
+#include "jobs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "privilege.h"
+
+/* A descriptor of the folder, which is this user's alone; negative: there is none. */
+static int open_folder(bool create, char *ret, size_t size)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct stat facts;
+    if (privilege_is_raised())
+        return -1;
+    if (runtime && *runtime == '/')
+        snprintf(ret, size, "%s/gpu-tracker", runtime);
+    else
+        snprintf(ret, size, "/tmp/gpu-tracker-%u", (unsigned)geteuid());
+    if (create)
+        mkdir(ret, 0700);
+    int folder = open(ret, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder >= 0 && fstat(folder, &facts) == 0 && facts.st_uid == geteuid() && !(facts.st_mode & 077))
+        return folder;
+    if (folder >= 0)
+        close(folder);
+    return -1;
+}
+
+static char *own_name(char *text, size_t size)
+{
+    snprintf(text, size, "%d", (int)getpid());
+    return text;
+}
+
+void jobs_announce(const char *recording)
+{
+    char folder_name[PATH_MAX], name[24], here[PATH_MAX] = "", path[2 * PATH_MAX];
+    int folder = recording ? open_folder(true, folder_name, sizeof folder_name) : -1;
+    if (folder < 0)
+        return;
+    if (*recording == '/' || getcwd(here, sizeof here)) {
+        snprintf(path, sizeof path, "%s%s%s", here, *recording == '/' ? "" : "/", recording);
+        own_name(name, sizeof name);
+        unlinkat(folder, name, 0);
+        if (symlinkat(path, folder, name) < 0)
+            *name = '\0'; /* nothing to be done: it cannot be found by itself, only by its name */
+    }
+    close(folder);
+}
+
+void jobs_withdraw(void)
+{
+    char folder_name[PATH_MAX], name[24];
+    int folder = open_folder(false, folder_name, sizeof folder_name);
+    if (folder < 0)
+        return;
+    unlinkat(folder, own_name(name, sizeof name), 0);
+    close(folder);
+    rmdir(folder_name); /* unless others are in it */
+}
+
+static bool is_alive(pid_t pid)
+{
+    return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+static bool read_job(int folder, const char *name, struct job *job)
+{
+    int64_t number;
+    if (gt_number_i64(name, &number) < 0 || number < 1 || number > INT_MAX)
+        return false;
+    job->tracker = (pid_t)number;
+    if (!is_alive(job->tracker)) {
+        unlinkat(folder, name, 0);
+        return false;
+    }
+    ssize_t length = readlinkat(folder, name, job->recording, sizeof job->recording - 1);
+    job->recording[length > 0 ? length : 0] = '\0';
+    return length > 0 && access(job->recording, R_OK) == 0;
+}
+
+size_t jobs_list(struct job *ret, size_t most)
+{
+    char folder_name[PATH_MAX];
+    int folder = open_folder(false, folder_name, sizeof folder_name);
+    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
+    const struct dirent *entry;
+    size_t count = 0;
+    if (folder >= 0 && !entries)
+        close(folder);
+    while (entries && count < most && (entry = readdir(entries)))
+        count += read_job(folder, entry->d_name, &ret[count]);
+    if (entries)
+        closedir(entries);
+    return count;
+}

@@ -1,0 +1,232 @@
+#include "screen.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <wchar.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/new_file.h"
+#include "message.h"
+
+/* Where nothing is said of the locale, terminals are taken to be as most are. */
+bool screen_is_ascii(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return !setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    }
+    return !setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+#ifndef GT_HAVE_NCURSES
+
+bool screen_is_built(void)
+{
+    return false;
+}
+
+int screen_run(struct gt_view *view)
+{
+    (void)view;
+    say("top: this gpu-tracker was built without ncurses, and draws single pictures only: top --once");
+    return EXIT_TRACKER;
+}
+
+#else
+
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+
+bool screen_is_built(void)
+{
+    return true;
+}
+
+static const int64_t FRAME_NS = GT_SECOND;
+/* Reading takes one part in so many of the time at most. */
+enum { PATIENCE = 100, LONGEST_FRAMES = 30 };
+
+struct screen {
+    struct gt_view *view;
+    struct gt_view_cell *cells;
+    size_t capacity;
+    attr_t style[GT_VIEW_STYLES];
+    int64_t next_ns; /* when it is read again */
+    bool has_failed; /* to be read */
+};
+
+static void set_styles(struct screen *screen)
+{
+    const char *refused = getenv("NO_COLOR");
+    screen->style[GT_VIEW_DIM] = A_DIM;
+    screen->style[GT_VIEW_BOLD] = screen->style[GT_VIEW_TITLE] = A_BOLD;
+    screen->style[GT_VIEW_BAD] = A_BOLD;
+    screen->style[GT_VIEW_CHOSEN] = A_REVERSE;
+    if ((refused && *refused) || !has_colors())
+        return;
+    start_color();
+    use_default_colors();
+    init_pair(1, COLOR_CYAN, -1);
+    init_pair(2, COLOR_GREEN, -1);
+    init_pair(3, COLOR_RED, -1);
+    screen->style[GT_VIEW_CURVE] = COLOR_PAIR(1);
+    screen->style[GT_VIEW_GOOD] = COLOR_PAIR(2);
+    screen->style[GT_VIEW_BAD] = COLOR_PAIR(3) | A_BOLD;
+}
+
+static void put_cell(const struct screen *screen, int row, int column, const struct gt_view_cell *cell)
+{
+    cchar_t character;
+    wchar_t text[] = {(wchar_t)cell->character, L'\0'};
+    attr_t style = cell->style < GT_VIEW_STYLES ? screen->style[cell->style] : A_NORMAL;
+    if (!cell->character)
+        return; /* the right half of the one before */
+    if (setcchar(&character, text, style, (short)PAIR_NUMBER(style), NULL) == OK)
+        mvadd_wch(row, column, &character);
+}
+
+static void draw(struct screen *screen)
+{
+    int rows, columns;
+    getmaxyx(stdscr, rows, columns);
+    size_t wanted = (size_t)rows * (size_t)columns;
+    if (wanted > screen->capacity) {
+        struct gt_view_cell *more = realloc(screen->cells, wanted * sizeof *more);
+        if (!more)
+            return;
+        screen->cells = more;
+        screen->capacity = wanted;
+    }
+    gt_view_draw(screen->view, columns, rows, screen->cells);
+    erase();
+    for (int row = 0; row < rows; row++)
+        for (int column = 0; column < columns; column++)
+            put_cell(screen, row, column, &screen->cells[row * columns + column]);
+    refresh();
+}
+
+static unsigned key_of(int kind, wint_t key)
+{
+    static const struct {
+        int curses;
+        unsigned key;
+    } keys[] = {
+        {KEY_UP, GT_VIEW_KEY_UP},         {KEY_DOWN, GT_VIEW_KEY_DOWN},
+        {KEY_LEFT, GT_VIEW_KEY_LEFT},     {KEY_RIGHT, GT_VIEW_KEY_RIGHT},
+        {KEY_HOME, GT_VIEW_KEY_HOME},     {KEY_END, GT_VIEW_KEY_END},
+        {KEY_PPAGE, GT_VIEW_KEY_PAGE_UP}, {KEY_NPAGE, GT_VIEW_KEY_PAGE_DOWN},
+        {KEY_ENTER, GT_VIEW_KEY_ENTER},   {KEY_BACKSPACE, GT_VIEW_KEY_BACKSPACE},
+    };
+    for (size_t i = 0; kind == KEY_CODE_YES && i < sizeof keys / sizeof *keys; i++)
+        if ((wint_t)keys[i].curses == key)
+            return keys[i].key;
+    if (kind == KEY_CODE_YES)
+        return 0;
+    return key == 27                    ? GT_VIEW_KEY_ESCAPE
+           : key == '\n' || key == '\r' ? GT_VIEW_KEY_ENTER
+           : key == 127 || key == 8     ? GT_VIEW_KEY_BACKSPACE
+                                        : key;
+}
+
+/* The picture as it is, as a file of text in the current folder. */
+static void save(const struct screen *screen)
+{
+    char name[60], message[100], *text = NULL;
+    time_t now = time(NULL);
+    struct tm local;
+    strftime(name, sizeof name, "gpu-tracker-top-%Y%m%d-%H%M%S.txt", localtime_r(&now, &local));
+    int status = gt_view_text(screen->view, COLS, LINES, &text, NULL);
+    if (status >= 0)
+        status = gt_new_file_write(name, text, strlen(text));
+    free(text);
+    snprintf(message, sizeof message, status < 0 ? "%s: %s" : "written to %s", name, strerror(-status));
+    gt_view_say(screen->view, message);
+}
+
+/* What is dear to read is read seldom. What cannot be read now, a file that is being replaced say, may be there the next time. */
+static void update(struct screen *screen)
+{
+    struct gt_error error = {0};
+    int64_t begin = gt_clock_ns(CLOCK_MONOTONIC);
+    int status = gt_view_update(screen->view, &error);
+    int64_t end = gt_clock_ns(CLOCK_MONOTONIC), pause = (end - begin) * PATIENCE;
+    pause = pause < FRAME_NS ? FRAME_NS : pause > LONGEST_FRAMES * FRAME_NS ? LONGEST_FRAMES * FRAME_NS : pause;
+    screen->next_ns = end + pause;
+    if (status < 0)
+        gt_view_say(screen->view, error.text);
+    else if (screen->has_failed)
+        gt_view_say(screen->view, NULL);
+    screen->has_failed = status < 0;
+}
+
+static int milliseconds_left(const struct screen *screen)
+{
+    int64_t left = (screen->next_ns - gt_clock_ns(CLOCK_MONOTONIC)) / 1000000;
+    return left < 10 ? 10 : (int)left;
+}
+
+/* Returns false when the user leaves. */
+static bool take_key(struct screen *screen, int kind, wint_t pressed)
+{
+    unsigned key = key_of(kind, pressed);
+    if (kind == KEY_CODE_YES && pressed == KEY_RESIZE) {
+        clearok(stdscr, TRUE); /* terminals break lines anew in their own ways */
+        return true;
+    }
+    gt_view_say(screen->view, NULL);
+    if (key == 'e' && !gt_view_takes_text(screen->view)) {
+        save(screen);
+        return true;
+    }
+    int result = key ? gt_view_key(screen->view, key) : 0;
+    return result != -ECANCELED;
+}
+
+static void loop(struct screen *screen)
+{
+    bool goes_on = true;
+    while (goes_on) {
+        wint_t key;
+        draw(screen);
+        timeout(milliseconds_left(screen));
+        int kind = get_wch(&key);
+        if (kind != ERR)
+            goes_on = take_key(screen, kind, key);
+        if (goes_on && (kind != ERR || gt_clock_ns(CLOCK_MONOTONIC) >= screen->next_ns))
+            update(screen);
+    }
+}
+
+int screen_run(struct gt_view *view)
+{
+    struct screen screen = {.view = view};
+    unsetenv("COLUMNS"); /* they would hold after the terminal is resized */
+    unsetenv("LINES");
+    SCREEN *terminal = newterm(NULL, stdout, stdin);
+    const char *name = getenv("TERM");
+    if (!terminal) {
+        say("top: nothing can be drawn on this terminal (TERM is '%s'): gpu-tracker top --once", name ? name : "");
+        return EXIT_TRACKER;
+    }
+    set_escdelay(50);
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    set_styles(&screen);
+    loop(&screen);
+    endwin();
+    delscreen(terminal);
+    free(screen.cells);
+    return 0;
+}
+
+#endif

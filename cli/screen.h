@@ -1,0 +1,16 @@
+/* A view on the terminal: its cells, and its keys. */
+#ifndef CLI_SCREEN_H
+#define CLI_SCREEN_H
+
+#include <stdbool.h>
+
+#include "gpu_tracker.h"
+
+/* Is it there? It is not where ncurses was missing when this program was built. */
+bool screen_is_built(void);
+/* What the locale's characters are, where it says so, is no UTF-8. */
+bool screen_is_ascii(void);
+/* Show it until its user leaves. Returns an exit status. */
+int screen_run(struct gt_view *view);
+
+#endif

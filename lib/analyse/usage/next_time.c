@@ -1,0 +1,264 @@
+#include "analyse/usage/next_time.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyse/usage/figures.h"
+#include "analyse/usage/warning.h"
+#include "schema/human.h"
+
+static const double MIB = 1048576, GIB = 1073741824;
+static const double SPARE = 1.2, LEAST_SPARE_MIB = 256, FINE_BELOW_GIB = 8;
+static const double SPARE_SECONDS = 300, ROUND_SECONDS = 300;
+static const double USED = 0.05;             /* of the time, at which a GPU is counted */
+static const double CORES_EXACTNESS = 1.011; /* of steps in aggregate/occupancy.h */
+
+void gt_next_time_init(struct gt_next_time *next)
+{
+    *next = (struct gt_next_time){0, NAN, NAN, NAN, NAN, NAN, NAN};
+}
+
+/* ---- What a run tells -------------------------------------------------------------------------------------------- */
+
+static double round_up(double value, double step)
+{
+    return ceil(value / step - 1e-9) * step;
+}
+
+static double round_memory(double bytes)
+{
+    return round_up(bytes, bytes < FINE_BELOW_GIB * GIB ? LEAST_SPARE_MIB * MIB : GIB);
+}
+
+static double memory_for(double used)
+{
+    return round_memory(fmax(used * SPARE, used + LEAST_SPARE_MIB * MIB));
+}
+
+static double seconds_for(double elapsed)
+{
+    return round_up(elapsed * SPARE + SPARE_SECONDS, ROUND_SECONDS);
+}
+
+/* The kernel's marks rather than the largest sample. The page cache is not added: the kernel gives it up. */
+static double memory_of(const struct gt_usage *usage)
+{
+    double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
+    return memory_for(gt_usage_peak_bound(usage) + (swap > 0 ? swap : 0));
+}
+
+static double killed_at(const struct gt_usage *usage)
+{
+    if (gt_usage_out_of_memory(usage) == GT_MEMORY_SUFFICED)
+        return NAN;
+    double limit = gt_usage_memory_limit(usage);
+    return isnan(limit) ? gt_usage_peak_bound(usage) : limit;
+}
+
+static double cores_of(const struct gt_usage *usage)
+{
+    double mean = gt_usage_cores(usage, GT_SCOPE_COMBINED);
+    double busy = gt_occupancy_cores(&usage->summary->occupancy, 0.95) / CORES_EXACTNESS;
+    return mean < 1.1 ? fmin(fmax(mean, isnan(busy) ? 0 : busy), 1) : isnan(busy) ? mean : fmax(mean, busy);
+}
+
+/* A recording without detail tells only that some were used: then all that there are count. */
+static double gpus_of(const struct gt_usage *usage)
+{
+    const struct gt_occupancy *occupancy = &usage->summary->occupancy;
+    double count = 0, given = gt_usage_given(usage, GT_LIMIT_GPUS);
+    if (!usage->machine->gpu_count)
+        return 0;
+    for (size_t i = 0; i < occupancy->gpus && i < usage->machine->gpu_length; i++) {
+        const struct gt_gpu_time *time = &occupancy->gpu[i];
+        count += usage->machine->gpu[i].selected && (time->known - time->idle) / time->known > USED;
+    }
+    const struct gt_gpu_time *all = &occupancy->all_gpus;
+    bool are_some_used = all->known > 0 && (all->known - all->idle) / all->known > USED;
+    if (!occupancy->gpus && are_some_used)
+        return isnan(given) ? usage->machine->expected_gpus : given;
+    return count;
+}
+
+static double gpu_ram_of(const struct gt_usage *usage)
+{
+    double most = NAN;
+    for (size_t i = 0; i < usage->summary->gpu_count && i < usage->machine->gpu_length; i++)
+        if (usage->machine->gpu[i].selected)
+            most = fmax(most, usage->summary->gpu[i][GT_GPU_RAM].max);
+    return most;
+}
+
+/* A job that failed would have gone on, nobody knows how long. */
+static double seconds_of(const struct gt_usage *usage)
+{
+    if (usage->outcome->exit_status != 0 || !usage->outcome->complete)
+        return NAN;
+    return seconds_for(usage->outcome->elapsed);
+}
+
+void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
+{
+    double limit = killed_at(usage); /* fmax passes over NaN */
+    next->runs++;
+    next->memory = fmax(next->memory, memory_of(usage));
+    next->cores = fmax(next->cores, cores_of(usage));
+    next->gpus = fmax(next->gpus, gpus_of(usage));
+    next->gpu_ram = fmax(next->gpu_ram, gpu_ram_of(usage));
+    next->seconds = fmax(next->seconds, seconds_of(usage));
+    next->killed_at = fmax(next->killed_at, limit);
+    if (!isnan(limit))
+        next->memory = fmax(next->memory, round_memory(2 * limit));
+}
+
+void gt_next_time_expect(struct gt_next_time *next, double memory, double seconds)
+{
+    next->memory = memory_for(memory);
+    next->seconds = seconds_for(seconds);
+}
+
+/* ---- In the words of schedulers ---------------------------------------------------------------------------------- */
+
+/* "16G", "768M", with the letters of the scheduler. */
+static void put_memory(struct gt_buffer *out, double bytes, const char *large, const char *small)
+{
+    bool is_whole = fmod(bytes, GIB) == 0;
+    gt_buffer_printf(out, "%.0f%s", bytes / (is_whole ? GIB : MIB), is_whole ? large : small);
+}
+
+static double whole_cores(const struct gt_next_time *next)
+{
+    return fmax(ceil(next->cores - 1e-9), 1);
+}
+
+static void put_time(struct gt_buffer *out, double seconds)
+{
+    long minutes = lround(seconds / 60);
+    gt_buffer_printf(out, "%ld:%02ld:00", minutes / 60, minutes % 60);
+}
+
+static void put_blank(struct gt_buffer *out, size_t begin)
+{
+    if (out->length > begin)
+        gt_buffer_char(out, ' ');
+}
+
+static void put_slurm(struct gt_buffer *out, const struct gt_next_time *next)
+{
+    size_t begin = out->length;
+    if (!isnan(next->memory)) {
+        gt_buffer_text(out, "--mem=");
+        put_memory(out, next->memory, "G", "M");
+    }
+    if (!isnan(next->cores)) {
+        put_blank(out, begin);
+        gt_buffer_printf(out, "--cpus-per-task=%.0f", whole_cores(next));
+    }
+    if (next->gpus > 0) {
+        put_blank(out, begin);
+        gt_buffer_printf(out, "--gpus=%.0f", next->gpus);
+    }
+    if (!isnan(next->seconds)) {
+        put_blank(out, begin);
+        gt_buffer_text(out, "--time=");
+        put_time(out, next->seconds);
+    }
+}
+
+static void put_pbs(struct gt_buffer *out, const struct gt_next_time *next)
+{
+    gt_buffer_text(out, "-l select=1");
+    if (!isnan(next->cores))
+        gt_buffer_printf(out, ":ncpus=%.0f", whole_cores(next));
+    if (!isnan(next->memory)) {
+        gt_buffer_text(out, ":mem=");
+        put_memory(out, next->memory, "gb", "mb");
+    }
+    if (next->gpus > 0)
+        gt_buffer_printf(out, ":ngpus=%.0f", next->gpus);
+    if (!isnan(next->seconds)) {
+        gt_buffer_text(out, " -l walltime=");
+        put_time(out, next->seconds);
+    }
+}
+
+/* No limit on cores: it would only hold the job back. */
+static void put_k8s(struct gt_buffer *out, const struct gt_next_time *next)
+{
+    gt_buffer_printf(out, "requests: {cpu: %.0fm",
+                     isnan(next->cores) ? 1000 : fmax(ceil(next->cores * 10 - 1e-9) * 100, 100));
+    if (!isnan(next->memory)) {
+        gt_buffer_text(out, ", memory: ");
+        put_memory(out, next->memory, "Gi", "Mi");
+    }
+    gt_buffer_text(out, "}\nlimits: {");
+    if (!isnan(next->memory)) {
+        gt_buffer_text(out, "memory: ");
+        put_memory(out, next->memory, "Gi", "Mi");
+    }
+    if (next->gpus > 0)
+        gt_buffer_printf(out, "%snvidia.com/gpu: %.0f", isnan(next->memory) ? "" : ", ", next->gpus);
+    gt_buffer_text(out, "}");
+}
+
+static void put_docker(struct gt_buffer *out, const struct gt_next_time *next)
+{
+    size_t begin = out->length;
+    if (!isnan(next->memory)) {
+        gt_buffer_text(out, "--memory=");
+        put_memory(out, next->memory, "g", "m");
+    }
+    if (!isnan(next->cores)) {
+        put_blank(out, begin);
+        gt_buffer_printf(out, "--cpus=%.0f", whole_cores(next));
+    }
+    if (next->gpus > 0) {
+        put_blank(out, begin);
+        gt_buffer_printf(out, "--gpus=%.0f", next->gpus);
+    }
+}
+
+const char *const gt_request_kinds[] = {"slurm", "k8s", "pbs", "docker", NULL};
+
+int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next, const char *kind)
+{
+    static void (*const put[])(struct gt_buffer *, const struct gt_next_time *) = {put_slurm, put_k8s, put_pbs,
+                                                                                   put_docker};
+    for (size_t i = 0; gt_request_kinds[i]; i++)
+        if (!strcmp(gt_request_kinds[i], kind)) {
+            put[i](out, next);
+            return 0;
+        }
+    return -ENOENT;
+}
+
+void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next)
+{
+    char bytes[GT_HUMAN_SIZE];
+    if (!isnan(next->killed_at))
+        gt_buffer_printf(out, "more than %s; %s cannot tell how much", gt_human_bytes(bytes, next->killed_at),
+                         next->runs > 1 ? "a run that was killed there" : "this run");
+}
+
+/* ---- For programs ------------------------------------------------------------------------------------------------ */
+
+void gt_next_time_section(const struct gt_usage *usage, struct gt_node *root)
+{
+    struct gt_next_time next;
+    struct gt_node *section = gt_report_section(root, "next_time", "Next time");
+    gt_next_time_init(&next);
+    gt_next_time_add(&next, usage);
+    gt_node_flags(section, GT_ONLY_DATA);
+    gt_report_number(section, "memory", "Memory", next.memory, "bytes");
+    gt_report_number(section, "cores", "Cores", next.cores, NULL);
+    gt_report_number(section, "gpus", "GPUs", next.gpus, NULL);
+    gt_report_number(section, "time", "Time", next.seconds, "seconds");
+    gt_report_number(section, "killed_at", "Killed at", next.killed_at, "bytes");
+    for (size_t i = 0; gt_request_kinds[i]; i++) {
+        struct gt_buffer line = {0};
+        gt_next_time_request(&line, &next, gt_request_kinds[i]);
+        gt_report_text(section, gt_request_kinds[i], gt_request_kinds[i], line.data);
+        gt_buffer_release(&line);
+    }
+}

@@ -1,0 +1,33 @@
+/* What to ask a scheduler for next time, from what one run used, or from the most that several did. */
+#ifndef GT_ANALYSE_NEXT_TIME_H
+#define GT_ANALYSE_NEXT_TIME_H
+
+#include "analyse/usage/usage.h"
+
+/* The largest of each over the runs so far. NaN: no run can tell. */
+struct gt_next_time {
+    size_t runs;
+    double memory;  /* bytes */
+    double cores;   /* not rounded */
+    double gpus;    /* 0: none was used */
+    double gpu_ram; /* bytes, of the card that had the most in use */
+    double seconds;
+    double killed_at; /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
+};
+
+void gt_next_time_init(struct gt_next_time *next);
+void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage);
+/* Instead of what the runs used, so many bytes and seconds are expected. */
+void gt_next_time_expect(struct gt_next_time *next, double memory, double seconds);
+
+/* "slurm", "k8s", "pbs", "docker"; NULL behind the last. */
+extern const char *const gt_request_kinds[];
+/* Appends the request in the words and units of that scheduler; 0, or -ENOENT for a kind that there is not. */
+int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next, const char *kind);
+/* Appends what a run that was killed cannot tell: "more than 16.0 GB; this run cannot tell how much"; nothing where none was. */
+void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next);
+
+/* The section "next_time", for programs. */
+void gt_next_time_section(const struct gt_usage *usage, struct gt_node *root);
+
+#endif

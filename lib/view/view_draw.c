@@ -1,0 +1,457 @@
+#include "view/view_draw.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/quantity.h"
+
+enum { CURVE_COLUMN = 16, NARROW = 60, NORMAL = 80, WIDE = 120, TAILS = 3 };
+
+/* ---- What the parts share ---------------------------------------------------------------------------------------- */
+
+double gt_view_curve(const struct gt_view_picture *picture, const struct gt_view_model *model, size_t line,
+                     bool is_most, int count, double *value)
+{
+    double window = picture->choice->window, end = picture->model->at, most = 0;
+    double begin = window > 0 && end > window ? end - window : 0;
+    for (int i = 0; i < count; i++) {
+        double from = begin + (end - begin) * i / count, to = begin + (end - begin) * (i + 1) / count;
+        struct gt_course_cell cell = gt_course_over(&model->course, line, from, to);
+        value[i] = !cell.count || from > model->at ? NAN : is_most ? cell.most : cell.sum / cell.count;
+        if (isnan(value[i]) && i && cell.count == 0 && from <= model->at)
+            value[i] = value[i - 1]; /* samples are rarer than cells */
+        most = isnan(value[i]) ? most : fmax(most, value[i]);
+    }
+    return most;
+}
+
+int gt_view_column_at(struct gt_view_box box, const struct gt_view_column *column, int count, int index, int *width)
+{
+    int fixed = 0, at = box.column + 1, found = box.column;
+    for (int i = 0; i < count; i++)
+        fixed += column[i].width > 0 ? column[i].width + 1 : column[i].width == 0 ? 1 : 0;
+    for (int i = 0; i <= index; i++) {
+        int own = column[i].width ? column[i].width : box.columns - 1 - fixed;
+        if (own < 0)
+            own = 0;
+        *width = column[i].width < 0 ? 0 : own;
+        found = at;
+        at += column[i].width < 0 ? 0 : own + 1;
+    }
+    return found;
+}
+
+void gt_view_field(const struct gt_view_picture *picture, struct gt_view_box box, int row,
+                   const struct gt_view_column *column, int count, int index, enum gt_view_style style,
+                   const char *text)
+{
+    int width, at = gt_view_column_at(box, column, count, index, &width);
+    if (!width || row >= box.row + box.rows)
+        return;
+    if (column[index].is_left)
+        gt_cells_text(&picture->grid, row, at, width, style, text);
+    else
+        gt_cells_print_right(&picture->grid, row, at + width, width, style, "%s", text);
+}
+
+void gt_view_titles(const struct gt_view_picture *picture, struct gt_view_box box, const struct gt_view_column *column,
+                    int count)
+{
+    char text[64];
+    gt_cells_rule(&picture->grid, box.row, box.column, box.columns);
+    for (int i = 0; i < count; i++) {
+        int width, at = gt_view_column_at(box, column, count, i, &width);
+        if (!width || !*column[i].title)
+            continue;
+        snprintf(text, sizeof text, " %s ", column[i].title);
+        if (column[i].is_left)
+            gt_cells_text(&picture->grid, box.row, at - (i > 0), width + 2, GT_VIEW_TITLE, text);
+        else
+            gt_cells_print_right(&picture->grid, box.row, at + width + 1, width + 2, GT_VIEW_TITLE, "%s", text);
+    }
+}
+
+/* ---- The first line ---------------------------------------------------------------------------------------------- */
+
+static void state_text(char *text, size_t size, const struct gt_view_model *model, enum gt_view_style *style)
+{
+    char whole[GT_QUANTITY_SIZE], at[GT_QUANTITY_SIZE], silence[GT_QUANTITY_SIZE];
+    gt_quantity_clock(at, model->at);
+    gt_quantity_clock(whole, model->whole);
+    gt_quantity_clock(silence, model->silence);
+    *style = GT_VIEW_BOLD;
+    if (model->is_past)
+        snprintf(text, size, "at %s of %s", at, whole);
+    else if (model->state == GT_VIEW_WAITING)
+        snprintf(text, size, "no sample yet");
+    else if (model->state == GT_VIEW_RUNNING && model->time_limit > 0)
+        snprintf(text, size, "%s of %s running", at, gt_quantity_clock(whole, model->time_limit));
+    else if (model->state == GT_VIEW_RUNNING)
+        snprintf(text, size, "%s running", at);
+    else if (model->state == GT_VIEW_SILENT)
+        snprintf(text, size, "%s, no news for %s", at, silence);
+    else if (model->exit_status < 0)
+        snprintf(text, size, "%s ended", whole);
+    else
+        snprintf(text, size, "%s exit %d", whole, model->exit_status);
+    if (model->state == GT_VIEW_SILENT || model->exit_status > 0)
+        *style = GT_VIEW_BAD;
+}
+
+/* What an earlier run took, as long as this one may take as long. */
+static void left_text(char *text, size_t size, const struct gt_view_picture *picture)
+{
+    double seconds = picture->before ? picture->before->whole - picture->model->at : NAN;
+    *text = '\0';
+    if (!(seconds > 0) || picture->model->state != GT_VIEW_RUNNING || picture->model->is_past)
+        return;
+    if (seconds < 90)
+        snprintf(text, size, "  ~%.0f s left", seconds);
+    else if (seconds < 5400)
+        snprintf(text, size, "  ~%.0f min left", seconds / 60);
+    else
+        snprintf(text, size, "  ~%.1f h left", seconds / 3600);
+}
+
+/* The program without its folder, and its arguments. */
+static const char *short_command(const char *command)
+{
+    const char *name = command;
+    for (const char *c = command; *c && *c != ' '; c++)
+        if (*c == '/' && c[1] && c[1] != ' ')
+            name = c + 1;
+    return *name ? name : "a job";
+}
+
+static void draw_header(const struct gt_view_picture *picture)
+{
+    const struct gt_view_model *model = picture->model;
+    int columns = picture->grid.columns;
+    char state[100], left[60], where[200];
+    enum gt_view_style style;
+    state_text(state, sizeof state, model, &style);
+    left_text(left, sizeof left, picture);
+    int begin = gt_cells_print_right(&picture->grid, 0, columns - 1, columns - 2, style, "%s%s", state, left);
+    snprintf(where, sizeof where, "%s%s%s", model->host, *model->pid_text ? "  pid " : "", model->pid_text);
+    if (columns >= NORMAL)
+        begin = gt_cells_print_right(&picture->grid, 0, begin - 2, columns / 3, GT_VIEW_DIM, "%s", where);
+    gt_cells_text(&picture->grid, 0, 1, begin - 3, GT_VIEW_BOLD, short_command(model->command));
+}
+
+/* ---- Memory, processors, power, disk ----------------------------------------------------------------------------- */
+
+struct gauge {
+    const char *label;
+    enum gt_view_line line;
+    bool is_most;
+    double least_scale; /* the curve's greatest height is at least this */
+    double share;       /* of the bar; NaN: there is none */
+    char value[GT_QUANTITY_SIZE];
+    char tail[TAILS][64]; /* as many of them as there is room for */
+};
+
+static int curve_width(int columns)
+{
+    int width = columns >= WIDE ? 44 + (columns - WIDE) / 2 : columns >= NORMAL ? 22 : columns >= NARROW ? 16 : 11;
+    return width > GT_VIEW_CURVE_MOST ? GT_VIEW_CURVE_MOST : width;
+}
+
+static int bar_width(int columns)
+{
+    return columns >= WIDE ? 24 : columns >= NORMAL ? 14 : 0;
+}
+
+static void draw_tail(const struct gt_view_picture *picture, int row, int column, const struct gauge *gauge)
+{
+    int end = picture->grid.columns - 1;
+    for (size_t i = 0; i < TAILS; i++) {
+        int length = (int)strlen(gauge->tail[i]);
+        if (!length || column + length > end)
+            continue;
+        column += gt_cells_text(&picture->grid, row, column, length, GT_VIEW_PLAIN, gauge->tail[i]) + 2;
+    }
+}
+
+static enum gt_view_style style_of(double share)
+{
+    return share >= 0.9 ? GT_VIEW_BAD : GT_VIEW_GOOD;
+}
+
+static void draw_gauge(const struct gt_view_picture *picture, int row, const struct gauge *gauge)
+{
+    const struct gt_view_grid *grid = &picture->grid;
+    double value[GT_VIEW_CURVE_MOST];
+    int columns = grid->columns, width = picture->choice->hides_curves ? 0 : curve_width(columns);
+    int bar = bar_width(columns), at = CURVE_COLUMN + width + (width > 0);
+    gt_cells_text(grid, row, 1, 5, GT_VIEW_DIM, gauge->label);
+    gt_cells_text(grid, row, 6, 9, GT_VIEW_BOLD, gauge->value);
+    double most = gt_view_curve(picture, picture->model, gauge->line, gauge->is_most, width, value);
+    gt_cells_curve(grid, row, CURVE_COLUMN, width, value, fmax(most, gauge->least_scale), GT_VIEW_CURVE);
+    if (!isnan(gauge->share) && bar) {
+        gt_cells_bar(grid, row, at + 1, bar, gauge->share,
+                     gauge->line == GT_VIEW_RAM ? style_of(gauge->share) : GT_VIEW_GOOD);
+        at += bar + 1;
+    }
+    draw_tail(picture, row, at + 1, gauge);
+}
+
+/* The same figure of the earlier run at this time since its begin. */
+static void draw_before(const struct gt_view_picture *picture, int row, const struct gauge *gauge, const char *now,
+                        const char *all)
+{
+    double value[GT_VIEW_CURVE_MOST];
+    int width = curve_width(picture->grid.columns);
+    double most = gt_view_curve(picture, picture->model, gauge->line, gauge->is_most, width, value);
+    double own = gt_view_curve(picture, picture->before, gauge->line, gauge->is_most, width, value);
+    gt_cells_text(&picture->grid, row, 1, 5, GT_VIEW_DIM, " was");
+    gt_cells_text(&picture->grid, row, 6, 9, GT_VIEW_DIM, now);
+    gt_cells_curve(&picture->grid, row, CURVE_COLUMN, width, value, fmax(fmax(most, own), gauge->least_scale),
+                   GT_VIEW_DIM);
+    gt_cells_text(&picture->grid, row, CURVE_COLUMN + width + 2, picture->grid.columns - CURVE_COLUMN - width - 3,
+                  GT_VIEW_DIM, all);
+}
+
+static int draw_memory(const struct gt_view_picture *picture, int row)
+{
+    const struct gt_view_model *model = picture->model, *before = picture->before;
+    char capacity[GT_QUANTITY_SIZE], peak[GT_QUANTITY_SIZE], swap[GT_QUANTITY_SIZE];
+    struct gauge gauge = {
+        .label = "mem", .line = GT_VIEW_RAM, .is_most = true, .share = model->ram / model->ram_capacity};
+    gt_quantity_bytes(gauge.value, model->ram);
+    if (!isnan(model->ram_capacity))
+        snprintf(gauge.tail[0], sizeof gauge.tail[0], "of %s", gt_quantity_bytes(capacity, model->ram_capacity));
+    snprintf(gauge.tail[1], sizeof gauge.tail[1], "peak %s", gt_quantity_bytes(peak, model->ram_peak));
+    if (model->swap > 0)
+        snprintf(gauge.tail[2], sizeof gauge.tail[2], "swapped %s", gt_quantity_bytes(swap, model->swap));
+    draw_gauge(picture, row, &gauge);
+    if (!before)
+        return 1;
+    char was[GT_QUANTITY_SIZE], all[100], whole[GT_QUANTITY_SIZE];
+    snprintf(all, sizeof all, "peak %s by now; %s in all", gt_quantity_bytes(peak, before->ram_peak),
+             gt_quantity_clock(whole, before->whole));
+    draw_before(picture, row + 1, &gauge, gt_quantity_bytes(was, before->ram), all);
+    return 2;
+}
+
+static int draw_cpu(const struct gt_view_picture *picture, int row)
+{
+    const struct gt_view_model *model = picture->model, *before = picture->before;
+    char percent[GT_QUANTITY_SIZE], was[GT_QUANTITY_SIZE], mean[GT_QUANTITY_SIZE];
+    struct gauge gauge = {.label = "cpu", .line = GT_VIEW_CPU, .least_scale = 1, .share = model->cpu / model->cores};
+    gt_quantity_number(gauge.value, model->cpu);
+    if (!isnan(model->cores))
+        snprintf(gauge.tail[0], sizeof gauge.tail[0], "of %.*f core%s", model->cores != round(model->cores),
+                 model->cores, model->cores == 1 ? "" : "s");
+    snprintf(gauge.tail[1], sizeof gauge.tail[1], "mean %s", gt_quantity_number(mean, model->cpu_mean));
+    if (!isnan(model->cores))
+        snprintf(gauge.tail[2], sizeof gauge.tail[2], "%s efficient",
+                 gt_quantity_percent(percent, model->cpu_mean / model->cores));
+    draw_gauge(picture, row, &gauge);
+    if (!before)
+        return 1;
+    char all[100];
+    snprintf(all, sizeof all, "mean %s by now", gt_quantity_number(mean, before->cpu_mean));
+    draw_before(picture, row + 1, &gauge, gt_quantity_number(was, before->cpu), all);
+    return 2;
+}
+
+static int draw_power(const struct gt_view_picture *picture, int row)
+{
+    const struct gt_view_model *model = picture->model;
+    char energy[GT_QUANTITY_SIZE];
+    struct gauge gauge = {.label = "pow", .line = GT_VIEW_POWER, .share = NAN};
+    if (isnan(model->energy))
+        return 0;
+    if (isnan(model->power))
+        strcpy(gauge.value, "n/a");
+    else
+        snprintf(gauge.value, sizeof gauge.value, "%.*f W", model->power < 9.95 && model->power > 0, model->power);
+    snprintf(gauge.tail[0], sizeof gauge.tail[0], "%s", gt_quantity_energy(energy, model->energy));
+    if (!isnan(model->cpu_power) && !isnan(model->gpu_power))
+        snprintf(gauge.tail[1], sizeof gauge.tail[1], "cpu %.0f  gpu %.0f W", model->cpu_power, model->gpu_power);
+    draw_gauge(picture, row, &gauge);
+    return 1;
+}
+
+static int draw_disk(const struct gt_view_picture *picture, int row)
+{
+    const struct gt_view_model *model = picture->model;
+    char read[GT_QUANTITY_SIZE], written[GT_QUANTITY_SIZE], wait[GT_QUANTITY_SIZE], rate[GT_QUANTITY_SIZE];
+    struct gauge gauge = {.label = "disk", .line = GT_VIEW_DISK, .share = NAN};
+    if (!(model->disk_read > 0 || model->disk_written > 0))
+        return 0;
+    gt_quantity_bytes(rate, isnan(model->disk) ? 0 : model->disk);
+    snprintf(gauge.value, sizeof gauge.value, "%.20s/s", rate);
+    if (!isnan(model->disk_written))
+        snprintf(gauge.tail[0], sizeof gauge.tail[0], "%s written", gt_quantity_bytes(written, model->disk_written));
+    if (!isnan(model->disk_read))
+        snprintf(gauge.tail[1], sizeof gauge.tail[1], "%s read", gt_quantity_bytes(read, model->disk_read));
+    if (model->disk_wait >= 0.01)
+        snprintf(gauge.tail[2], sizeof gauge.tail[2], "waiting %s", gt_quantity_percent(wait, model->disk_wait));
+    draw_gauge(picture, row, &gauge);
+    return 1;
+}
+
+/* ---- What is amiss ----------------------------------------------------------------------------------------------- */
+
+enum { WARNINGS = 3 };
+static const double IDLE = 0.05, IDLE_SECONDS = 60;
+
+/* How long a GPU has been idle until now, seconds. */
+static double idle_time(const struct gt_view_model *model, size_t gpu)
+{
+    double idle = 0;
+    for (double to = model->at; to > 0; to -= model->course.span) {
+        struct gt_course_cell cell = gt_course_over(&model->course, GT_VIEW_LINES + 2 * gpu,
+                                                    fmax(0, to - model->course.span), to);
+        if (cell.count && cell.sum / cell.count >= IDLE)
+            break;
+        if (cell.count)
+            idle = fmin(model->at - to + model->course.span, model->at);
+    }
+    return idle;
+}
+
+/* "gpu 1 3 5 idle for 31 min": those that have been idle for a minute, and the shortest of their times. */
+static size_t warn_of_idle(const struct gt_view_model *model, char *text, size_t size)
+{
+    char time[GT_QUANTITY_SIZE];
+    double shortest = INFINITY;
+    size_t used = (size_t)snprintf(text, size, "gpu");
+    for (size_t i = 0; i < model->gpu_count; i++) {
+        double idle = idle_time(model, i);
+        if (idle < IDLE_SECONDS)
+            continue;
+        shortest = fmin(shortest, idle);
+        if (used + 40 < size)
+            used += (size_t)snprintf(text + used, size - used, " %zu", i);
+    }
+    snprintf(text + used, size - used, " idle for %s", gt_quantity_time(time, shortest));
+    return isfinite(shortest);
+}
+
+/* Of a job that runs, or at a moment of it. */
+static size_t find_warnings(const struct gt_view_model *model, char text[WARNINGS][120])
+{
+    size_t count = 0;
+    char first[GT_QUANTITY_SIZE], second[GT_QUANTITY_SIZE];
+    if (model->state == GT_VIEW_ENDED && !model->is_past)
+        return 0;
+    if (model->ram / model->ram_capacity >= 0.9)
+        snprintf(text[count++], 120, "memory: %s of %s", gt_quantity_bytes(first, model->ram),
+                 gt_quantity_bytes(second, model->ram_capacity));
+    if (model->swap > 0)
+        snprintf(text[count++], 120, "%s of memory is swapped out", gt_quantity_bytes(first, model->swap));
+    return count + warn_of_idle(model, text[count], 120);
+}
+
+/* The last lines; returns how many. */
+static int draw_footer(const struct gt_view_picture *picture)
+{
+    const struct gt_view_choice *choice = picture->choice;
+    int row = picture->grid.rows, columns = picture->grid.columns;
+    char warning[WARNINGS][120];
+    if (choice->is_filtering)
+        gt_cells_print(&picture->grid, --row, 1, columns - 2, GT_VIEW_BOLD, "show only names with: %s_",
+                       choice->filter);
+    else if (choice->message)
+        gt_cells_text(&picture->grid, --row, 1, columns - 2, GT_VIEW_BOLD, choice->message);
+    else if (!choice->is_still)
+        gt_cells_text(&picture->grid, --row, 1, columns - 2, GT_VIEW_DIM,
+                      columns >= NORMAL
+                          ? "q quit  1-4 panes  t tree  s sort  / find  + - window  left right time  space hold  ? help"
+                          : "q quit  t tree  s sort  / find  ? help");
+    size_t count = find_warnings(picture->model, warning);
+    for (size_t i = 0; i < count; i++)
+        gt_cells_print(&picture->grid, --row, 1, columns - 2, GT_VIEW_BAD, "! %s", warning[i]);
+    return picture->grid.rows - row;
+}
+
+static void draw_help(const struct gt_view_picture *picture)
+{
+    static const char *const lines[] = {
+        "q            leave; the job goes on, no key here ends it",
+        "1 2 3 4      GPUs, blocks, processes, curves: show or hide",
+        "t            processes as a tree, or by a figure",
+        "s S          by CPU, memory, peak, GPU memory, age, name; backwards",
+        "c            command lines instead of names",
+        "/            show only processes and blocks whose names hold a text",
+        "up down      move in the list of processes",
+        "+ -          curves: the last minute, 5, 30, or all",
+        "left right   back and forward in time; home, end",
+        "space        hold this moment; again: go on",
+        "?            this help",
+    };
+    gt_cells_clear(&picture->grid);
+    gt_cells_text(&picture->grid, 0, 1, picture->grid.columns - 2, GT_VIEW_BOLD, "gpu-tracker top: keys");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        gt_cells_text(&picture->grid, (int)i + 2, 1, picture->grid.columns - 2, GT_VIEW_PLAIN, lines[i]);
+}
+
+/* ---- All --------------------------------------------------------------------------------------------------------- */
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int greatest(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int lists_rows(const struct gt_view_picture *picture)
+{
+    int blocks = gt_view_blocks_rows(picture), processes = gt_view_processes_rows(picture);
+    return picture->grid.columns >= WIDE ? greatest(blocks, processes) : blocks + processes;
+}
+
+/* Side by side where there is room for it: blocks to the left. Else one above the other, with most for the processes. */
+static void draw_lists(const struct gt_view_picture *picture, int row, int rows)
+{
+    int columns = picture->grid.columns;
+    int blocks = gt_view_blocks_rows(picture), processes = gt_view_processes_rows(picture);
+    if (blocks && processes && columns >= WIDE) {
+        int half = columns * 2 / 5;
+        gt_view_blocks_draw(picture, (struct gt_view_box){row, 0, rows, half});
+        gt_view_processes_draw(picture, (struct gt_view_box){row, half + 1, rows, columns - half - 1});
+        return;
+    }
+    int first = processes ? least(blocks, rows > 10 ? rows / 2 : 3) : least(blocks, rows);
+    if (blocks + processes <= rows)
+        first = blocks;
+    if (first > 1)
+        gt_view_blocks_draw(picture, (struct gt_view_box){row, 0, first, columns});
+    else
+        first = 0;
+    if (processes && rows - first > 1)
+        gt_view_processes_draw(picture, (struct gt_view_box){row + first, 0, rows - first, columns});
+}
+
+int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model *model,
+                     const struct gt_view_model *before, const struct gt_view_choice *choice)
+{
+    struct gt_view_picture picture = {*grid, model, before, choice};
+    int row = 1, needed = 1;
+    gt_cells_clear(grid);
+    draw_header(&picture);
+    if (model->state != GT_VIEW_WAITING) {
+        row += draw_memory(&picture, row);
+        row += draw_cpu(&picture, row);
+        row += draw_power(&picture, row);
+        row += draw_disk(&picture, row);
+        int footer = draw_footer(&picture), lists = lists_rows(&picture), gpus = gt_view_gpus_rows(&picture);
+        int room = grid->rows - footer - row;
+        needed = row + gpus + lists + footer;
+        gpus = least(gpus, greatest(greatest(room / 2, 2), room - lists));
+        if (gpus > 1)
+            gt_view_gpus_draw(&picture, (struct gt_view_box){row, 0, gpus, grid->columns});
+        gpus = gpus > 1 ? gpus : 0;
+        if (room > gpus)
+            draw_lists(&picture, row + gpus, room - gpus);
+    }
+    if (choice->is_help)
+        draw_help(&picture);
+    return needed;
+}

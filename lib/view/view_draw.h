@@ -1,0 +1,74 @@
+/* From numbers to cells: a pure function of a model, of what its user has chosen, and of the size of the screen. */
+#ifndef GT_VIEW_VIEW_DRAW_H
+#define GT_VIEW_VIEW_DRAW_H
+
+#include "view/grid.h"
+#include "view/view_model.h"
+
+enum gt_view_sort {
+    GT_VIEW_BY_CPU,
+    GT_VIEW_BY_RAM,
+    GT_VIEW_BY_PEAK,
+    GT_VIEW_BY_GPU,
+    GT_VIEW_BY_AGE,
+    GT_VIEW_BY_NAME,
+    GT_VIEW_SORTS
+};
+
+struct gt_view_choice {
+    bool hides_gpus, hides_blocks, hides_processes, hides_curves;
+    bool is_flat; /* processes in the order of `sort`, not as a tree */
+    enum gt_view_sort sort;
+    bool is_backwards, shows_command;
+    size_t scroll; /* rows of processes above the first one shown */
+    double window; /* seconds of the curves; 0: from the begin */
+    bool is_held, is_help, is_filtering;
+    char filter[64];     /* a part of names of processes and blocks; "": all */
+    bool is_still;       /* nobody presses keys */
+    const char *message; /* said at the bottom, or NULL */
+};
+
+/* `before`: an earlier run at the same time since its begin, or NULL. Returns how many rows there is something to tell in. */
+int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model *model,
+                     const struct gt_view_model *before, const struct gt_view_choice *choice);
+
+/* ---- The parts ---------------------------------------------------------------------------------------------------- */
+
+struct gt_view_picture {
+    struct gt_view_grid grid;
+    const struct gt_view_model *model, *before;
+    const struct gt_view_choice *choice;
+};
+
+/* A part of the screen. */
+struct gt_view_box {
+    int row, column, rows, columns;
+};
+
+/* Rows that each pane would fill. 0: there is nothing to show. */
+int gt_view_gpus_rows(const struct gt_view_picture *picture);
+int gt_view_blocks_rows(const struct gt_view_picture *picture);
+int gt_view_processes_rows(const struct gt_view_picture *picture);
+void gt_view_gpus_draw(const struct gt_view_picture *picture, struct gt_view_box box);
+void gt_view_blocks_draw(const struct gt_view_picture *picture, struct gt_view_box box);
+void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_view_box box);
+/* Curve of a line of the course up to the moment shown, of the mean of each cell or of its most, in `count` cells; returns the most. */
+double gt_view_curve(const struct gt_view_picture *picture, const struct gt_view_model *model, size_t line,
+                     bool is_most, int count, double *value);
+enum { GT_VIEW_CURVE_MOST = 256 };
+
+/* Tables of panes: columns from right to left but for the first ones. */
+struct gt_view_column {
+    const char *title;
+    int width;    /* 0: what is left; < 0: left out */
+    bool is_left; /* its texts begin at the left */
+};
+void gt_view_titles(const struct gt_view_picture *picture, struct gt_view_box box, const struct gt_view_column *column,
+                    int count);
+/* Where column `index` begins, and how wide it is, in *width. */
+int gt_view_column_at(struct gt_view_box box, const struct gt_view_column *column, int count, int index, int *width);
+void gt_view_field(const struct gt_view_picture *picture, struct gt_view_box box, int row,
+                   const struct gt_view_column *column, int count, int index, enum gt_view_style style,
+                   const char *text);
+
+#endif

@@ -1,0 +1,95 @@
+/* A job at one moment, as numbers: what its recording tells up to then. Nothing here knows of screens. */
+#ifndef GT_VIEW_VIEW_MODEL_H
+#define GT_VIEW_VIEW_MODEL_H
+
+#include <stdbool.h>
+
+#include "sample/life_tree.h"
+#include "sample/sample.h"
+#include "store/store.h"
+#include "view/course.h"
+
+/* Lines of the course; then come two for each GPU: busy and memory. */
+enum gt_view_line {
+    GT_VIEW_RAM,
+    GT_VIEW_CPU,
+    GT_VIEW_POWER,
+    GT_VIEW_DISK,
+    GT_VIEW_LINES,
+};
+
+enum gt_view_state {
+    GT_VIEW_WAITING, /* there is no sample yet */
+    GT_VIEW_RUNNING,
+    GT_VIEW_SILENT, /* samples are overdue: its tracker was stopped or killed, or the disk is far away */
+    GT_VIEW_ENDED,
+};
+
+struct gt_view_gpu {
+    char name[32];
+    double busy, ram, capacity, power, temperature, throttle; /* NaN: not known */
+};
+
+struct gt_view_process {
+    pid_t pid;
+    char name[GT_LIFE_NAME], command[GT_LIFE_COMMAND]; /* "": not known */
+    double cpu, ram, peak, gpu_ram, threads, read, written, age;
+    unsigned depth; /* as struct gt_life_place has it */
+    uint64_t open;
+};
+
+enum { GT_VIEW_LAST_CALLS = 10 };
+
+struct gt_view_block {
+    char name[96];
+    unsigned depth, running; /* calls that are open now */
+    uint64_t open;           /* as struct gt_life_place has it */
+    uint64_t calls;          /* that have ended */
+    double now;              /* seconds since the latest open call began; NaN: none is open */
+    double total, began;     /* seconds; of the first call, seconds from the begin of the recording */
+    double last[GT_VIEW_LAST_CALLS];
+    size_t last_count; /* the oldest first */
+};
+
+struct gt_view_model {
+    char command[512], host[128], pid_text[16];
+    enum gt_view_state state;
+    int exit_status; /* -1: not known */
+    double at;       /* the moment shown, seconds from the begin */
+    double whole;    /* what the recording holds, or the time of a command that ended */
+    double period;   /* seconds between samples that were asked for */
+    double silence;  /* seconds since the last sample, while it should run */
+    bool is_past;    /* the moment shown is not the last */
+
+    /* Capacity and cores: what the job was given, else what the machine has. time_limit: seconds; 0: none is known. */
+    double ram, ram_peak, ram_capacity, swap;
+    double cpu, cpu_mean, cores, time_limit;
+    double power, cpu_power, gpu_power, energy, carbon; /* watts of the job, joules, grams */
+    double disk, disk_read, disk_written, disk_wait;    /* bytes a second, bytes, share of the time */
+    double processes, threads;
+
+    size_t gpu_count;
+    struct gt_view_gpu *gpu;
+    size_t process_count; /* those that live, in the order of the tree */
+    struct gt_view_process *process;
+    bool has_ended_processes; /* of a job that ended: all that it had, their use of CPU and memory over their lives */
+    double block_at;          /* the moment up to which blocks are told, seconds from the begin */
+    size_t block_count;
+    struct gt_view_block *block;
+    struct gt_course course;
+};
+
+/* Reads a recording, again and again while it is written. */
+struct gt_view_reader;
+int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool wants_blocks, struct gt_error *error);
+/* Bring the model up to date. `until`: the moment wanted, in seconds from the begin; INFINITY: the last. `now_ns`: the time of day.
+ * Returns 1 when there is something new, 0, or negative errno. */
+int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t now_ns, struct gt_error *error);
+const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader);
+const char *gt_view_reader_path(const struct gt_view_reader *reader);
+void gt_view_reader_close(struct gt_view_reader *reader);
+
+/* The blocks that the job has marked up to a moment. Both are times of day in seconds: the begin of the recording, and the moment. */
+int gt_view_blocks_read(struct gt_view_model *model, const char *path, double begin, double at, struct gt_error *error);
+
+#endif

@@ -1,0 +1,350 @@
+/* GPUs, blocks and processes, each a table in a part of the screen. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "view/view_draw.h"
+
+enum { NARROW = 60, NORMAL = 76, WIDE = 110 };
+
+static const char *or_dash(const char *text)
+{
+    return strcmp(text, "n/a") ? text : "-";
+}
+
+static const char *whole(char *text, double value)
+{
+    snprintf(text, GT_QUANTITY_SIZE, "%.0f", value);
+    return isnan(value) ? "-" : text;
+}
+
+/* ---- GPUs -------------------------------------------------------------------------------------------------------- */
+
+enum gpu_column { GPU_NUMBER, GPU_BUSY, GPU_CURVE, GPU_RAM, GPU_BAR, GPU_POWER, GPU_HEAT, GPU_SLOWED, GPU_COLUMNS };
+
+int gt_view_gpus_rows(const struct gt_view_picture *picture)
+{
+    return picture->choice->hides_gpus || !picture->model->gpu_count ? 0 : 1 + (int)picture->model->gpu_count;
+}
+
+static const char *slowed(double throttle)
+{
+    unsigned bits = isnan(throttle) ? 0 : (unsigned)throttle;
+    return isnan(throttle) ? "-" : bits & 2 ? "heat" : bits & 1 ? "power" : bits ? "yes" : "no";
+}
+
+static void set_gpu_columns(struct gt_view_column column[GPU_COLUMNS], int columns)
+{
+    const struct gt_view_column all[GPU_COLUMNS] = {
+        {"gpu", 3, true},
+        {"busy", 6, false},
+        {"", 0, true},
+        {columns >= NARROW ? "memory" : "mem", columns >= NARROW ? 17 : 9, false},
+        {"", columns >= NORMAL ? 8 : -1, true},
+        {"W", columns >= NARROW ? 4 : -1, false},
+        {"\u00b0C", columns >= NARROW ? 3 : -1, false},
+        {"slowed", columns >= NORMAL ? 7 : -1, false},
+    };
+    memcpy(column, all, sizeof all);
+}
+
+static void draw_gpu_memory(const struct gt_view_picture *picture, struct gt_view_box box, int row,
+                            const struct gt_view_column *column, const struct gt_view_gpu *gpu)
+{
+    char used[GT_QUANTITY_SIZE], all[GT_QUANTITY_SIZE], text[2 * GT_QUANTITY_SIZE + 4];
+    gt_quantity_bytes(used, gpu->ram);
+    gt_quantity_bytes(all, gpu->capacity);
+    snprintf(text, sizeof text, isnan(gpu->capacity) || box.columns < NARROW ? "%s" : "%s / %s", or_dash(used), all);
+    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_RAM, GT_VIEW_PLAIN, text);
+    int width, at = gt_view_column_at(box, column, GPU_COLUMNS, GPU_BAR, &width);
+    gt_cells_bar(&picture->grid, row, at, width, gpu->ram / gpu->capacity, GT_VIEW_GOOD);
+}
+
+static void draw_gpu(const struct gt_view_picture *picture, struct gt_view_box box, int row,
+                     const struct gt_view_column *column, size_t index)
+{
+    const struct gt_view_gpu *gpu = &picture->model->gpu[index];
+    char text[GT_QUANTITY_SIZE];
+    double value[GT_VIEW_CURVE_MOST];
+    int width, at = gt_view_column_at(box, column, GPU_COLUMNS, GPU_CURVE, &width);
+    width = width > GT_VIEW_CURVE_MOST ? GT_VIEW_CURVE_MOST : width;
+    snprintf(text, sizeof text, "%zu", index);
+    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_NUMBER, GT_VIEW_BOLD, text);
+    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_BUSY, GT_VIEW_PLAIN,
+                  or_dash(gt_quantity_percent(text, gpu->busy)));
+    gt_view_curve(picture, picture->model, GT_VIEW_LINES + 2 * index, false, width, value);
+    if (!picture->choice->hides_curves)
+        gt_cells_curve(&picture->grid, row, at, width, value, 1, GT_VIEW_CURVE);
+    draw_gpu_memory(picture, box, row, column, gpu);
+    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_POWER, GT_VIEW_PLAIN, whole(text, gpu->power));
+    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_HEAT, GT_VIEW_PLAIN, whole(text, gpu->temperature));
+    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_SLOWED, gpu->throttle > 0 ? GT_VIEW_BAD : GT_VIEW_PLAIN,
+                  slowed(gpu->throttle));
+}
+
+/* Those that are used least come first where there is no room for all: they are what is looked for. */
+static size_t idlest(const struct gt_view_model *model, const bool *drawn)
+{
+    size_t found = model->gpu_count;
+    for (size_t i = 0; i < model->gpu_count; i++)
+        if (!drawn[i] && (found == model->gpu_count || model->gpu[i].busy < model->gpu[found].busy))
+            found = i;
+    return found;
+}
+
+void gt_view_gpus_draw(const struct gt_view_picture *picture, struct gt_view_box box)
+{
+    const struct gt_view_model *model = picture->model;
+    struct gt_view_column column[GPU_COLUMNS];
+    size_t room = (size_t)box.rows - 1, count = model->gpu_count <= room ? model->gpu_count : room - 1;
+    bool *drawn = calloc(model->gpu_count + 1, sizeof *drawn);
+    set_gpu_columns(column, box.columns);
+    gt_view_titles(picture, box, column, GPU_COLUMNS);
+    for (size_t i = 0; drawn && i < count; i++) {
+        size_t index = count == model->gpu_count ? i : idlest(model, drawn);
+        drawn[index] = true;
+        draw_gpu(picture, box, box.row + 1 + (int)i, column, index);
+    }
+    double busy = 0;
+    for (size_t i = 0; drawn && i < model->gpu_count; i++)
+        busy += drawn[i] || isnan(model->gpu[i].busy) ? 0 : model->gpu[i].busy;
+    if (count < model->gpu_count)
+        gt_cells_print(&picture->grid, box.row + box.rows - 1, box.column + 1, box.columns - 2, GT_VIEW_DIM,
+                       "%zu more, busier: %.0f %% in the mean", model->gpu_count - count,
+                       busy * 100 / (double)(model->gpu_count - count));
+    free(drawn);
+}
+
+/* ---- Blocks ------------------------------------------------------------------------------------------------------ */
+
+enum block_column { BLOCK_NAME, BLOCK_NOW, BLOCK_CALLS, BLOCK_MEAN, BLOCK_SHARE, BLOCK_LAST, BLOCK_COLUMNS };
+
+static bool is_found(const char *name, const char *filter)
+{
+    return !*filter || strcasestr(name, filter);
+}
+
+static size_t blocks_found(const struct gt_view_picture *picture)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < picture->model->block_count; i++)
+        count += is_found(picture->model->block[i].name, picture->choice->filter);
+    return count;
+}
+
+int gt_view_blocks_rows(const struct gt_view_picture *picture)
+{
+    size_t count = picture->choice->hides_blocks ? 0 : blocks_found(picture);
+    return count ? 1 + (int)(count < 1000 ? count : 1000) : 0;
+}
+
+static const char *time_text(char *text, double seconds)
+{
+    return seconds >= 60 ? gt_quantity_clock(text, seconds) : gt_quantity_time(text, seconds);
+}
+
+static void draw_block(const struct gt_view_picture *picture, struct gt_view_box box, int row,
+                       const struct gt_view_column *column, const struct gt_view_block *block)
+{
+    char text[GT_QUANTITY_SIZE], name[GT_LIFE_BRANCH_SIZE + sizeof block->name], branch[GT_LIFE_BRANCH_SIZE];
+    gt_life_branch(branch, &(struct gt_life_place){0, block->depth, block->open});
+    snprintf(name, sizeof name, "%s%s", branch, block->name);
+    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_NAME, block->running ? GT_VIEW_BOLD : GT_VIEW_PLAIN,
+                  name);
+    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_NOW, GT_VIEW_BOLD,
+                  block->running ? time_text(text, block->now) : "");
+    snprintf(text, sizeof text, "%llu", (unsigned long long)block->calls);
+    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_CALLS, GT_VIEW_PLAIN, text);
+    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_MEAN, GT_VIEW_PLAIN,
+                  block->calls ? time_text(text, block->total / (double)block->calls) : "-");
+    double open = isnan(block->now) ? 0 : block->now;
+    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_SHARE, GT_VIEW_PLAIN,
+                  gt_quantity_percent(text, fmin(1, (block->total + open) / picture->model->block_at)));
+    int width, at = gt_view_column_at(box, column, BLOCK_COLUMNS, BLOCK_LAST, &width);
+    double most = 0;
+    for (size_t i = 0; i < block->last_count; i++)
+        most = fmax(most, block->last[i]);
+    if (width)
+        gt_cells_curve(&picture->grid, row, at, (int)block->last_count, block->last, most, GT_VIEW_CURVE);
+}
+
+void gt_view_blocks_draw(const struct gt_view_picture *picture, struct gt_view_box box)
+{
+    const struct gt_view_column column[BLOCK_COLUMNS] = {
+        {"block", 0, true},
+        {"now", 8, false},
+        {"calls", 6, false},
+        {"mean", 7, false},
+        {"of time", box.columns >= 46 ? 7 : -1, false},
+        {"last 10", box.columns >= NARROW ? GT_VIEW_LAST_CALLS : -1, true},
+    };
+    size_t found = blocks_found(picture);
+    int row = box.row + 1, end = box.row + box.rows;
+    gt_view_titles(picture, box, column, BLOCK_COLUMNS);
+    if (found > (size_t)box.rows - 1)
+        end--;
+    size_t drawn = 0;
+    for (size_t i = 0; i < picture->model->block_count && row < end; i++) {
+        const struct gt_view_block *block = &picture->model->block[i];
+        if (!is_found(block->name, picture->choice->filter))
+            continue;
+        draw_block(picture, box, row++, column, block);
+        drawn++;
+    }
+    if (drawn < found)
+        gt_cells_print(&picture->grid, row, box.column + 1, box.columns - 2, GT_VIEW_DIM, "%zu more", found - drawn);
+}
+
+/* ---- Processes --------------------------------------------------------------------------------------------------- */
+
+enum process_column {
+    PROCESS_PID,
+    PROCESS_NAME,
+    PROCESS_CPU,
+    PROCESS_RAM,
+    PROCESS_PEAK,
+    PROCESS_GPU,
+    PROCESS_THREADS,
+    PROCESS_READ,
+    PROCESS_WRITTEN,
+    PROCESS_AGE,
+    PROCESS_COLUMNS
+};
+
+static bool process_found(const struct gt_view_picture *picture, const struct gt_view_process *process)
+{
+    return is_found(process->name, picture->choice->filter) || is_found(process->command, picture->choice->filter);
+}
+
+int gt_view_processes_rows(const struct gt_view_picture *picture)
+{
+    size_t count = picture->choice->hides_processes ? 0 : picture->model->process_count, found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += process_found(picture, &picture->model->process[i]);
+    return count ? 1 + (int)(found < 1000 ? found : 1000) : 0;
+}
+
+static double key_of(const struct gt_view_process *process, enum gt_view_sort sort)
+{
+    double key = sort == GT_VIEW_BY_CPU    ? process->cpu
+                 : sort == GT_VIEW_BY_RAM  ? process->ram
+                 : sort == GT_VIEW_BY_PEAK ? process->peak
+                 : sort == GT_VIEW_BY_GPU  ? process->gpu_ram
+                                           : process->age;
+    return isnan(key) ? -1 : key;
+}
+
+static int compare(const void *a, const void *b, void *context)
+{
+    const struct gt_view_process *first = *(struct gt_view_process *const *)a,
+                                 *second = *(struct gt_view_process *const *)b;
+    const struct gt_view_choice *choice = context;
+    double x = key_of(first, choice->sort), y = key_of(second, choice->sort);
+    int order = choice->sort == GT_VIEW_BY_NAME ? strcmp(first->name, second->name) : (x < y) - (x > y);
+    order = order ? order : (first->pid > second->pid) - (first->pid < second->pid);
+    return choice->is_backwards ? -order : order;
+}
+
+/* Those that the filter leaves, in the order that was chosen; NULL without memory. */
+static const struct gt_view_process **choose(const struct gt_view_picture *picture, size_t *count)
+{
+    const struct gt_view_model *model = picture->model;
+    const struct gt_view_process **list = malloc((model->process_count + 1) * sizeof *list);
+    *count = 0;
+    for (size_t i = 0; list && i < model->process_count; i++)
+        if (process_found(picture, &model->process[i]))
+            list[(*count)++] = &model->process[i];
+    if (list && picture->choice->is_flat)
+        qsort_r(list, *count, sizeof *list, compare, (void *)picture->choice);
+    return list;
+}
+
+static void name_text(char *text, size_t size, const struct gt_view_picture *picture,
+                      const struct gt_view_process *process, int width)
+{
+    char branch[GT_LIFE_BRANCH_SIZE] = "";
+    bool shows_command = *process->command && (picture->choice->shows_command || width >= 40 || !*process->name);
+    if (!picture->choice->is_flat)
+        gt_life_branch(branch, &(struct gt_life_place){0, process->depth, process->open});
+    snprintf(text, size, "%s%s", branch, shows_command ? process->command : *process->name ? process->name : "?");
+}
+
+static void draw_process(const struct gt_view_picture *picture, struct gt_view_box box, int row,
+                         const struct gt_view_column *column, const struct gt_view_process *process)
+{
+    char text[GT_QUANTITY_SIZE], name[GT_LIFE_BRANCH_SIZE + GT_LIFE_COMMAND];
+    const struct {
+        enum process_column column;
+        double value;
+        const char *(*write)(char *ret, double value);
+    } figures[] = {
+        {PROCESS_CPU, process->cpu, gt_quantity_percent},
+        {PROCESS_RAM, process->ram, gt_quantity_bytes},
+        {PROCESS_PEAK, process->peak, gt_quantity_bytes},
+        {PROCESS_GPU, process->gpu_ram, gt_quantity_bytes},
+        {PROCESS_THREADS, process->threads, whole},
+        {PROCESS_READ, process->read, gt_quantity_bytes},
+        {PROCESS_WRITTEN, process->written, gt_quantity_bytes},
+        {PROCESS_AGE, process->age, time_text},
+    };
+    int width;
+    gt_view_column_at(box, column, PROCESS_COLUMNS, PROCESS_NAME, &width);
+    snprintf(text, sizeof text, "%d", (int)process->pid);
+    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_PID, GT_VIEW_DIM, text);
+    name_text(name, sizeof name, picture, process, width);
+    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_NAME, GT_VIEW_PLAIN, name);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        gt_view_field(picture, box, row, column, PROCESS_COLUMNS, (int)figures[i].column, GT_VIEW_PLAIN,
+                      or_dash(figures[i].write(text, figures[i].value)));
+    }
+}
+
+static void draw_rest(const struct gt_view_picture *picture, struct gt_view_box box,
+                      const struct gt_view_column *column, const struct gt_view_process *const *list, size_t count)
+{
+    char text[GT_QUANTITY_SIZE + 20];
+    double cpu = 0, ram = 0;
+    int row = box.row + box.rows - 1;
+    for (size_t i = 0; i < count; i++) {
+        cpu += isnan(list[i]->cpu) ? 0 : list[i]->cpu;
+        ram += isnan(list[i]->ram) ? 0 : list[i]->ram;
+    }
+    snprintf(text, sizeof text, "%zu more", count);
+    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_NAME, GT_VIEW_DIM, text);
+    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_CPU, GT_VIEW_DIM, gt_quantity_percent(text, cpu));
+    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_RAM, GT_VIEW_DIM, gt_quantity_bytes(text, ram));
+}
+
+void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_view_box box)
+{
+    const bool has_gpus = picture->model->gpu_count > 0, is_live = !picture->model->has_ended_processes;
+    char title[40];
+    size_t count;
+    const struct gt_view_process **list = choose(picture, &count);
+    snprintf(title, sizeof title, picture->model->has_ended_processes ? "process (%zu in all)" : "process (%zu)",
+             list ? count : 0);
+    const struct gt_view_column column[PROCESS_COLUMNS] = {
+        {"pid", 7, false},
+        {title, 0, true},
+        {"cpu", 6, false},
+        {"memory", picture->model->has_ended_processes ? -1 : 8, false},
+        {"peak", box.columns >= NARROW || picture->model->has_ended_processes ? 8 : -1, false},
+        {"gpu mem", has_gpus && is_live && box.columns >= NARROW ? 8 : -1, false},
+        {"threads", is_live && box.columns >= 72 ? 7 : -1, false},
+        {"read", is_live && box.columns >= WIDE ? 8 : -1, false},
+        {"written", is_live && box.columns >= WIDE ? 8 : -1, false},
+        {is_live ? "age" : "lived", box.columns >= 96 || (!is_live && box.columns >= NARROW) ? 8 : -1, false},
+    };
+    gt_view_titles(picture, box, column, PROCESS_COLUMNS);
+    size_t room = (size_t)box.rows - 1, first = picture->choice->scroll < count ? picture->choice->scroll
+                                                : count                         ? count - 1
+                                                                                : 0;
+    size_t shown = count - first <= room ? count - first : room - 1;
+    for (size_t i = 0; list && i < shown; i++)
+        draw_process(picture, box, box.row + 1 + (int)i, column, list[first + i]);
+    if (list && first + shown < count)
+        draw_rest(picture, box, column, list + first + shown, count - first - shown);
+    free(list);
+}

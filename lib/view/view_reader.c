@@ -1,0 +1,412 @@
+/* From a recording to the model. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
+#include "store/detail.h"
+#include "store/field.h"
+#include "view/view_model.h"
+
+static const char *const wanted[] = {
+    "combined_ram",        "combined_ram_peak",  "combined_swap",       "cpu_combined_sum_utilization_percent",
+    "combined_cpu_time",   "combined_processes", "combined_n_threads",  "combined_cpu_energy",
+    "combined_gpu_energy", "combined_energy",    "combined_read_bytes", "combined_written_bytes",
+    "system_pressure_io",
+};
+enum { WANTED = sizeof wanted / sizeof *wanted };
+
+struct gt_view_reader {
+    char *path;
+    struct gt_view_model model;
+    struct gt_recording_place place;
+    struct stat file;
+    bool wants_blocks, has_begun, has_sample;
+    int64_t begin_ns, begin_real_ns; /* monotonic and time of day of the begin */
+    double period;
+    double *value;                /* [lines of the course] */
+    struct gt_sample_copy sample; /* the last one up to the moment shown */
+    double counted_at, energy_cpu, energy_gpu, bytes;
+    double last; /* moment of the last sample of the recording that was seen */
+    int64_t last_real_ns;
+};
+
+int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool wants_blocks, struct gt_error *error)
+{
+    struct gt_view_reader *reader = calloc(1, sizeof *reader);
+    char *own_path = strdup(path);
+    if (!reader || !own_path) {
+        free(reader);
+        free(own_path);
+        return gt_error_system(error, ENOMEM, "%s", path);
+    }
+    reader->path = own_path;
+    reader->wants_blocks = wants_blocks;
+    *ret = reader;
+    return 0;
+}
+
+/* All but which file it is, and how long. */
+static void forget(struct gt_view_reader *reader)
+{
+    struct gt_view_model *model = &reader->model;
+    gt_course_release(&model->course);
+    gt_sample_copy_release(&reader->sample);
+    free(model->gpu);
+    free(model->process);
+    free(model->block);
+    free(reader->value);
+    *reader = (struct gt_view_reader){.path = reader->path,
+                                      .wants_blocks = reader->wants_blocks,
+                                      .file = reader->file,
+                                      .last = reader->last,
+                                      .last_real_ns = reader->last_real_ns};
+}
+
+void gt_view_reader_close(struct gt_view_reader *reader)
+{
+    if (!reader)
+        return;
+    forget(reader);
+    free(reader->path);
+    free(reader);
+}
+
+const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader)
+{
+    return &reader->model;
+}
+
+const char *gt_view_reader_path(const struct gt_view_reader *reader)
+{
+    return reader->path;
+}
+
+/* ---- Samples ----------------------------------------------------------------------------------------------------- */
+
+static double smaller(double limit, double known)
+{
+    return limit > 0 && !(known <= limit) ? limit : known;
+}
+
+static void take_limits(struct gt_view_model *model, const struct gt_machine *machine)
+{
+    const struct gt_limit *limit = machine->limit;
+    double ram = machine->ram_capacity > 0 ? machine->ram_capacity : NAN;
+    model->ram_capacity = smaller(limit[GT_LIMIT_MEMORY].value, smaller(limit[GT_LIMIT_GROUP_MEMORY].value, ram));
+    model->cores = smaller(limit[GT_LIMIT_CORES].value, machine->core_count > 0 ? machine->core_count : NAN);
+    model->time_limit = limit[GT_LIMIT_TIME].value;
+}
+
+static int set_up(struct gt_view_reader *reader, const struct gt_machine *machine, struct gt_error *error)
+{
+    struct gt_view_model *model = &reader->model;
+    size_t lines = GT_VIEW_LINES + 2 * machine->gpu_length;
+    model->gpu_count = machine->gpu_length;
+    model->gpu = calloc(machine->gpu_length + 1, sizeof *model->gpu);
+    reader->value = calloc(lines, sizeof *reader->value);
+    if (!model->gpu || !reader->value || gt_course_init(&model->course, lines) < 0)
+        return gt_error_system(error, ENOMEM, "%s", reader->path);
+    snprintf(model->command, sizeof model->command, "%s", machine->command);
+    snprintf(model->host, sizeof model->host, "%s", machine->host);
+    if (machine->pid > 0)
+        snprintf(model->pid_text, sizeof model->pid_text, "%d", (int)machine->pid);
+    take_limits(model, machine);
+    for (size_t i = 0; i < machine->gpu_length; i++) {
+        gt_life_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
+        model->gpu[i].capacity = machine->gpu[i].memory > 0 ? machine->gpu[i].memory : NAN;
+    }
+    reader->period = model->period = machine->period > 0 ? machine->period : 0;
+    reader->begin_real_ns = machine->start_real_ns;
+    return 0;
+}
+
+static void begin_with(struct gt_view_reader *reader, const struct gt_sample *sample)
+{
+    int64_t since = sample->real_ns - reader->begin_real_ns;
+    bool is_told = reader->begin_real_ns > 0 && since >= 0 && since < 3600 * GT_SECOND;
+    reader->begin_ns = sample->monotonic_ns - (is_told ? since : 0);
+    reader->begin_real_ns = sample->real_ns - (is_told ? since : 0);
+    reader->counted_at = reader->energy_cpu = reader->energy_gpu = reader->bytes = NAN;
+    reader->has_begun = true;
+}
+
+/* What a counter grew by each second since the sample before. */
+static double rate(double now, double *before, double seconds)
+{
+    double grown = now - *before;
+    *before = now;
+    return seconds > 0 && grown >= 0 ? grown / seconds : NAN;
+}
+
+/* The sum of what is known. */
+static double sum_of(double a, double b)
+{
+    return isnan(a) ? b : isnan(b) ? a : a + b;
+}
+
+static void take_gpu(struct gt_view_reader *reader, const struct gt_row *row)
+{
+    struct gt_view_model *model = &reader->model;
+    if (row->scope != GT_SCOPE_GPU || row->device < 0 || (size_t)row->device >= model->gpu_count)
+        return;
+    struct gt_view_gpu *gpu = &model->gpu[row->device];
+    gpu->busy = row->value[GT_GPU_UTILIZATION];
+    gpu->ram = row->value[GT_GPU_RAM];
+    gpu->power = row->value[GT_GPU_POWER];
+    gpu->temperature = row->value[GT_GPU_TEMPERATURE];
+    gpu->throttle = row->value[GT_GPU_THROTTLE];
+    reader->value[GT_VIEW_LINES + 2 * (size_t)row->device] = gpu->busy;
+    reader->value[GT_VIEW_LINES + 2 * (size_t)row->device + 1] = gpu->ram;
+}
+
+static void take_rates(struct gt_view_reader *reader, const double *job, double at)
+{
+    struct gt_view_model *model = &reader->model;
+    double seconds = at - reader->counted_at;
+    model->cpu_power = rate(job[GT_CPU_ENERGY], &reader->energy_cpu, seconds);
+    model->gpu_power = rate(job[GT_GPU_ENERGY], &reader->energy_gpu, seconds);
+    model->power = sum_of(model->cpu_power, model->gpu_power);
+    model->disk_read = job[GT_READ_BYTES];
+    model->disk_written = job[GT_WRITTEN_BYTES];
+    model->disk = rate(sum_of(model->disk_read, model->disk_written), &reader->bytes, seconds);
+    reader->counted_at = at;
+}
+
+static void take(struct gt_view_reader *reader, const struct gt_sample *sample, double at)
+{
+    struct gt_view_model *model = &reader->model;
+    const double *job = sample->row[GT_SCOPE_COMBINED].value, *system = sample->row[GT_SCOPE_SYSTEM].value;
+    for (size_t i = 0; i < model->course.lines; i++)
+        reader->value[i] = NAN;
+    take_rates(reader, job, at);
+    model->at = at;
+    model->ram = job[GT_RAM];
+    model->ram_peak = fmax(model->ram_peak, fmax(job[GT_RAM], job[GT_RAM_PEAK]));
+    model->swap = job[GT_SWAP];
+    model->cpu = job[GT_CPU_UTILIZATION];
+    model->cpu_mean = job[GT_CPU_TIME] / at;
+    model->energy = job[GT_ENERGY];
+    model->disk_wait = system[GT_PRESSURE_IO] / at;
+    model->processes = job[GT_PROCESSES];
+    model->threads = job[GT_THREADS];
+    reader->value[GT_VIEW_RAM] = model->ram;
+    reader->value[GT_VIEW_CPU] = model->cpu;
+    reader->value[GT_VIEW_POWER] = model->power;
+    reader->value[GT_VIEW_DISK] = model->disk;
+    for (size_t i = 0; i < sample->row_count; i++)
+        take_gpu(reader, &sample->row[i]);
+    gt_course_add(&model->course, at, reader->value);
+}
+
+/* ---- Processes --------------------------------------------------------------------------------------------------- */
+
+static void fill_process(struct gt_view_process *process, const struct gt_row *row)
+{
+    process->cpu = row->value[GT_CPU_UTILIZATION];
+    process->ram = row->value[GT_RAM];
+    process->peak = row->value[GT_RAM_PEAK];
+    process->gpu_ram = row->value[GT_GPU_RAM];
+    process->threads = row->value[GT_THREADS];
+    process->read = row->value[GT_READ_BYTES];
+    process->written = row->value[GT_WRITTEN_BYTES];
+}
+
+static void fill_life(struct gt_view_process *process, const struct gt_life *life)
+{
+    process->cpu = process->age > 0 ? life->cpu_time / process->age : NAN;
+    process->peak = life->ram_peak;
+    process->ram = process->gpu_ram = process->threads = process->read = process->written = NAN;
+}
+
+static int all_lives(struct gt_lives *ret, const struct gt_lives *lives)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < lives->count; i++)
+        status = gt_lives_add(ret, &lives->life[i]);
+    return status;
+}
+
+static const struct gt_life *life_of(const struct gt_lives *lives, const struct gt_row *row)
+{
+    const struct gt_life *found = NULL;
+    for (size_t i = 0; i < lives->count; i++)
+        if (lives->life[i].pid == row->pid && (!lives->life[i].start || lives->life[i].start == row->start))
+            found = &lives->life[i];
+    return found;
+}
+
+/* A list with a life for each process of the last sample, in the same order. */
+static int live_now(struct gt_lives *ret, const struct gt_view_reader *reader, const struct gt_lives *lives)
+{
+    const struct gt_sample *sample = &reader->sample.sample;
+    for (size_t i = 0; i < sample->row_count; i++) {
+        const struct gt_row *row = &sample->row[i];
+        const struct gt_life *known = row->scope == GT_SCOPE_PROCESS ? life_of(lives, row) : NULL;
+        struct gt_life life = {.pid = row->pid, .parent = row->parent, .begin = NAN};
+        if (row->scope != GT_SCOPE_PROCESS)
+            continue;
+        if (known)
+            life = *known;
+        life.number = i; /* where its figures are */
+        if (gt_lives_add(ret, &life) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int take_processes(struct gt_view_reader *reader, const struct gt_lives *lives)
+{
+    struct gt_view_model *model = &reader->model;
+    struct gt_lives now = {0};
+    struct gt_life_place *place = NULL;
+    model->has_ended_processes = model->state == GT_VIEW_ENDED && !model->is_past && lives->count > 0;
+    int status = model->has_ended_processes ? all_lives(&now, lives) : live_now(&now, reader, lives);
+    gt_lives_sort(&now);
+    if (!status)
+        status = gt_life_tree(&place, &now);
+    free(model->process);
+    model->process = calloc(now.count + 1, sizeof *model->process);
+    model->process_count = model->process && !status ? now.count : 0;
+    for (size_t i = 0; i < model->process_count; i++) {
+        const struct gt_life *life = &now.life[place[i].life];
+        struct gt_view_process *process = &model->process[i];
+        *process = (struct gt_view_process){.pid = life->pid, .depth = place[i].depth, .open = place[i].open};
+        memcpy(process->name, life->name, sizeof process->name);
+        memcpy(process->command, life->command, sizeof process->command);
+        process->age = (model->has_ended_processes && !isnan(life->end) ? life->end : model->at) - life->begin;
+        if (model->has_ended_processes)
+            fill_life(process, life);
+        else
+            fill_process(process, &reader->sample.sample.row[life->number]);
+    }
+    free(place);
+    gt_lives_release(&now);
+    return status < 0 || !model->process ? -ENOMEM : 0;
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+static bool is_another_file(struct gt_view_reader *reader)
+{
+    struct stat file;
+    if (stat(reader->path, &file) < 0)
+        return true;
+    bool is_another = file.st_ino != reader->file.st_ino || file.st_dev != reader->file.st_dev;
+    reader->file = file;
+    return is_another;
+}
+
+/* From where it was read to last time, or from the start. */
+static int seek(struct gt_view_reader *reader, struct gt_recording *recording, struct gt_error *error)
+{
+    int status = gt_recording_columns(recording, wanted, WANTED, error);
+    if (status >= 0)
+        status = gt_recording_detail(recording, true);
+    if (status >= 0 && reader->has_begun && gt_recording_begin_after(recording, &reader->place) < 0)
+        forget(reader); /* it is read from its start each time */
+    if (status >= 0 && !reader->model.course.cell)
+        status = set_up(reader, gt_recording_machine(recording), error);
+    return status;
+}
+
+/* Samples up to `until`. A sample behind it is left for later. 1: there was one. */
+static int read_samples(struct gt_view_reader *reader, struct gt_recording *recording, double until,
+                        struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    struct gt_error bad = {0};
+    int status, news = 0;
+    while ((status = gt_recording_next(recording, &sample, &bad)) > 0 || status == -EBADMSG) {
+        if (status < 0)
+            continue;
+        if (!reader->has_begun)
+            begin_with(reader, sample);
+        double at = (double)(sample->monotonic_ns - reader->begin_ns) / GT_SECOND;
+        reader->last = fmax(reader->last, at);
+        reader->last_real_ns = sample->real_ns;
+        if (at > until && reader->has_sample)
+            break;
+        take(reader, sample, at);
+        if (gt_sample_copy_set(&reader->sample, sample, sample->row_count) < 0)
+            return gt_error_system(error, ENOMEM, "%s", reader->path);
+        gt_recording_place(recording, &reader->place);
+        reader->has_sample = true;
+        news = 1;
+    }
+    return status < 0 ? gt_error_copy(error, &bad) : news;
+}
+
+static void take_state(struct gt_view_reader *reader, const struct gt_outcome *outcome, int64_t now_ns)
+{
+    struct gt_view_model *model = &reader->model;
+    double overdue = fmax(5, 3 * reader->period);
+    model->whole = reader->last;
+    model->exit_status = -1;
+    model->silence = (double)(now_ns - reader->last_real_ns) / GT_SECOND;
+    model->state = !reader->has_begun ? GT_VIEW_WAITING : model->silence > overdue ? GT_VIEW_SILENT : GT_VIEW_RUNNING;
+    if (!outcome || !outcome->complete)
+        return;
+    model->state = GT_VIEW_ENDED;
+    model->exit_status = outcome->exit_status;
+    model->whole = isnan(outcome->elapsed) ? reader->last : outcome->elapsed;
+}
+
+/* The end of a job that ended has its last figures. */
+static void take_end(struct gt_view_reader *reader, const struct gt_outcome *outcome, double until)
+{
+    struct gt_view_model *model = &reader->model;
+    model->is_past = until < reader->last;
+    if (model->state != GT_VIEW_ENDED || model->is_past)
+        return;
+    const double *job = outcome->value[GT_SCOPE_COMBINED];
+    model->at = model->whole;
+    model->ram_peak = fmax(model->ram_peak, job[GT_RAM_PEAK]);
+    if (!isnan(job[GT_CPU_TIME]) && model->whole > 0)
+        model->cpu_mean = job[GT_CPU_TIME] / model->whole;
+    model->energy = isnan(job[GT_ENERGY]) ? model->energy : job[GT_ENERGY];
+}
+
+/* Of a job that runs they are told up to now: the last sample is a while ago. */
+static int take_blocks(struct gt_view_reader *reader, int64_t now_ns, struct gt_error *error)
+{
+    struct gt_view_model *model = &reader->model;
+    double begin = (double)reader->begin_real_ns / GT_SECOND;
+    bool is_now = model->state == GT_VIEW_RUNNING && !model->is_past;
+    model->block_at = is_now ? (double)now_ns / GT_SECOND - begin : model->at;
+    return gt_view_blocks_read(model, reader->path, begin, begin + model->block_at, error);
+}
+
+int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t now_ns, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    if (is_another_file(reader)) {
+        reader->last = 0;
+        forget(reader);
+    }
+    if (reader->has_begun && until < reader->model.at)
+        forget(reader);
+    int status = gt_recording_open(&recording, reader->path, error);
+    if (status >= 0)
+        status = seek(reader, recording, error);
+    if (status >= 0)
+        status = read_samples(reader, recording, until, error);
+    if (status >= 0) {
+        const struct gt_outcome *outcome = gt_recording_outcome(recording);
+        const struct gt_lives *lives = gt_recording_lives(recording);
+        take_state(reader, outcome, now_ns);
+        take_end(reader, outcome, until);
+        int taken = take_processes(reader, lives);
+        status = taken < 0 ? gt_error_system(error, ENOMEM, "%s", reader->path) : status;
+    }
+    gt_recording_close(recording);
+    if (status >= 0 && reader->has_begun && reader->wants_blocks) {
+        int blocks = take_blocks(reader, now_ns, error);
+        status = blocks < 0 ? blocks : status;
+    }
+    return status;
+}

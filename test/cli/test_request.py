@@ -1,0 +1,102 @@
+"""report --request: what to ask a scheduler for next time."""
+import json
+import re
+
+import pytest
+
+from test_warnings import GROWS, LIMIT, group, limited, slurm  # noqa: F401
+
+
+@pytest.fixture
+def recording(cli):
+    assert cli("run", "--disable-logs", "--tf=run.sqlite", "--", "sleep", "0.2").returncode == 0
+    return "run.sqlite"
+
+
+@pytest.mark.parametrize("kind, expected", [
+    ("slurm", "--mem=512M --cpus-per-task=1 --time=0:10:00\n"),
+    ("pbs", "-l select=1:ncpus=1:mem=512mb -l walltime=0:10:00\n"),
+    ("k8s", "requests: {cpu: 100m, memory: 512Mi}\nlimits: {memory: 512Mi}\n"),
+    ("docker", "--memory=512m --cpus=1\n"),
+])
+def test_kinds(cli, recording, kind, expected):
+    done = cli("report", "--request", kind, recording)
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
+def test_the_largest_of_several_runs(cli, recording):
+    work = "import time; data = b'x' * 2_000_000_000; time.sleep(0.1)"
+    assert cli("run", "--disable-logs", "--tf=large.sqlite", "--", "python3", "-c", work).returncode == 0
+    assert cli("report", "--request=slurm", recording, "large.sqlite", recording).stdout == "--mem=2560M --cpus-per-task=1 --time=0:10:00\n"
+
+
+def test_after_a_kill(cli, limited):  # noqa: F811
+    limited("--tf=run.sqlite", "--", "python3", "-c", GROWS)
+    done = cli("report", "--request=slurm", "run.sqlite")
+    memory = int(re.fullmatch(r"--mem=(\d+)M --cpus-per-task=1\n", done.stdout)[1])
+    assert memory * 2 ** 20 >= 2 * LIMIT
+    assert done.stderr == "gpu-tracker: next time: more than 300 MB; this run cannot tell how much\n"
+
+
+def test_in_the_summary(cli, slurm):  # noqa: F811
+    text = cli("run", "--disable-logs", "--", "sleep", "0.2").stderr
+    assert "\n  next time, from this one run:\n    --mem=512M --cpus-per-task=1 --time=0:10:00\n  all figures: " in text
+    assert "next time" not in cli("run", "--disable-logs", "--", "sleep", "0.2", env={}).stderr
+
+
+def test_what_is_refused(refused, cli, recording):
+    refused(2, "'sun' is not one of slurm, k8s, pbs, docker", "report", "--request=sun", recording)
+    refused(2, "neither --at nor --format", "report", "--request=slurm", "-f", "json", recording)
+    refused(125, "none.sqlite", "report", "--request=slurm", "none.sqlite")
+
+
+@pytest.fixture
+def runs(cli):
+    """Runs that hold 30 MB for each of their size, which their names and commands tell."""
+    names = []
+    for size in 1, 2, 3, 5, 8:
+        work = f"data = b'x' * {size * 30_000_000}"
+        assert cli("run", "--disable-logs", f"--tf=run-a{size}.sqlite", "--", "python3", "-c", work, f"--size={size}").returncode == 0
+        names.append(f"run-a{size}.sqlite")
+    return names
+
+
+@pytest.mark.parametrize("variable", ["name", "name:a", "command:--size"])
+def test_by_size(cli, runs, variable):
+    report = json.loads(cli("report", "--by", variable, "--for=16", "-f", "json", *runs).stdout)
+    assert [row["size"] for row in report["runs"]] == [1, 2, 3, 5, 8]
+    memory = report["memory"]
+    assert not memory["is_power"] and memory["slope"] == pytest.approx(30e6, rel=0.05)
+    assert memory["slope_low"] <= memory["slope"] <= memory["slope_high"]
+    assert memory["low"] < memory["expected"] < memory["high"] and memory["expected"] == pytest.approx(500e6, rel=0.1)
+    asked = int(re.match(r"--mem=(\d+)M --cpus-per-task=\d --time=", report["next_time"]["slurm"])[1])
+    assert asked * 2 ** 20 >= memory["high"]
+
+
+def test_by_size_in_words(cli, runs):
+    text = cli("report", "--by=name", "--for=100", *runs).stdout
+    assert re.search(r"^Memory:\n   Law: \d\d\.\d MB \+ \d\d\.\d MB for each \(.* to .*\)\n   Expected: [\d.]+ GB \(.*\), far from all runs$", text,
+                     re.MULTILINE), text
+
+
+def test_by_the_size_of_files(cli, tmp_path):
+    names = []
+    for size in 1, 2, 4, 8:
+        (tmp_path / f"in-{size}").write_bytes(b"x" * size * 1000)
+        assert cli("run", "--disable-logs", f"--tf={size}.sqlite", "--", "cat", f"in-{size}", "/dev/null").returncode == 0
+        names.append(f"{size}.sqlite")
+    report = json.loads(cli("report", "--by=size", "-f", "json", *names).stdout)
+    assert [row["size"] for row in report["runs"]] == [1000, 2000, 4000, 8000]
+
+
+def test_failed_runs_tell_nothing(cli, runs):
+    assert cli("run", "--disable-logs", "--tf=run-a9.sqlite", "--", "sh", "-c", "exit 3").returncode == 3
+    report = json.loads(cli("report", "--by=name", "-f", "json", *runs, "run-a9.sqlite").stdout)
+    assert report["runs"][-1]["remark"] == "failed: left out" and report["memory"]["slope"] == pytest.approx(30e6, rel=0.05)
+
+
+def test_what_by_refuses(refused, runs):
+    refused(2, "3 runs that ended well are too few", "report", "--by=name", *runs[:3])
+    refused(2, "run-a1.sqlite: \"command:--rows\" names no size of this run", "report", "--by=command:--rows", *runs)
+    refused(2, "--for needs --by", "report", "--for=3", *runs)
+    refused(2, "neither --at nor --request", "report", "--by=name", "--request=slurm", *runs)

@@ -1,0 +1,303 @@
+"""top: pictures of jobs that run and that have ended, and the list of those that run."""
+import csv
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from patience import wait_until
+
+JOB = "sleep 0.6 & sleep 0.8; wait"
+
+
+@pytest.fixture(autouse=True)
+def runtime(monkeypatch, tmp_path):
+    folder = tmp_path / "runtime"
+    folder.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    return folder / "gpu-tracker"
+
+
+@pytest.fixture
+def top(cli):
+    """top("a.sqlite", columns=60): the lines of one picture."""
+    def run(*words, columns=80):
+        done = cli("top", "--once", *words, env={**os.environ, "COLUMNS": str(columns)})
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stdout), "no control characters"
+        lines = done.stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        return lines
+
+    return run
+
+
+@pytest.fixture(params=["sqlite", "csv"])
+def ended(request, cli):
+    path = f"a.{request.param}"
+    assert cli("run", "--disable-logs", "--detail", "--st=0.1", "--tf", path, "--", "sh", "-c", JOB).returncode == 0
+    return path
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 120, 200])
+def test_a_job_that_has_ended(top, ended, columns):
+    lines = top(ended, columns=columns)
+    assert lines[0].startswith(" sh") and lines[0].endswith(" exit 0")
+    assert [line.split()[0] for line in lines[1:3]] == ["mem", "cpu"]
+    if columns >= 40:
+        assert re.search(r" of [\d.]+ [GT]B", lines[1])
+    if columns >= 60:
+        assert any("process (3 in all)" in line for line in lines)
+        assert len([line for line in lines if "├ s" in line or "└ s" in line]) == 2
+
+
+def test_walking_in_time(top, ended):
+    lines = top(ended, "--seek", "0.3")
+    assert re.search(r"  at 0:00 of 0:0\d$", lines[0])
+    assert any("process (3)" in line for line in lines)
+    assert top(ended, "--seek", "1000") == top(ended)
+    assert top(ended, "--seek", "0.001")[0].endswith("at 0:00 of 0:00") or "of 0:0" in top(ended, "--seek", "0.001")[0]
+
+
+def test_a_recording_without_details(top, cli):
+    cli("run", "--disable-logs", "--tf", "b.sqlite", "--", "sleep", "0.2")
+    assert not any("process" in line for line in top("b.sqlite"))
+
+
+def test_what_the_job_was_given(top, gpu_tracker, tmp_path):
+    given = {"SLURM_JOB_ID": "7", "SLURM_MEM_PER_NODE": "4096", "SLURM_JOB_END_TIME": str(int(time.time()) + 3600)}
+    line = [gpu_tracker, "run", "--disable-logs", "--st=0.1", "--tf", "s.sqlite", "--", "sleep", "300"]
+    job = subprocess.Popen(line, cwd=tmp_path, env={**os.environ, **given}, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "s.sqlite").exists())
+    wait_until(lambda: subprocess.run([gpu_tracker, "top", "--once", "s.sqlite"], cwd=tmp_path, capture_output=True, check=False).returncode == 0)
+    lines = top("s.sqlite")
+    job.terminate()
+    job.wait()
+    assert re.search(r"0:\d\d of (59:5\d|1:00:00) running$", lines[0]) and " of 4.29 GB" in lines[1]
+
+
+def test_an_original_recording(top, tmp_path):
+    """gpu_tracker's own columns alone."""
+    cells = {"timestamp": ["1700000000.0", "1700000001.0"], "combined_ram": ["0.5", "0.7"],
+             "cpu_combined_sum_utilization_percent": ["100.0", "150.0"]}
+    facts = {"ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours", "ram_system_capacity": "8.0",
+             "gpu_ram_system_capacity": "0.0", "system_core_count": "4", "n_expected_cores": "4", "system_gpu_count": "0",
+             "n_expected_gpus": "0"}
+    with open(tmp_path / "o.csv", "w") as file:
+        writer = csv.writer(file)
+        writer.writerows([facts.keys(), facts.values(), cells.keys(), *zip(*cells.values())])
+    lines = top("o.csv")
+    assert re.match(r" mem  700 MB .* of 8.00 GB +peak 700 MB", lines[1]) and re.match(r" cpu  1.50 .*of 4 cores", lines[2])
+
+
+def test_against_an_earlier_run(top, cli, ended):
+    cli("run", "--disable-logs", "--tf", "b.sqlite", "--", "sleep", "0.3")
+    lines = top("b.sqlite", "--against", ended)
+    assert [line.split()[0] for line in lines[1:5]] == ["mem", "was", "cpu", "was"]
+    assert re.search(r"peak [\d.]+ [kM]B by now; 0:0\d in all", lines[2])
+
+
+def test_ascii(cli, ended):
+    words = ["top", "--once", ended]
+    for given, environment in (["--ascii"], {}), ([], {"LC_ALL": "C"}), ([], {"LC_ALL": "", "LC_CTYPE": "POSIX"}):
+        done = cli(*words, *given, env={**os.environ, **environment})
+        assert done.returncode == 0 and done.stdout.isascii() and "@" in done.stdout
+
+
+def test_hostile_names(top, cli):
+    words = ["sh", "-c", "sleep 0.3; :", "a\nforged line\x1b[31m\u202e", "\u6f22" * 50]
+    cli("run", "--disable-logs", "--detail", "--st=0.05", "--tf", "h.sqlite", "--", *words)
+    for columns in 40, 80, 200:
+        lines = top("h.sqlite", columns=columns)
+        assert not any(line.startswith("forged") for line in lines)
+    assert "a\\nforged line\\x1b[31m\\u202e" in lines[0]
+
+
+@pytest.mark.parametrize("words, naming", [
+    (["nothing.sqlite"], "nothing.sqlite: No such file"), (["a.txt"], "a.txt"), (["--seek", "x", "a.sqlite"], "--seek"),
+    (["a.sqlite", "b.sqlite"], "b.sqlite"), (["999999999"], "999999999")])
+def test_what_cannot_be_shown(cli, words, naming):
+    done = cli("top", *words)
+    assert done.returncode in (2, 125) and done.stdout == ""
+    assert naming in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+# ---- Running jobs -------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def running(gpu_tracker, tmp_path):
+    """running("a.sqlite"): a tracked job that runs until the test ends."""
+    jobs = []
+
+    def start(path, *options):
+        line = [gpu_tracker, "run", "--disable-logs", "--detail", "--st=0.1", "--tf", path, *options, "--", "sh", "-c", "sleep 300; :"]
+        jobs.append(subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL))
+        wait_until(lambda: subprocess.run([gpu_tracker, "report", path], cwd=tmp_path, capture_output=True, check=False).returncode == 0)
+        return jobs[-1]
+
+    yield start
+    for job in jobs:
+        job.terminate()
+        job.wait()
+
+
+def test_the_job_that_runs(top, cli, running, runtime):
+    done = cli("top")
+    assert done.returncode == 1 and "--tracking-file" in done.stderr and len(done.stderr.splitlines()) == 1
+    job = running("a.sqlite")
+    assert os.readlink(runtime / str(job.pid)).endswith("/a.sqlite") and runtime.stat().st_mode & 0o777 == 0o700
+    wait_until(lambda: any("process (2)" in line for line in top()))
+    assert top()[0].endswith(" running")
+    main = pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()[0]
+    assert "running" in top(str(job.pid))[0] and "running" in top(main)[0]
+    job.terminate()
+    job.wait()
+    assert not runtime.exists()
+    assert top("a.sqlite")[0].endswith(f" exit {128 + signal.SIGTERM}")
+
+
+def test_several_jobs(cli, running):
+    pids = {str(running(path).pid) for path in ("a.sqlite", "b.sqlite")}
+    done = cli("top")
+    assert done.returncode == 0 and {line.split()[0] for line in done.stdout.splitlines()} == pids
+    assert "2 jobs run" in done.stderr
+
+
+def test_a_killed_tracker(top, cli, running, runtime):
+    job = running("a.sqlite")
+    wait_until(lambda: "running" in top("a.sqlite")[0])
+    child = int(pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()[0])
+    job.kill()
+    job.wait()
+    os.kill(child, signal.SIGKILL)
+    assert (runtime / str(job.pid)).is_symlink()
+    assert cli("top").returncode == 1 and not (runtime / str(job.pid)).is_symlink()
+    wait_until(lambda: "no news for" in top("a.sqlite")[0])
+
+
+def test_what_the_tracker_does_is_not_held_up(top, running, tmp_path):
+    """A viewer opens the file for a moment only: the finished recording is one file."""
+    job = running("a.sqlite")
+    while not (tmp_path / "a.sqlite").stat().st_size:
+        time.sleep(0.05)
+    for _ in range(5):
+        top("a.sqlite")
+    job.terminate()
+    job.wait()
+    assert sorted(path.name for path in tmp_path.glob("a.sqlite*")) == ["a.sqlite"]
+
+
+def test_a_folder_of_somebody_else_is_not_used(cli, running, runtime, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    runtime.symlink_to(tmp_path / "elsewhere")
+    running("a.sqlite")
+    assert not list((tmp_path / "elsewhere").iterdir()) and cli("top").returncode == 1
+
+
+def test_blocks_while_they_run(top, gpu_tracker, tmp_path):
+    script = f"{gpu_tracker} block outer -- sh -c '{gpu_tracker} block inner -- sleep 0.1; {gpu_tracker} block inner -- sleep 300'"
+    job = subprocess.Popen([gpu_tracker, "run", "--disable-logs", "--blocks", "--st=0.1", "--tf", "a.sqlite", "--", "sh", "-c", script],
+                           cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "a.sqlite").exists() and any(re.match(r".*inner +\d+.* 1 ", line) for line in top("a.sqlite")))
+    assert any(re.match(r" outer +\d", line) for line in top("a.sqlite"))
+    job.terminate()
+    job.wait()
+
+
+def test_a_process_that_nobody_follows(top, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    job = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.1)"])
+    try:
+        lines = top(str(job.pid))
+        assert "import time" in lines[0] and any("process (1)" in line for line in lines)
+        assert job.poll() is None and not list(tmp_path.glob("gpu-tracker-top-*"))
+    finally:
+        job.kill()
+        job.wait()
+
+
+# ---- In a terminal ------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def screen(gpu_tracker, tmp_path):
+    """A terminal of tmux in which top runs."""
+    if not shutil.which("tmux"):
+        pytest.skip("no tmux")
+    server = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+
+    def tmux(*words):
+        return subprocess.run([*server, *words], capture_output=True, text=True, check=False, timeout=60).stdout
+
+    def start(*words, columns=80, rows=24):
+        line = " ".join([gpu_tracker, "top", *words])
+        tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), f"cd {tmp_path} && {line}; echo status $?; sleep 600")
+
+    def shows(pattern):
+        try:
+            wait_until(lambda: re.search(pattern, tmux("capture-pane", "-p"), re.MULTILINE))
+        except AssertionError:
+            pytest.fail(f"{pattern} is not in\n" + tmux("capture-pane", "-p"))
+
+    yield start, lambda *keys: tmux("send-keys", *keys), shows, tmux
+    tmux("kill-server")
+
+
+def test_keys(screen, running, tmp_path):
+    start, press, shows, tmux = screen
+    job = running("a.sqlite")
+    start()
+    shows(r"running$")
+    shows(r"process \(2\)")
+    press("3")
+    wait_until(lambda: "process (2)" not in tmux("capture-pane", "-p"))
+    press("3")
+    shows(r"└ sleep")
+    press("t")
+    shows(r" \d+ sleep")
+    press("/", "s", "h", "Enter")
+    shows(r"process \(1\)")
+    press("Escape")
+    shows(r"process \(2\)")
+    press("?")
+    shows("no key here ends it")
+    press("x")
+    shows("^ mem")
+    press("Home")
+    shows(r"at 0:00 of \d:\d\d$")
+    press("End")
+    shows(r"running$")
+    press("e")
+    shows("written to gpu-tracker-top-")
+    assert " mem " in next(tmp_path.glob("gpu-tracker-top-*.txt")).read_text()
+    tmux("resize-window", "-x", "44", "-y", "12")
+    shows(r"^ mem .{0,39}$")
+    assert job.poll() is None
+    press("q")
+    shows("status 0")
+    assert job.poll() is None, "no key ends the job"
+
+
+def test_a_job_that_ends_while_it_is_watched(screen, running):
+    start, press, shows, _ = screen
+    job = running("a.sqlite")
+    start("a.sqlite")
+    shows(r"running$")
+    job.terminate()
+    shows(rf"exit {128 + signal.SIGTERM}$")
+    press("Left", "Left", "Left")
+    shows(r"at \d:\d\d of \d:\d\d$")
+    press("q")
+    shows("status 0")
+
+
+def test_a_terminal_that_cannot_be_drawn_on(gpu_tracker, cli, tmp_path):
+    cli("run", "--disable-logs", "--tf", "a.sqlite", "--", "true")
+    done = subprocess.run(["script", "-qec", f"{gpu_tracker} top a.sqlite", "/dev/null"], capture_output=True, text=True, check=False,
+                          cwd=tmp_path, env={**os.environ, "TERM": "no-such-terminal"}, stdin=subprocess.DEVNULL, timeout=60)
+    assert done.returncode == 125 and "TERM is 'no-such-terminal'" in done.stdout and "--once" in done.stdout

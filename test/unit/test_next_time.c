@@ -1,0 +1,172 @@
+/* What to ask for next time: from one run, from several, and from one that was killed. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyse/usage/next_time.h"
+
+static const double GIB = 1073741824;
+
+struct run {
+    struct gt_machine machine;
+    struct gt_gpu gpu[2];
+    struct gt_summary summary;
+    struct gt_outcome outcome;
+};
+
+static void begin(struct run *run, double ram, double seconds)
+{
+    memset(run, 0, sizeof *run);
+    run->machine = (struct gt_machine){.core_count = 16, .gpu = run->gpu};
+    gt_summary_init(&run->summary);
+    gt_summary_outcome(&run->summary, &run->outcome);
+    run->outcome.elapsed = seconds;
+    run->outcome.exit_status = 0;
+    run->outcome.complete = true;
+    run->outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = ram;
+    run->outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 1.02 * seconds;
+}
+
+/* So many seconds with so many cores busy, in samples a second. */
+static void work(struct run *run, int seconds, double cores, double gpu)
+{
+    static double cpu;
+    static int64_t now;
+    for (int i = 0; i <= seconds; i++) {
+        struct gt_row row[GT_FIXED_ROWS + 2];
+        now += 1000000000;
+        cpu += i ? cores : 0;
+        for (int k = 0; k < GT_FIXED_ROWS + 2; k++) {
+            bool is_gpu = k >= GT_FIXED_ROWS;
+            row[k].scope = is_gpu ? GT_SCOPE_GPU : (enum gt_scope)k;
+            row[k].device = is_gpu ? k - GT_FIXED_ROWS : -1;
+            gt_values_clear(row[k].value);
+        }
+        row[GT_SCOPE_COMBINED].value[GT_CPU_TIME] = cpu;
+        row[GT_FIXED_ROWS].value[GT_GPU_UTILIZATION] = gpu;
+        row[GT_FIXED_ROWS + 1].value[GT_GPU_UTILIZATION] = 0;
+        struct gt_sample sample = {.real_ns = now, .monotonic_ns = now, .row_count = GT_FIXED_ROWS + 2, .row = row};
+        assert_int_equal(gt_summary_add(&run->summary, &sample), 0);
+    }
+}
+
+static void add(struct gt_next_time *next, struct run *run)
+{
+    gt_next_time_add(next,
+                     &(struct gt_usage){.machine = &run->machine, .summary = &run->summary, .outcome = &run->outcome});
+    gt_summary_release(&run->summary);
+}
+
+static void asks(const struct gt_next_time *next, const char *kind, const char *expected)
+{
+    struct gt_buffer out = {0};
+    assert_int_equal(gt_next_time_request(&out, next, kind), 0);
+    assert_string_equal(out.data, expected);
+    gt_buffer_release(&out);
+}
+
+static void test_one_run(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_next_time next;
+    gt_next_time_init(&next);
+    begin(&run, 13.9e9, 4320);
+    run.machine.gpu_count = run.machine.gpu_length = 2;
+    run.gpu[0].selected = run.gpu[1].selected = true;
+    work(&run, 100, 1.6, 0.8);
+    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 1.5 * 4320;
+    add(&next, &run);
+    asks(&next, "slurm", "--mem=16G --cpus-per-task=2 --gpus=1 --time=1:35:00");
+    asks(&next, "pbs", "-l select=1:ncpus=2:mem=16gb:ngpus=1 -l walltime=1:35:00");
+    asks(&next, "k8s", "requests: {cpu: 1600m, memory: 16Gi}\nlimits: {memory: 16Gi, nvidia.com/gpu: 1}");
+    asks(&next, "docker", "--memory=16g --cpus=2 --gpus=1");
+    struct gt_buffer out = {0};
+    assert_int_equal(gt_next_time_request(&out, &next, "sun"), -ENOENT);
+    gt_next_time_doubt(&out, &next);
+    assert_null(out.data);
+}
+
+/* A mean just above one core is one; small memory in steps of 256 MiB, with so much to spare. */
+static void test_small(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_next_time next;
+    gt_next_time_init(&next);
+    begin(&run, 21e6, 5);
+    add(&next, &run);
+    asks(&next, "slurm", "--mem=512M --cpus-per-task=1 --time=0:10:00");
+    assert_true(next.memory >= 21e6 + 256 * 1048576.0);
+}
+
+/* Never below what was used, whatever that is. */
+static void test_never_below_use(void **state)
+{
+    (void)state;
+    for (double ram = 1e6; ram < 2e12; ram *= 1.37) {
+        struct run run;
+        struct gt_next_time next;
+        gt_next_time_init(&next);
+        begin(&run, ram, 10);
+        run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND] = 1.1 * ram;
+        run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 10 * ram / 1e12;
+        add(&next, &run);
+        assert_true(next.memory >= 1.2 * 1.1 * ram && next.memory <= 1.2 * 1.1 * ram + GIB);
+        double cores = ram / 1e12; /* a little above one is one */
+        assert_true(next.cores >= cores - 1e-9 || (next.cores == 1 && cores < 1.1));
+    }
+}
+
+static void test_the_largest_of_several(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_next_time next;
+    gt_next_time_init(&next);
+    begin(&run, 2e9, 7200);
+    add(&next, &run);
+    begin(&run, 20e9, 60);
+    work(&run, 30, 3.7, 0);
+    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 3 * 60;
+    add(&next, &run);
+    asks(&next, "slurm", "--mem=23G --cpus-per-task=4 --time=2:30:00");
+    assert_int_equal(next.runs, 2);
+}
+
+/* A run that failed says nothing about time; one that was killed for memory nothing about memory but that it takes more. */
+static void test_killed(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_next_time next;
+    struct gt_buffer out = {0};
+    gt_next_time_init(&next);
+    begin(&run, 15.9e9, 41);
+    run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 16e9;
+    run.outcome.exit_status = 137;
+    run.outcome.events.oom_kills = 1;
+    add(&next, &run);
+    asks(&next, "slurm", "--mem=30G --cpus-per-task=1");
+    assert_true(next.memory >= 2 * 16e9);
+    gt_next_time_doubt(&out, &next);
+    assert_string_equal(out.data, "more than 16.0 GB; this run cannot tell how much");
+    gt_buffer_release(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_run),         cmocka_unit_test(test_small),
+        cmocka_unit_test(test_never_below_use), cmocka_unit_test(test_the_largest_of_several),
+        cmocka_unit_test(test_killed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
