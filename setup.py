@@ -45,7 +45,7 @@ def compile_all(compiler, files, folder, macros=()):
     GPU_TRACKER_OBJECTS is a folder in which make has compiled them.
     """
     ready = os.environ.get("GPU_TRACKER_OBJECTS", "")
-    headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "cli/*.def", "setup.py", "VERSION")
+    headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "lib/report/page.*s", "cli/*.def", "setup.py", "VERSION")
                   for path in sources(pattern))
 
     def compile_one(file):

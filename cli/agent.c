@@ -188,6 +188,21 @@ static void next_window(struct agent *agent)
     tell(agent, AGENT_WINDOW, &window, sizeof window);
 }
 
+static void tell_state(struct agent *agent)
+{
+    struct gt_error error = {0};
+    if (!agent->has_ended)
+        note_sample(agent, gt_tracker_sample(agent->tracker, &error), &error);
+    struct agent_state state = {
+        .ram = value(agent, GT_SCOPE_COMBINED, "ram"),
+        .cpu = value(agent, GT_SCOPE_COMBINED, "cpu_utilization"),
+        .gpu_ram = value(agent, GT_SCOPE_COMBINED, "gpu_ram"),
+        .gpu_utilization = value(agent, GT_SCOPE_SYSTEM, "gpu_utilization"),
+        .processes = value(agent, GT_SCOPE_COMBINED, "processes"),
+    };
+    tell(agent, AGENT_STATE, &state, sizeof state);
+}
+
 /* ---- requests ---- */
 
 static void take_own_peak(const struct agent *agent)
@@ -208,6 +223,8 @@ static int take_request(struct agent *agent)
         return 0;
     if (request == AGENT_NEXT_WINDOW)
         next_window(agent);
+    if (request == AGENT_NOW)
+        tell_state(agent);
     if (request == AGENT_OWN_PEAK)
         take_own_peak(agent);
     agent->was_asked = request == AGENT_STOP;

@@ -13,7 +13,7 @@
 #include "gpu_tracker.h"
 
 /* The version of the package, and the number of the protocol: one more for each change of messages, requests or words. */
-#define AGENT_VERSION GT_VERSION "/1"
+#define AGENT_VERSION GT_VERSION "/2"
 
 struct agent_message {
     uint32_t kind;
@@ -26,6 +26,7 @@ enum agent_kind {
     AGENT_WARNING = 'w', /* a sentence */
     AGENT_ERROR = 'e',   /* struct gt_error: there will be no report */
     AGENT_WINDOW = 'v',  /* struct agent_window */
+    AGENT_STATE = 'c',   /* struct agent_state */
     AGENT_RECORD = 'm',  /* of an experiment: the "metrics" of a record, JSON */
     AGENT_JSON = 'j',    /* the final report */
     AGENT_TEXT = 't',    /* the same for people; the last message */
@@ -35,6 +36,7 @@ enum agent_request {
     AGENT_STOP = 's',        /* finish and report */
     AGENT_OWN_PEAK = 'p',    /* then a double: the largest resident memory of the caller, bytes, which tracks itself */
     AGENT_NEXT_WINDOW = 'n', /* take a sample now; tell about the time since the last request of this kind */
+    AGENT_NOW = 'c',         /* take a sample now, and tell it */
 };
 
 /* NaN where not measured. */
@@ -43,6 +45,11 @@ struct agent_window {
     double gpu_ram_peak;    /* bytes, the largest sample of the window */
     double descendants_ram; /* bytes that the descendants need on top of the tracked process, now */
     struct gt_drawn energy; /* in the window */
+};
+
+/* What the job uses at one moment, in base units; NaN where not measured. */
+struct agent_state {
+    double ram, cpu, gpu_ram, gpu_utilization, processes;
 };
 
 /* Returns the exit status. */

@@ -9,7 +9,8 @@
 #include "option.h"
 #include "output.h"
 
-static int report_of(const struct options *options, const char *path, struct gt_report **ret, struct gt_error *error)
+static int report_of(const struct options *options, const char *path, bool page, struct gt_report **ret,
+                     struct gt_error *error)
 {
     struct gt_recording_options wanted = GT_INIT(struct gt_recording_options);
     wanted.ram_unit = options->ram_unit;
@@ -19,12 +20,13 @@ static int report_of(const struct options *options, const char *path, struct gt_
     wanted.carbon_file = options->carbon_file;
     wanted.price = options->price;
     wanted.power_meter = options->power_meter;
+    wanted.page = page;
     return options->at ? gt_recording_points(path, options->at, options->columns, ret, error)
                        : gt_recording_report(path, &wanted, ret, error);
 }
 
 /* The report of one recording, or all of them as one. */
-static int report_of_all(const struct options *options, int count, char **paths, struct gt_report **ret,
+static int report_of_all(const struct options *options, int count, char **paths, bool page, struct gt_report **ret,
                          struct gt_error *error)
 {
     struct gt_report **reports = calloc((size_t)count, sizeof *reports);
@@ -32,7 +34,7 @@ static int report_of_all(const struct options *options, int count, char **paths,
         return -ENOMEM;
     int status = 0;
     for (int i = 0; i < count && status >= 0; i++)
-        status = report_of(options, paths[i], &reports[i], error);
+        status = report_of(options, paths[i], page, &reports[i], error);
     if (status >= 0 && count == 1) {
         *ret = reports[0];
         reports[0] = NULL;
@@ -77,6 +79,8 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     if (options->columns && !options->at)
         return say_usage("--columns needs --at");
+    if (options->plot && (options->at || options->by || options->request || count > 1))
+        return say_usage("--plot draws one recording, without --at, --by and --request");
     if (options->request && (options->at || options->format))
         return say_usage("--request prints lines for a scheduler: it takes neither --at nor --format");
     if (options->given[OPTION_NUMBER_for_size] && (!options->by || !(options->for_size > 0)))
@@ -90,9 +94,9 @@ static int run(const struct options *options, int count, char **operands)
         return print_scaling(options, &output, count, operands);
     if (options->request)
         return print_request(options, &output, count, operands);
-    if (isatty(STDOUT_FILENO) && !options->at)
+    if (isatty(STDOUT_FILENO) && !options->at && !options->plot)
         output_prefer_summary(&output, options);
-    status = report_of_all(options, count, operands, &report, &error);
+    status = report_of_all(options, count, operands, output_is_page(&output), &report, &error);
     return output_result(&output, status, report, &error);
 }
 

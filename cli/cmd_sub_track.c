@@ -52,6 +52,7 @@ static int analyze(const struct options *options, int count, char **operands)
     settings.sub_tracking_files = options->sub_tracking_file.value;
     settings.skip_bad_rows = options->skip_bad_rows;
     settings.calls = options->calls;
+    settings.page = output_is_page(&output);
     settings.carbon_intensity = options->carbon_intensity;
     settings.carbon_file = options->carbon_file;
     settings.price = options->price;

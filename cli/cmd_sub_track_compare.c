@@ -139,6 +139,7 @@ static int run(const struct options *options, int count, char **operands)
     settings.strict = options->strict;
     settings.rules = options->fail_if.value;
     settings.allow_partial = options->allow_partial;
+    settings.page = output_is_page(&output);
     settings.warn = warn;
     if (!status)
         status = compare(&output, &settings);

@@ -21,10 +21,23 @@ static const char *suffix_of(const char *path)
     return *name ? strrchr(name + 1, '.') : NULL;
 }
 
+static const char *const pictures[] = {"svg", "png", "pdf"};
+
+/* The kind of picture that a suffix says; NULL: none. */
+static const char *picture_of(const char *suffix)
+{
+    for (size_t i = 0; suffix && i < sizeof pictures / sizeof *pictures; i++)
+        if (strcmp(suffix + 1, pictures[i]) == 0)
+            return pictures[i];
+    return NULL;
+}
+
 static int unknown_suffix(const char *path)
 {
     char known[200] = "";
     const char *name, *suffix, *help;
+    if (picture_of(suffix_of(path)))
+        return say_usage("--output: '%s' is a picture, for which report needs --plot memory,cpu,...", path);
     for (size_t i = 0; gt_format_info(i, &name, &suffix, &help) >= 0; i++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", suffix);
@@ -42,6 +55,18 @@ static int format_of_suffix(const char *path, const char **format)
             return 0;
         }
     return own ? unknown_suffix(path) : 0;
+}
+
+/* Without a file a picture is SVG. */
+static int kind_of_picture(struct output *output, const char *wanted)
+{
+    const char *suffix = output->path ? suffix_of(output->path) : ".svg";
+    output->format = picture_of(suffix);
+    if (wanted)
+        return say_usage("--plot and --format exclude each other: the suffix of --output says .svg, .png or .pdf");
+    return output->format
+               ? 0
+               : say_usage("--plot: '%s' is no name of a picture: it ends in .svg, .png or .pdf", output->path);
 }
 
 /* The file itself when `path` is a symbolic link to it. */
@@ -87,8 +112,14 @@ int output_prepare(struct output *output, const struct options *options, int fd)
     bool is_replaced;
     bool is_dash = options->output && strcmp(options->output, "-") == 0;
     const char *path = is_dash ? NULL : options->output;
-    *output = (struct output){.format = options->format, .path = path, .fd = is_dash ? STDOUT_FILENO : fd};
-    int status = path && !output->format ? format_of_suffix(path, &output->format) : 0;
+    *output = (struct output){.format = options->format,
+                              .path = path,
+                              .fd = is_dash ? STDOUT_FILENO : fd,
+                              .page_size = (size_t)(options->html_size * 1e6)};
+    output->plot = options->plot;
+    int status = options->plot             ? kind_of_picture(output, options->format)
+                 : path && !output->format ? format_of_suffix(path, &output->format)
+                                           : 0;
     if (status)
         return status;
     if (!output->format)
@@ -101,6 +132,11 @@ int output_prepare(struct output *output, const struct options *options, int fd)
     if (path && options->tracking_file && strcmp(path, options->tracking_file) == 0)
         return say_usage("--output and --tracking-file are the same file '%s'", path);
     return 0;
+}
+
+bool output_is_page(const struct output *output)
+{
+    return output->plot || strcmp(output->format, "html") == 0;
 }
 
 void output_prefer_summary(struct output *output, const struct options *options)
@@ -209,11 +245,15 @@ static unsigned style_of(const struct output *output)
 int output_report(const struct output *output, struct gt_report *report)
 {
     gt_report_width(report, columns_of(output));
+    gt_report_page_size(report, output->page_size);
     gt_report_style(report, style_of(output));
     struct gt_error error = {0};
     char *text = NULL;
     size_t length = 0;
-    int status = gt_report_render(report, output->format, &text, &length, &error);
+    bool is_all = output->plot && strcmp(output->plot, "all") == 0;
+    int status = output->plot
+                     ? gt_report_picture(report, is_all ? NULL : output->plot, output->format, &text, &length, &error)
+                     : gt_report_render(report, output->format, &text, &length, &error);
     if (status < 0)
         return say_failure(status, &error);
     status = output_text(output, text, length);

@@ -9,7 +9,9 @@ struct output {
     const char *format;
     const char *path; /* NULL: `fd` */
     int fd;
-    bool is_brief; /* nobody asked for more than the summary */
+    size_t page_size; /* see gt_report_page_size */
+    const char *plot; /* charts that are drawn as a picture, of the kind `format`; NULL: there is none */
+    bool is_brief;    /* nobody asked for more than the summary */
     bool as_original;
     bool is_quiet; /* nor for more of it than its warnings */
 };
@@ -17,6 +19,8 @@ struct output {
 /* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is standard output
  * anyway. 0, or an exit status after saying why it could not be written. */
 int output_prepare(struct output *output, const struct options *options, int fd);
+/* Is it HTML, or a picture? Then a report keeps what can be zoomed into. */
+bool output_is_page(const struct output *output);
 /* The summary, unless a format, a file or standard output was asked for. */
 void output_prefer_summary(struct output *output, const struct options *options);
 /* Render and write. A file is written beside and renamed; when that fails the report goes to standard error. */

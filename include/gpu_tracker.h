@@ -222,6 +222,7 @@ struct gt_recording_options {
     const char *ram_unit, *gpu_ram_unit, *time_unit;    /* NULL: the file's */
     const char *carbon_intensity, *carbon_file, *price; /* as of a tracker; NULL: as recorded */
     const char *power_meter; /* as of a tracker: the meter ran beside the recording; NULL: as recorded */
+    int page;                /* keep what HTML pages draw: each sample, each GPU, blocks and processes over time */
 };
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. `options` may be NULL. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
@@ -275,6 +276,8 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
 /* How many columns a terminal has: text breaks wide cells of tables to fit, and the summary is drawn for it. 0, as at first: tables
  * are never broken, the summary has 78. */
 void gt_report_width(struct gt_report *report, size_t columns);
+/* How many bytes of an HTML page samples may take that can be zoomed into. 0, as at first: 4.5 million. */
+void gt_report_page_size(struct gt_report *report, size_t bytes);
 /* How the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no warnings. */
 enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4, GT_STYLE_ORIGINAL = 8 };
 void gt_report_style(struct gt_report *report, unsigned style);
@@ -284,6 +287,10 @@ void gt_report_style(struct gt_report *report, unsigned style);
  * csv, for spreadsheets, an apostrophe stands before a text that begins with = + - @ or a control character. */
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
+/* Charts of a report of a recording as one picture: `kind` is "svg", "png" or "pdf", `charts` "memory,gpu", or NULL for all. -EINVAL names
+ * the charts there are. PNG and PDF are made by librsvg and cairo, without which they are -ENOENT. */
+int gt_report_picture(const struct gt_report *report, const char *charts, const char *kind, char **ret, size_t *length,
+                      struct gt_error *error);
 void gt_report_free(struct gt_report *report);
 
 /* ---- The rest, by subject ------------------------------------------------------------------------------------- */

@@ -147,16 +147,61 @@ static PyObject *compare(PyObject *module, PyObject *arguments)
     return take_report(status, report, &warnings, &error);
 }
 
+/* What a call that may take long has in hand: a recording's report for pages. */
+static PyObject *open_page(PyObject *path, struct gt_report **ret)
+{
+    struct gt_recording_options options = GT_INIT(struct gt_recording_options);
+    struct gt_error error = {0};
+    int status;
+    options.page = true;
+    Py_BEGIN_ALLOW_THREADS status = gt_recording_report(PyBytes_AsString(path), &options, ret, &error);
+    Py_END_ALLOW_THREADS return status < 0 ? core_raise(status, &error) : path;
+}
+
+static PyObject *recording_page(PyObject *module, PyObject *object)
+{
+    (void)module;
+    PyObject *path = NULL;
+    struct gt_report *report = NULL;
+    if (!PyUnicode_FSConverter(object, &path))
+        return NULL;
+    PyObject *text = open_page(path, &report) ? render(report, "html") : NULL;
+    gt_report_free(report);
+    Py_DECREF(path);
+    return text;
+}
+
+static PyObject *recording_picture(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    PyObject *path = NULL, *ret = NULL;
+    const char *charts, *kind;
+    char *data = NULL;
+    size_t length = 0;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    if (!PyArg_ParseTuple(arguments, "O&zs:recording_picture", PyUnicode_FSConverter, &path, &charts, &kind))
+        return NULL;
+    if (open_page(path, &report)) {
+        int status = gt_report_picture(report, charts, kind, &data, &length, &error);
+        ret = status < 0 ? core_raise(status, &error) : PyBytes_FromStringAndSize(data, (Py_ssize_t)length);
+    }
+    free(data);
+    gt_report_free(report);
+    Py_DECREF(path);
+    return ret;
+}
+
 static PyObject *results_text(PyObject *module, PyObject *arguments)
 {
     (void)module;
-    const char *type, *json;
+    const char *type, *json, *format;
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    if (!PyArg_ParseTuple(arguments, "ss:results_text", &type, &json))
+    if (!PyArg_ParseTuple(arguments, "sss:results_text", &type, &json, &format))
         return NULL;
     int status = gt_blocks_results(type, json, &report, &error);
-    PyObject *text = status < 0 ? core_raise(status, &error) : render(report, "text");
+    PyObject *text = status < 0 ? core_raise(status, &error) : render(report, format);
     gt_report_free(report);
     return text;
 }
@@ -288,7 +333,10 @@ PyMethodDef core_report_methods[] = {
     {"results_read", results_read, METH_O,
      "results_read(path, /)\n--\n\nThe results in a file, in JSON. Nothing in a pickle is run."},
     {"results_text", results_text, METH_VARARGS,
-     "results_text(type, json, /)\n--\n\nResults that are not of this process, for people."},
+     "results_text(type, json, format, /)\n--\n\nResults that are not of this process, in a format of reports."},
+    {"recording_page", recording_page, METH_O, "recording_page(path, /)\n--\n\nThe HTML page of a recording."},
+    {"recording_picture", recording_picture, METH_VARARGS,
+     "recording_picture(path, charts, kind, /)\n--\n\nCharts of a recording as \"svg\", \"png\" or \"pdf\"; all charts for None."},
     {"combine", combine, METH_VARARGS, "combine(path, files, /)\n--\n\nMake one sub-tracking file of several."},
     {"static_data", static_data, METH_O,
      "static_data(tracking_file, /)\n--\n\nA table of one row: units, capacities, counts."},

@@ -176,6 +176,15 @@ static PyObject *window_of(const char *data, size_t length)
                          energy->job_error, energy->is_estimated ? Py_True : Py_False);
 }
 
+static PyObject *state_of(const char *data, size_t length)
+{
+    struct agent_state state = {NAN, NAN, NAN, NAN, NAN};
+    if (length == sizeof state)
+        memcpy(&state, data, sizeof state);
+    return Py_BuildValue("(s(ddddd))", "state", state.ram, state.cpu, state.gpu_ram, state.gpu_utilization,
+                         state.processes);
+}
+
 static PyObject *error_of(const char *data, size_t length)
 {
     struct gt_error error = {.code = EIO};
@@ -210,6 +219,7 @@ static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *d
     case AGENT_REFUSAL: return refusal_of(data, length);
     case AGENT_READY: return ready_of(sampler, data, length);
     case AGENT_WINDOW: return window_of(data, length);
+    case AGENT_STATE: return state_of(data, length);
     case AGENT_ERROR: return error_of(data, length);
     case AGENT_WARNING:
     case AGENT_RECORD:
@@ -311,6 +321,12 @@ static PyObject *sampler_next_window(PyObject *self, PyObject *unused)
     return request(self, AGENT_NEXT_WINDOW);
 }
 
+static PyObject *sampler_now(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return request(self, AGENT_NOW);
+}
+
 static PyObject *sampler_kill(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -354,6 +370,7 @@ static PyMethodDef methods[] = {
      "own_peak($self, bytes, /)\n--\n\nTell the largest resident memory of this process while it was tracked."},
     {"next_window", sampler_next_window, METH_NOARGS,
      "next_window($self, /)\n--\n\nAsk for the figures since the last call."},
+    {"now", sampler_now, METH_NOARGS, "now($self, /)\n--\n\nAsk for what is used at this moment."},
     {"kill", sampler_kill, METH_NOARGS, "kill($self, /)\n--\n\nEnd the process by force."},
     {"close", sampler_close, METH_NOARGS, "close($self, /)\n--\n\nLet go of the sampler, which then ends."},
     {NULL, NULL, 0, NULL},

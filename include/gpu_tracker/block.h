@@ -64,6 +64,7 @@ struct gt_blocks_options {
     void (*warn)(void *context, const char *sentence);           /* may be NULL */
     void (*progress)(void *context, unsigned long long samples); /* may be NULL; now and then while reading */
     void *context;
+    int page; /* keep what HTML pages draw: each sample and each GPU over time */
 };
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error);
 
@@ -83,6 +84,7 @@ struct gt_compare_options {
     void (*warn)(void *context, const char *sentence); /* may be NULL; a broken rule is told here, too */
     void *context;
     int allow_partial; /* energy that was measured for a part of the time counts as it is; else it is missing, and that is told */
+    int page; /* keep what HTML pages draw: the curves of sessions that are recordings */
 };
 /* Returns how many rules are broken. */
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error);

@@ -177,7 +177,9 @@ void gt_summary_release(struct gt_summary *summary)
     gt_history_release(&summary->history);
     gt_occupancy_release(&summary->occupancy);
     free(summary->gpu);
+    gt_whole_course_release(summary->course);
     summary->gpu = NULL;
+    summary->course = NULL;
     summary->gpu_count = 0;
 }
 
@@ -224,7 +226,7 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
     for (size_t i = GT_FIXED_ROWS; i < sample->row_count && !status; i++)
         if (sample->row[i].scope == GT_SCOPE_GPU && sample->row[i].device >= 0)
             status = add_gpu(summary, &sample->row[i]);
-    return status;
+    return status < 0 || !summary->course ? status : gt_whole_course_add(summary->course, sample);
 }
 
 double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric)

@@ -2,8 +2,9 @@
 #ifndef GT_AGGREGATE_SUMMARY_H
 #define GT_AGGREGATE_SUMMARY_H
 
-#include "sample/sample.h"
 #include "aggregate/occupancy.h"
+#include "aggregate/whole_course.h"
+#include "sample/sample.h"
 
 /* The course of a recording in bounded memory, for pictures: a few metrics in at most GT_HISTORY_SPANS spans of equal length. When
  * they are used up, neighbours are joined and spans become twice as long. */
@@ -59,12 +60,13 @@ struct gt_summary {
     struct gt_statistic (*gpu)[GT_METRIC_COUNT];            /* [index in gt_machine.gpu][metric] */
     size_t gpu_count;
     struct gt_history history;
+    struct gt_whole_course *course; /* NULL unless the owner wants one */
     struct gt_occupancy occupancy;
 };
 
 void gt_summary_init(struct gt_summary *summary);
 void gt_summary_release(struct gt_summary *summary);
-/* 0 or -ENOMEM, which only the first sample with GPU rows can meet. */
+/* 0 or -ENOMEM, which without a course only the first sample with GPU rows can meet. */
 int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample);
 /* NaN when nothing was measured. */
 double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric);

@@ -3,8 +3,7 @@
 #ifndef GT_ANALYSE_DISPLAY_H
 #define GT_ANALYSE_DISPLAY_H
 
-#include "aggregate/summary.h"
-#include "report/report.h"
+#include "base/table.h"
 #include "store/store.h"
 
 struct gt_display_unit {
@@ -21,16 +20,5 @@ struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, cons
 bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine);
 /* Adds columns, whose titles are their keys: "text:name integer:calls number:total". */
 void gt_display_columns(struct gt_table *table, const char *columns);
-
-/* Pages show in charts how much a recording used over time. */
-struct gt_over_time {
-    const struct gt_history *history;
-    const struct gt_machine *machine;
-    const struct gt_band *band; /* stretches to be marked, in seconds from the first sample */
-    size_t bands;
-};
-
-/* Adds a chart for each resource that was measured at least twice. */
-void gt_over_time_add(const struct gt_over_time *recording, struct gt_node *root);
 
 #endif

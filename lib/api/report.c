@@ -19,6 +19,7 @@
 #include "collect/energy/meter.h"
 #include "report/brief.h"
 #include "report/format.h"
+#include "report/picture.h"
 #include "sample/cost.h"
 #include "sample/sample.h"
 #include "schema/unit.h"
@@ -76,6 +77,20 @@ int gt_report_render(const struct gt_report *report, const char *format, char **
     }
     *ret = text.data;
     *length = text.length;
+    return 0;
+}
+
+int gt_report_picture(const struct gt_report *report, const char *charts, const char *kind, char **ret, size_t *length,
+                      struct gt_error *error)
+{
+    struct gt_buffer picture = {0};
+    int status = gt_picture_write(report, charts, kind, &picture, error);
+    if (status < 0) {
+        gt_buffer_release(&picture);
+        return status;
+    }
+    *ret = picture.data;
+    *length = picture.length;
     return 0;
 }
 
@@ -178,6 +193,12 @@ static int choose(struct gt_machine *machine, const struct gt_recording_options 
     return status < 0 ? status : gt_cost_read(machine, &cost, error);
 }
 
+static int add_to_page(struct gt_report *report, const char *path, struct gt_error *error)
+{
+    struct gt_blocks_options blocks = {.size = sizeof blocks, .tracking_file = path, .skip_bad_rows = true};
+    return gt_blocks_page(report, &blocks, error);
+}
+
 static int summarize(struct gt_summary *summary, struct gt_recording *recording, struct gt_meter_join *join,
                      struct gt_error *error)
 {
@@ -232,6 +253,10 @@ int gt_recorded_use(const char *path, const struct gt_recording_options *options
         return gt_error_system(error, ENOMEM, "%s", path);
     struct gt_meter_join join = {0};
     gt_summary_init(summary);
+    if (own.page && !(summary->course = gt_whole_course_new())) {
+        free(summary);
+        return gt_error_system(error, ENOMEM, "%s", path);
+    }
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
         status = meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);
@@ -254,7 +279,13 @@ static int report_of(const struct gt_usage_sources *sources, void *ret, struct g
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error)
 {
-    return gt_recorded_use(path, options, &(struct gt_recorded_use){report_of, ret}, error);
+    GT_OWN(struct gt_recording_options, own, options);
+    int status = gt_recorded_use(path, options, &(struct gt_recorded_use){report_of, ret}, error);
+    if (status >= 0 && own.page && (status = add_to_page(*ret, path, error)) < 0) {
+        gt_report_free(*ret);
+        *ret = NULL;
+    }
+    return status;
 }
 
 /* ---- What to ask for next time ----------------------------------------------------------------------------------- */

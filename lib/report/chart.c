@@ -6,17 +6,21 @@
 #include "base/number.h"
 #include "base/utf8.h"
 
-/* The picture's coordinates: the plot with room for the axes' numbers around it. */
-enum { WIDTH = 760, HEIGHT = 260, LEFT = 64, RIGHT = 12, TOP = 10, BOTTOM = 30, BANDS_DRAWN = 500, NAMES_SHOWN = 12 };
-
-struct range {
-    double least, most;
+enum {
+    WIDTH = GT_CHART_WIDTH,
+    HEIGHT = GT_CHART_HEIGHT,
+    LEFT = GT_CHART_LEFT,
+    RIGHT = GT_CHART_RIGHT,
+    TOP = GT_CHART_TOP,
+    BOTTOM = GT_CHART_BOTTOM,
+    BANDS_DRAWN = 500,
+    NAMES_SHOWN = 12
 };
 
 struct chart {
     struct gt_buffer *out;
     const struct gt_node *series;
-    struct range x, y;
+    struct gt_chart_range x, y;
     const struct gt_band *band;
     size_t bands, names;
     size_t name[BANDS_DRAWN]; /* number of each band's name */
@@ -37,7 +41,7 @@ void gt_html_escape(struct gt_buffer *out, const char *text)
     }
 }
 
-static void put_number(struct gt_buffer *out, double value, int decimals)
+void gt_chart_number(struct gt_buffer *out, double value, int decimals)
 {
     char text[GT_NUMBER_SIZE];
     size_t length = gt_number_rounded(text, value, decimals);
@@ -46,7 +50,7 @@ static void put_number(struct gt_buffer *out, double value, int decimals)
     gt_buffer_append(out, text, length);
 }
 
-static void widen(struct range *range, double value)
+static void widen(struct gt_chart_range *range, double value)
 {
     if (!isfinite(value))
         return;
@@ -54,30 +58,58 @@ static void widen(struct range *range, double value)
     range->most = fmax(range->most, value);
 }
 
-/* The y axis begins at zero, so that heights can be compared. */
-static void find_ranges(struct chart *chart)
+void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *series)
 {
-    chart->x = (struct range){INFINITY, -INFINITY};
-    chart->y = (struct range){0, -INFINITY};
+    const struct gt_band *band;
+    size_t bands = gt_series_bands(series, &band);
+    for (size_t line = 0; line < gt_series_lines(series); line++) {
+        const struct gt_point *point;
+        size_t of, count = gt_series_points(series, line, &point);
+        double unit;
+        const struct gt_whole_course *course = gt_series_course_of(series, line, &of, &unit);
+        for (size_t i = 0; i < count; i++)
+            widen(range, point[i].x);
+        if (course)
+            widen(range, 0);
+        if (course)
+            widen(range, course->last);
+    }
+    for (size_t i = 0; i < bands; i++) {
+        widen(range, band[i].from);
+        widen(range, band[i].to);
+    }
+}
+
+/* The y axis begins at zero, so that heights can be compared. A limit that is far above is left out. */
+static void find_ranges(struct chart *chart, struct gt_chart_range x)
+{
+    struct gt_mark limit = gt_series_limit_of(chart->series);
+    chart->x = x;
+    chart->y = (struct gt_chart_range){0, -INFINITY};
     for (size_t line = 0; line < gt_series_lines(chart->series); line++) {
         const struct gt_point *point;
         size_t count = gt_series_points(chart->series, line, &point);
-        for (size_t i = 0; i < count; i++) {
-            widen(&chart->x, point[i].x);
+        for (size_t i = 0; i < count; i++)
             widen(&chart->y, point[i].y);
-        }
     }
+    if (limit.title && limit.value <= chart->y.most * 2.5)
+        widen(&chart->y, limit.value);
     if (!(chart->x.most > chart->x.least))
-        chart->x = (struct range){isfinite(chart->x.least) ? chart->x.least : 0,
-                                  isfinite(chart->x.least) ? chart->x.least + 1 : 1};
+        chart->x = (struct gt_chart_range){isfinite(chart->x.least) ? chart->x.least : 0,
+                                           isfinite(chart->x.least) ? chart->x.least + 1 : 1};
     if (!(chart->y.most > chart->y.least))
         chart->y.most = chart->y.least + 1;
 }
 
+double gt_chart_place(struct gt_chart_range range, double x)
+{
+    double share = (x - range.least) / (range.most - range.least);
+    return LEFT + fmin(fmax(share, 0), 1) * (WIDTH - LEFT - RIGHT);
+}
+
 static double x_place(const struct chart *chart, double x)
 {
-    double share = (x - chart->x.least) / (chart->x.most - chart->x.least);
-    return LEFT + fmin(fmax(share, 0), 1) * (WIDTH - LEFT - RIGHT);
+    return gt_chart_place(chart->x, x);
 }
 
 static double y_place(const struct chart *chart, double y)
@@ -86,7 +118,7 @@ static double y_place(const struct chart *chart, double y)
 }
 
 /* A step of 1, 2 or 5 times a power of ten that gives at most `count` ticks. */
-static double tick_step(struct range range, int count)
+static double tick_step(struct gt_chart_range range, int count)
 {
     double rough = (range.most - range.least) / count;
     double power = pow(10, floor(log10(rough)));
@@ -101,20 +133,20 @@ static int tick_decimals(double step)
 
 static void put_point(struct gt_buffer *out, double x, double y)
 {
-    put_number(out, x, 1);
+    gt_chart_number(out, x, 1);
     gt_buffer_char(out, ' ');
-    put_number(out, y, 1);
+    gt_chart_number(out, y, 1);
 }
 
-static void put_x_axis(const struct chart *chart)
+void gt_chart_x_axis(struct gt_buffer *out, struct gt_chart_range x, int height)
 {
-    double step = tick_step(chart->x, 8);
-    for (double x = ceil(chart->x.least / step) * step; x <= chart->x.most + step * 1e-6; x += step) {
-        gt_buffer_text(chart->out, "<text text-anchor=\"middle\" x=\"");
-        put_number(chart->out, x_place(chart, x), 1);
-        gt_buffer_printf(chart->out, "\" y=\"%d\">", HEIGHT - BOTTOM + 18);
-        put_number(chart->out, x, tick_decimals(step));
-        gt_buffer_text(chart->out, "</text>\n");
+    double step = tick_step(x, 8);
+    for (double at = ceil(x.least / step) * step; at <= x.most + step * 1e-6; at += step) {
+        gt_buffer_text(out, "<text text-anchor=\"middle\" x=\"");
+        gt_chart_number(out, gt_chart_place(x, at), 1);
+        gt_buffer_printf(out, "\" y=\"%d\">", height - BOTTOM + 18);
+        gt_chart_number(out, at, tick_decimals(step));
+        gt_buffer_text(out, "</text>\n");
     }
 }
 
@@ -126,9 +158,9 @@ static void put_y_axis(const struct chart *chart)
         gt_buffer_text(chart->out, "<path class=\"grid\" d=\"M");
         put_point(chart->out, LEFT, place);
         gt_buffer_printf(chart->out, "H%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"", WIDTH - RIGHT, LEFT - 6);
-        put_number(chart->out, place + 4, 1);
+        gt_chart_number(chart->out, place + 4, 1);
         gt_buffer_text(chart->out, "\">");
-        put_number(chart->out, y, tick_decimals(step));
+        gt_chart_number(chart->out, y, tick_decimals(step));
         gt_buffer_text(chart->out, "</text>\n");
     }
 }
@@ -156,9 +188,9 @@ static void put_bands(const struct chart *chart)
     for (size_t i = 0; i < chart->bands; i++) {
         double from = x_place(chart, band[i].from), to = x_place(chart, band[i].to);
         gt_buffer_printf(chart->out, "<rect class=\"fill%zu\" x=\"", chart->name[i] % GT_CHART_COLOURS);
-        put_number(chart->out, from, 1);
+        gt_chart_number(chart->out, from, 1);
         gt_buffer_printf(chart->out, "\" y=\"%d\" height=\"%d\" width=\"", TOP, HEIGHT - TOP - BOTTOM);
-        put_number(chart->out, fmax(to - from, 0.5), 1);
+        gt_chart_number(chart->out, fmax(to - from, 0.5), 1);
         gt_buffer_text(chart->out, "\"><title>");
         gt_html_escape(chart->out, band[i].title);
         gt_buffer_text(chart->out, "</title></rect>\n");
@@ -216,63 +248,129 @@ static void put_legend(const struct chart *chart)
     gt_buffer_text(chart->out, "</ul>\n");
 }
 
-static void put_caption(const struct chart *chart)
+static void put_caption(struct gt_buffer *out, const struct gt_node *series)
 {
-    gt_buffer_text(chart->out, "<figcaption>");
-    gt_html_escape(chart->out, gt_node_title(chart->series));
-    if (*gt_node_unit(chart->series)) {
-        gt_buffer_text(chart->out, ", ");
-        gt_html_escape(chart->out, gt_node_unit(chart->series));
+    gt_buffer_text(out, "<figcaption>");
+    gt_html_escape(out, gt_node_title(series));
+    if (*gt_node_unit(series)) {
+        gt_buffer_text(out, ", ");
+        gt_html_escape(out, gt_node_unit(series));
     }
-    gt_buffer_text(chart->out, ", over time in ");
-    gt_html_escape(chart->out, gt_series_x_unit(chart->series));
-    gt_buffer_text(chart->out, "</figcaption>\n");
+    if (!(gt_node_flag_bits(series) & GT_FOREST)) {
+        gt_buffer_text(out, ", over time in ");
+        gt_html_escape(out, gt_series_x_unit(series));
+    }
+    gt_buffer_text(out, "</figcaption>\n");
 }
 
 /* A reader who cannot see the picture gets the extremes of each line. */
-static void put_description(const struct chart *chart)
+static void put_description(struct gt_buffer *out, const struct gt_node *series)
 {
-    gt_buffer_text(chart->out, "<desc>");
-    for (size_t line = 0; line < gt_series_lines(chart->series); line++) {
+    gt_buffer_text(out, "<desc>");
+    for (size_t line = 0; line < gt_series_lines(series); line++) {
         const struct gt_point *point;
-        size_t count = gt_series_points(chart->series, line, &point);
-        struct range range = {INFINITY, -INFINITY};
+        size_t count = gt_series_points(series, line, &point);
+        struct gt_chart_range range = {INFINITY, -INFINITY};
         for (size_t i = 0; i < count; i++)
             widen(&range, point[i].y);
-        gt_html_escape(chart->out, gt_series_line_title(chart->series, line));
+        gt_html_escape(out, gt_series_line_title(series, line));
         if (range.least > range.most) {
-            gt_buffer_text(chart->out, ": no values. ");
+            gt_buffer_text(out, ": no values. ");
             continue;
         }
-        gt_buffer_text(chart->out, ": from ");
-        put_number(chart->out, range.least, 3);
-        gt_buffer_text(chart->out, " to ");
-        put_number(chart->out, range.most, 3);
-        gt_buffer_text(chart->out, ". ");
+        gt_buffer_text(out, ": from ");
+        gt_chart_number(out, range.least, 3);
+        gt_buffer_text(out, " to ");
+        gt_chart_number(out, range.most, 3);
+        gt_buffer_text(out, ". ");
     }
-    gt_buffer_text(chart->out, "</desc>\n");
+    gt_buffer_text(out, "</desc>\n");
 }
 
-void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id)
+static void put_limit(const struct chart *chart)
+{
+    struct gt_mark limit = gt_series_limit_of(chart->series);
+    if (!limit.title || limit.value > chart->y.most)
+        return;
+    gt_buffer_text(chart->out, "<path class=\"limit\" d=\"M");
+    put_point(chart->out, LEFT, y_place(chart, limit.value));
+    gt_buffer_printf(chart->out, "H%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"", WIDTH - RIGHT, WIDTH - RIGHT - 4);
+    gt_chart_number(chart->out, y_place(chart, limit.value) + 14, 1);
+    gt_buffer_text(chart->out, "\">");
+    gt_html_escape(chart->out, limit.title);
+    gt_buffer_text(chart->out, "</text>\n");
+}
+
+static void put_shapes(struct chart *chart, struct gt_chart_range x)
+{
+    find_ranges(chart, x);
+    number_bands(chart);
+    put_bands(chart);
+    put_y_axis(chart);
+    gt_chart_x_axis(chart->out, chart->x, HEIGHT);
+    put_limit(chart);
+    for (size_t line = 0; line < gt_series_lines(chart->series); line++)
+        put_line(chart, line);
+}
+
+void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters)
+{
+    size_t seen = 0;
+    char piece[GT_UTF8_SHOWN];
+    const char *rest = name;
+    struct gt_buffer shown = {0};
+    for (; *rest && seen < letters; seen++)
+        gt_buffer_append(&shown, piece, gt_utf8_show_next(&rest, piece));
+    gt_html_escape(out, shown.data ? shown.data : "");
+    if (*rest)
+        gt_buffer_text(out, "\xe2\x80\xa6");
+    gt_buffer_release(&shown);
+}
+
+static bool is_forest(const struct gt_node *series)
+{
+    return gt_node_flag_bits(series) & GT_FOREST;
+}
+
+static bool has_rows(const struct gt_node *series)
+{
+    return gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES);
+}
+
+int gt_chart_height(const struct gt_node *series)
+{
+    return is_forest(series)  ? gt_chart_forest_height(series)
+           : has_rows(series) ? gt_chart_rows_height(series)
+                              : HEIGHT;
+}
+
+void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x)
 {
     struct chart chart = {.out = out, .series = series};
-    find_ranges(&chart);
-    number_bands(&chart);
-    gt_buffer_text(out, "<figure>\n");
-    put_caption(&chart);
+    if (is_forest(series))
+        gt_chart_forest(out, series);
+    else if (has_rows(series))
+        gt_chart_rows(out, series, x);
+    else
+        put_shapes(&chart, x);
+}
+
+void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x)
+{
+    struct chart chart = {.out = out, .series = series};
+    gt_buffer_printf(out, "<figure id=\"figure%d\">\n", id);
+    put_caption(out, series);
     gt_buffer_printf(out,
                      "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
                      "<title id=\"chart%d\">",
-                     WIDTH, HEIGHT, id, id);
+                     WIDTH, gt_chart_height(series), id, id);
     gt_html_escape(out, gt_node_title(series));
     gt_buffer_text(out, "</title>\n");
-    put_description(&chart);
-    put_bands(&chart);
-    put_y_axis(&chart);
-    put_x_axis(&chart);
-    for (size_t line = 0; line < gt_series_lines(series); line++)
-        put_line(&chart, line);
+    put_description(out, series);
+    gt_chart_shapes(out, series, x);
     gt_buffer_text(out, "</svg>\n");
-    put_legend(&chart);
+    number_bands(&chart);
+    if (!has_rows(series) && !is_forest(series))
+        put_legend(&chart);
     gt_buffer_text(out, "</figure>\n");
 }

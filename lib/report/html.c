@@ -1,48 +1,35 @@
-/* One HTML page without anything from elsewhere: tables, and series as pictures. Light and dark as the reader's system. */
-#include <ctype.h>
+/* One HTML page that loads nothing: tables, and series as pictures that scripts make move. Light and dark as the reader's system. */
+#include <math.h>
+#include <string.h>
 
+#include "base/base64.h"
+#include "base/sha256.h"
+#include "report/brief.h"
 #include "report/chart.h"
 #include "report/format.h"
 #include "report/human_text.h"
+#include "report/page.h"
+#include "report/page_head.h"
 
-static const char style[] =
-    ":root{color-scheme:light dark;--back:#fff;--text:#1b1f24;--faint:#59636e;--rule:#d1d9e0;--zebra:#f6f8fa;"
-    "--c0:#0060a8;--c1:#b84300;--c2:#00735a;--c3:#8a3fa0;--c4:#6f5a00;--c5:#a3123f}\n"
-    "@media(prefers-color-scheme:dark){:root{--back:#0d1117;--text:#e6edf3;--faint:#9aa4af;--rule:#3a424b;"
-    "--zebra:#161b22;--c0:#6cb6ff;--c1:#ffa657;--c2:#56d6a8;--c3:#d2a8ff;--c4:#e3c85a;--c5:#ff8fab}}\n"
-    "body{background:var(--back);color:var(--text);font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;"
-    "padding:0 1rem}\n"
-    "h1{font-size:1.6rem}h2{font-size:1.25rem;margin:2rem 0 .5rem}h3,h4,h5,h6{font-size:1rem;margin:1rem 0 .25rem}\n"
-    ".scroll{overflow-x:auto}\n"
-    "table{border-collapse:collapse;margin:.25rem 0 1rem;font-variant-numeric:tabular-nums}\n"
-    "th,td{padding:.2rem .6rem;border-bottom:1px solid var(--rule);text-align:right;white-space:nowrap}\n"
-    "th[scope=row],.t{text-align:left}th[scope=row]{font-weight:normal}thead th{font-weight:600}\n"
-    "tbody tr:nth-child(even){background:var(--zebra)}\n"
-    "figure{margin:1rem 0}figcaption{color:var(--faint)}\n"
-    ".chart{width:100%;height:auto}.chart text{font-size:12px;fill:var(--faint)}.grid{stroke:var(--rule)}\n"
-    ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:0;padding:0;font-size:.9rem}\n"
-    ".key{width:28px;height:12px;vertical-align:middle}\n"
-    "path[class^=line]{fill:none;stroke-width:2;stroke-linejoin:round}path[class^=band]{stroke-width:12;opacity:.3}\n"
-    "rect[class^=fill]{opacity:.18}\n";
-
-static const char *const dashes[GT_CHART_COLOURS] = {"none", "6 3", "2 3", "10 3 2 3", "12 4", "4 2 1 2"};
+enum { MOST_CHARTS = 200 };
 
 struct page {
     const struct gt_report *report;
     struct gt_buffer *out;
-    int charts;
+    struct gt_chart_range x; /* of the charts that the page begins with, which share it */
+    const struct gt_node *series[MOST_CHARTS];
+    struct gt_page_charts charts;
+    bool has_brief; /* which says the most important, so that what says nothing may go */
 };
 
-static void put_style(struct gt_buffer *out)
+/* Beyond MOST_CHARTS pictures stay still. */
+static void put_chart(struct page *page, const struct gt_node *series, const struct gt_chart_range *shared)
 {
-    gt_buffer_text(out, "<style>\n");
-    gt_buffer_text(out, style);
-    for (int i = 0; i < GT_CHART_COLOURS; i++)
-        gt_buffer_printf(out,
-                         ".line%d{stroke:var(--c%d);stroke-dasharray:%s}.band%d{stroke:var(--c%d)}"
-                         ".fill%d{fill:var(--c%d)}\n",
-                         i, i, dashes[i], i, i, i, i);
-    gt_buffer_text(out, "</style>\n");
+    struct gt_chart_range x = {INFINITY, -INFINITY};
+    gt_chart_widen(&x, series);
+    if (page->charts.count < MOST_CHARTS)
+        page->series[page->charts.count] = series;
+    gt_chart_write(page->out, series, (int)++page->charts.count, shared ? *shared : x);
 }
 
 static void put_cell(struct page *page, const struct gt_grid *grid, size_t row, size_t column)
@@ -120,10 +107,12 @@ static void put_facts(struct page *page, const struct gt_node *section)
 }
 
 static int put_section(struct page *page, const struct gt_node *section, int level);
+static bool is_silent(const struct page *page, const struct gt_node *node, int level);
 
 static int put_part(struct page *page, const struct gt_node *node, int level)
 {
     int status = 0;
+    gt_buffer_text(page->out, level == 2 ? "<section>" : "");
     if (*gt_node_title(node)) {
         gt_buffer_printf(page->out, "<h%d>", level);
         gt_html_escape(page->out, gt_node_title(node));
@@ -132,9 +121,10 @@ static int put_part(struct page *page, const struct gt_node *node, int level)
     if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
         status = put_table(page, node);
     else if (gt_node_kind(node) == GT_NODE_SERIES)
-        gt_chart_write(page->out, node, ++page->charts);
+        put_chart(page, node, NULL);
     else
         status = put_section(page, node, level < 6 ? level + 1 : 6);
+    gt_buffer_text(page->out, level == 2 ? "</section>\n" : "");
     return status;
 }
 
@@ -145,7 +135,7 @@ static int put_parts(struct page *page, const struct gt_node *section, int level
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
         unsigned flags = gt_node_flag_bits(node);
         bool is_first = flags & GT_PAGE_FIRST;
-        if (gt_node_is_fact(node) || flags & GT_NOT_ON_PAGE || is_first != of_begin)
+        if (gt_node_is_fact(node) || flags & GT_NOT_ON_PAGE || is_first != of_begin || is_silent(page, node, level))
             continue;
         size_t alike = gt_human_text_alike(node);
         status = alike > 1 ? put_alike(page, &node, alike) : put_part(page, node, level);
@@ -155,32 +145,159 @@ static int put_parts(struct page *page, const struct gt_node *section, int level
 
 static int put_section(struct page *page, const struct gt_node *section, int level)
 {
-    put_facts(page, section);
+    bool is_top = level == 2; /* what it says alone comes behind */
+    if (!is_top)
+        put_facts(page, section);
     int status = put_parts(page, section, level, true);
-    return status < 0 ? status : put_parts(page, section, level, false);
+    if (status >= 0)
+        status = put_parts(page, section, level, false);
+    if (is_top)
+        put_facts(page, section);
+    return status;
 }
 
-/* "resource_usage" as "Resource usage". */
-static void put_title(struct gt_buffer *out, const char *type)
+/* ---- sections in which nothing was measured ---- */
+
+static bool tells_in_table(const struct gt_table *table)
 {
-    gt_buffer_char(out, (char)toupper((unsigned char)*type));
-    for (type += *type != '\0'; *type; type++)
-        gt_buffer_char(out, *type == '_' ? ' ' : *type);
+    for (size_t column = 0; column < table->columns; column++)
+        for (size_t row = 0; row < gt_table_rows(table); row++)
+            if (table->column[column].kind == GT_CELL_TEXT ? column > 0 : gt_table_cell_number(table, row, column) > 0)
+                return true;
+    return false;
+}
+
+/* Does a section have anything but missing figures and zeros? Other parts always do. */
+static bool tells(const struct gt_node *node)
+{
+    if (gt_node_kind(node) == GT_NODE_TABLE)
+        return tells_in_table(gt_node_table(node));
+    if (gt_node_kind(node) == GT_NODE_TEXT)
+        return gt_node_text(node) && strcmp(gt_node_key(node), "unit") != 0;
+    if (gt_node_kind(node) != GT_NODE_SECTION)
+        return gt_node_kind(node) == GT_NODE_SERIES || gt_node_number(node) > 0;
+    for (const struct gt_node *child = gt_human_text_child(node); child; child = gt_human_text_next(child))
+        if (tells(child))
+            return true;
+    return false;
+}
+
+static bool is_silent(const struct page *page, const struct gt_node *node, int level)
+{
+    return level == 2 && page->has_brief && gt_node_kind(node) == GT_NODE_SECTION && !tells(node);
+}
+
+static void put_silent(struct page *page)
+{
+    const struct gt_node *node = gt_human_text_child(gt_report_top(page->report));
+    bool begun = false;
+    for (; node; node = gt_human_text_next(node)) {
+        if (gt_node_flag_bits(node) & GT_NOT_ON_PAGE || !is_silent(page, node, 2))
+            continue;
+        gt_buffer_text(page->out, begun ? ", " : "<p class=\"silent\">Nothing, or not measured: ");
+        gt_html_escape(page->out, gt_node_title(node));
+        begun = true;
+    }
+    gt_buffer_text(page->out, begun ? "</p>\n" : "");
+}
+
+/* ---- what the page begins with ---- */
+
+static void put_charts_of(struct page *page, bool of_begin)
+{
+    const struct gt_node *node = gt_node_child(gt_report_page_top(page->report));
+    for (; node; node = gt_node_next(node)) {
+        bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
+        if (gt_node_kind(node) == GT_NODE_SERIES && is_first == of_begin)
+            put_chart(page, node, &page->x);
+    }
+}
+
+/* They have one time axis. */
+static void put_first_charts(struct page *page)
+{
+    const struct gt_node *node = gt_node_child(gt_report_page_top(page->report));
+    page->x = (struct gt_chart_range){INFINITY, -INFINITY};
+    for (; node; node = gt_node_next(node))
+        if (gt_node_kind(node) == GT_NODE_SERIES && !(gt_node_flag_bits(node) & GT_FOREST))
+            gt_chart_widen(&page->x, node);
+    put_charts_of(page, true);
+    put_charts_of(page, false);
+}
+
+/* ---- scripts ---- */
+
+static void put_digest(struct gt_buffer *out, struct gt_page_text script)
+{
+    uint8_t digest[GT_SHA256_SIZE];
+    gt_sha256(digest, script.text, script.length);
+    gt_buffer_text(out, " 'sha256-");
+    gt_base64_append(out, digest, sizeof digest);
+    gt_buffer_char(out, '\'');
+}
+
+/* Nothing but these scripts may run, and nothing is loaded. */
+static void put_policy(struct gt_buffer *out)
+{
+    gt_buffer_text(
+        out, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+             "img-src data: blob:; base-uri 'none'; form-action 'none'");
+    if (gt_page_has_scripts()) {
+        gt_buffer_text(out, "; script-src");
+        put_digest(out, gt_page_script(0));
+        put_digest(out, gt_page_script(1));
+    }
+    gt_buffer_text(out, "\">\n");
+}
+
+static void put_script(struct gt_buffer *out, struct gt_page_text script)
+{
+    gt_buffer_text(out, "<script>");
+    gt_buffer_append(out, script.text, script.length);
+    gt_buffer_text(out, "</script>\n");
+}
+
+static void put_scripts(struct page *page)
+{
+    if (!gt_page_has_scripts())
+        return;
+    page->charts.series = page->series;
+    if (page->charts.count > MOST_CHARTS)
+        page->charts.count = MOST_CHARTS;
+    gt_buffer_text(page->out, "<script type=\"application/json\" id=\"data\">");
+    gt_page_data(page->out, &page->charts, gt_report_page_size_of(page->report));
+    gt_buffer_text(page->out, "</script>\n");
+    if (page->charts.count)
+        put_script(page->out, gt_page_script(0));
+    put_script(page->out, gt_page_script(1));
+}
+
+static void put_head(struct page *page)
+{
+    struct gt_page_text style = gt_page_style();
+    gt_buffer_text(page->out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    put_policy(page->out);
+    gt_buffer_text(page->out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+    gt_page_title(page->out, page->report);
+    gt_buffer_text(page->out, "</title>\n<style>\n");
+    gt_buffer_append(page->out, style.text, style.length);
+    gt_buffer_text(page->out, "</style>\n</head>\n");
 }
 
 static int write_html(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    struct page page = {.report = report, .out = out};
-    gt_buffer_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                        "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
-    put_title(out, gt_report_type(report));
-    gt_buffer_text(out, "</title>\n");
-    put_style(out);
-    gt_buffer_text(out, "</head>\n<body>\n<main>\n<h1>");
-    put_title(out, gt_report_type(report));
-    gt_buffer_text(out, "</h1>\n");
+    struct page page = {.report = report, .out = out, .has_brief = gt_brief_of(gt_report_top(report))};
+    put_head(&page);
+    gt_buffer_text(out, "<body>\n<main>\n");
+    gt_page_head(out, report);
+    put_first_charts(&page);
+    gt_buffer_text(out, "<div class=\"parts\">\n");
     int status = put_section(&page, gt_report_top(report), 2);
-    gt_buffer_text(out, "</main>\n</body>\n</html>\n");
+    gt_buffer_text(out, "</div>\n");
+    put_silent(&page);
+    gt_buffer_text(out, "</main>\n");
+    put_scripts(&page);
+    gt_buffer_text(out, "</body>\n</html>\n");
     return status < 0 ? gt_error_system(error, -status, "html") : 0;
 }
 

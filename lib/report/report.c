@@ -11,6 +11,9 @@ struct gt_series_line {
     char *key, *title;
     struct gt_point *point;
     size_t points, capacity;
+    struct gt_whole_course *course; /* NULL: there is none */
+    size_t course_line;
+    double course_unit;
 };
 
 struct gt_series {
@@ -19,6 +22,7 @@ struct gt_series {
     size_t lines;
     struct gt_band *band;
     size_t bands, band_capacity;
+    struct gt_mark limit;
 };
 
 struct gt_node {
@@ -41,10 +45,10 @@ struct gt_node {
 struct gt_report {
     char *type;
     enum gt_layout layout;
-    size_t width;
+    size_t width, page_size;
     unsigned style;
     bool failed;
-    struct gt_node root;
+    struct gt_node root, page;
 };
 
 int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *error)
@@ -56,8 +60,8 @@ int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *err
         free(report);
         return gt_error_system(error, ENOMEM, "report %s", type);
     }
-    report->root.kind = GT_NODE_SECTION;
-    report->root.report = report;
+    report->root.kind = report->page.kind = GT_NODE_SECTION;
+    report->root.report = report->page.report = report;
     *ret = report;
     return 0;
 }
@@ -68,11 +72,13 @@ static void release_series(struct gt_series *series)
         free(series->line[i].key);
         free(series->line[i].title);
         free(series->line[i].point);
+        gt_whole_course_release(series->line[i].course);
     }
     for (size_t i = 0; i < series->bands; i++)
         free((char *)series->band[i].title);
     free(series->line);
     free(series->band);
+    free((char *)series->limit.title);
     free(series->x_unit);
 }
 
@@ -100,6 +106,7 @@ void gt_report_free(struct gt_report *report)
     if (!report)
         return;
     release_node(&report->root);
+    release_node(&report->page);
     free(report->type);
     free(report);
 }
@@ -134,6 +141,16 @@ size_t gt_report_width_of(const struct gt_report *report)
     return report->width;
 }
 
+void gt_report_page_size(struct gt_report *report, size_t bytes)
+{
+    report->page_size = bytes;
+}
+
+size_t gt_report_page_size_of(const struct gt_report *report)
+{
+    return report->page_size;
+}
+
 enum gt_layout gt_report_layout_of(const struct gt_report *report)
 {
     return report->layout;
@@ -147,6 +164,16 @@ struct gt_node *gt_report_root(struct gt_report *report)
 const struct gt_node *gt_report_top(const struct gt_report *report)
 {
     return &report->root;
+}
+
+struct gt_node *gt_report_page(struct gt_report *report)
+{
+    return &report->page;
+}
+
+const struct gt_node *gt_report_page_top(const struct gt_report *report)
+{
+    return &report->page;
 }
 
 static bool has_failed_table(const struct gt_node *node)
@@ -465,7 +492,26 @@ int gt_series_point(struct gt_node *node, int number, double x, double y)
     return 0;
 }
 
+int gt_series_course(struct gt_node *node, int number, struct gt_whole_course *course,
+                     const struct gt_whole_course_line *of, double unit)
+{
+    if (!node)
+        return -ENOMEM;
+    if (number < 0 || (size_t)number >= node->series.lines || node->series.line[number].course)
+        return -EINVAL;
+    struct gt_series_line *line = &node->series.line[number];
+    line->course = gt_whole_course_keep(course);
+    line->course_line = (size_t)(of - course->line);
+    line->course_unit = unit;
+    return 0;
+}
+
 int gt_series_band(struct gt_node *node, const char *title, double from, double to)
+{
+    return gt_series_lane_band(node, 0, title, from, to);
+}
+
+int gt_series_lane_band(struct gt_node *node, int lane, const char *title, double from, double to)
 {
     if (!node)
         return -ENOMEM;
@@ -473,11 +519,22 @@ int gt_series_band(struct gt_node *node, const char *title, double from, double 
     if (GT_GROW_TO(series->band, series->band_capacity, series->bands + 1) < 0)
         return fail(node);
     struct gt_band *band = &series->band[series->bands];
-    *band = (struct gt_band){strdup(title), from, to};
+    *band = (struct gt_band){strdup(title), from, to, lane};
     if (!band->title)
         return fail(node);
     series->bands++;
     return 0;
+}
+
+int gt_series_limit(struct gt_node *node, const char *title, double value)
+{
+    if (!node)
+        return -ENOMEM;
+    if (!isfinite(value))
+        return 0;
+    free((char *)node->series.limit.title);
+    node->series.limit = (struct gt_mark){strdup(title), value};
+    return node->series.limit.title ? 0 : fail(node);
 }
 
 const char *gt_series_x_unit(const struct gt_node *node)
@@ -504,6 +561,20 @@ size_t gt_series_points(const struct gt_node *node, size_t line, const struct gt
 {
     *ret = node->series.line[line].point;
     return node->series.line[line].points;
+}
+
+const struct gt_whole_course *gt_series_course_of(const struct gt_node *node, size_t line, size_t *ret_line,
+                                                  double *ret_unit)
+{
+    const struct gt_series_line *of = &node->series.line[line];
+    *ret_line = of->course_line;
+    *ret_unit = of->course_unit;
+    return of->course;
+}
+
+struct gt_mark gt_series_limit_of(const struct gt_node *node)
+{
+    return node->series.limit;
 }
 
 size_t gt_series_bands(const struct gt_node *node, const struct gt_band **ret)
@@ -535,6 +606,28 @@ static void move_children(struct gt_node *from, struct gt_node *to)
     give(to, to->report);
 }
 
+static void append(struct gt_node *parent, struct gt_node *node)
+{
+    if (parent->last)
+        parent->last->next = node;
+    else
+        parent->first = node;
+    parent->last = node;
+    node->next = NULL;
+    give(node, parent->report);
+}
+
+/* Of what a page begins with, a part of several has the charts. */
+static void move_charts(struct gt_node *page, struct gt_node *to)
+{
+    struct gt_node *node = page->first, *next;
+    page->first = page->last = NULL;
+    for (; node; node = next) {
+        next = node->next;
+        append(node->kind == GT_NODE_SERIES ? to : page, node);
+    }
+}
+
 int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], const char *const names[], size_t count,
                    struct gt_error *error)
 {
@@ -551,8 +644,10 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
         gt_node_flags(gt_report_text(part, "recording", "Recording", names[i]), GT_ONLY_DATA);
         if (gt_report_failed(reports[i]))
             fail(part);
-        if (part)
+        if (part) {
+            move_charts(gt_report_page(reports[i]), part);
             move_children(gt_report_root(reports[i]), part);
+        }
     }
     if (gt_report_failed(joined)) {
         gt_report_free(joined);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/whole_course.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -42,6 +43,12 @@ enum gt_node_flag {
     GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
                             pickle) have it; CSV and pages show that nothing was measured */
     GT_NOT_IN_ORIGINAL = 1024, /* text as the original prints it (GT_STYLE_ORIGINAL) is without it */
+    /* How pages draw series: */
+    GT_PEAKS = 2048,  /* the greatest value of what falls on one place, instead of the mean */
+    GT_STRIPS = 4096, /* a strip for each line, the darker the greater, from 0 to 100 */
+    GT_FOREST =
+        16384, /* each line's points are the ends and the middle of an interval, in percent; y above 0: it is certain */
+    GT_LANES = 8192, /* the bands alone, each on the lane (the line) that it names */
 };
 
 /* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */
@@ -67,6 +74,8 @@ void gt_report_free(struct gt_report *report);
 const char *gt_report_type(const struct gt_report *report);
 void gt_report_layout(struct gt_report *report, enum gt_layout layout); /* GT_LAYOUT_TRACKING unless set */
 struct gt_node *gt_report_root(struct gt_report *report);
+/* Returns the section that pages alone show, above all else: its facts "title" and "subtitle" (what the page is called), and charts. */
+struct gt_node *gt_report_page(struct gt_report *report);
 
 /* Building. All return the new node, or NULL without memory (and then accept a NULL parent, so that a builder may check
  * once, with gt_report_failed). Strings are copied. */
@@ -97,8 +106,14 @@ struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const 
                                  const char *unit);
 int gt_series_line(struct gt_node *series, const char *key, const char *title); /* index of the new line, from 0 */
 int gt_series_point(struct gt_node *series, int line, double x, double y);
-int gt_series_band(struct gt_node *series, const char *title, double from,
-                   double to); /* a named stretch of x: a block */
+/* Pages draw the line of the course instead of the points, which are for pictures that stay still. Values are divided by `unit`. */
+int gt_series_course(struct gt_node *series, int line, struct gt_whole_course *course,
+                     const struct gt_whole_course_line *of, double unit);
+/* Adds a named stretch of x: a block. */
+int gt_series_band(struct gt_node *series, const char *title, double from, double to);
+int gt_series_lane_band(struct gt_node *series, int lane, const char *title, double from, double to);
+/* Marks a value that is not to be exceeded. NaN and infinities are none. */
+int gt_series_limit(struct gt_node *series, const char *title, double value);
 
 /* Makes a report of sections and facts alone, as readers of data see `report`, with texts in valid UTF-8. */
 int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error);
@@ -108,8 +123,10 @@ int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_
 
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
-size_t gt_report_width_of(const struct gt_report *report);   /* see gt_report_width; 0: any */
-unsigned gt_report_style_of(const struct gt_report *report); /* see gt_report_style */
+const struct gt_node *gt_report_page_top(const struct gt_report *report);
+size_t gt_report_page_size_of(const struct gt_report *report); /* see gt_report_page_size; 0: not told */
+size_t gt_report_width_of(const struct gt_report *report);     /* see gt_report_width; 0: any */
+unsigned gt_report_style_of(const struct gt_report *report);   /* see gt_report_style */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);
@@ -146,13 +163,22 @@ struct gt_point {
 struct gt_band {
     const char *title;
     double from, to;
+    int lane; /* with GT_LANES: the line that it lies on */
+};
+struct gt_mark {
+    const char *title; /* NULL: there is none */
+    double value;
 };
 const char *gt_series_x_unit(const struct gt_node *series);
 size_t gt_series_lines(const struct gt_node *series);
 const char *gt_series_line_key(const struct gt_node *series, size_t line);
 const char *gt_series_line_title(const struct gt_node *series, size_t line);
 size_t gt_series_points(const struct gt_node *series, size_t line, const struct gt_point **ret);
+/* Returns NULL for a line without a course; `ret_line` is the number of its line. */
+const struct gt_whole_course *gt_series_course_of(const struct gt_node *series, size_t line, size_t *ret_line,
+                                                  double *ret_unit);
 size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
+struct gt_mark gt_series_limit_of(const struct gt_node *series);
 
 /* Renders into `out`; the error of -EINVAL names the formats there are (format.def). */
 int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);

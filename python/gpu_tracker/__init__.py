@@ -17,12 +17,13 @@ if TYPE_CHECKING:
         TrackingComparison,
         sub_track,
     )
+    from .live import Current, LimitExceeded
     from .tracker import Tracker
 
 __version__ = _version()
 
 # What needs dataclasses, whose import takes most of the time, is imported when it is used.
-_MODULES = {"tracker": ["Tracker"],
+_MODULES = {"tracker": ["Tracker"], "live": ["Current", "LimitExceeded"],
             "sub_tracker": ["CodeBlockResults", "ComparisonResults", "SubTrackingAnalyzer", "SubTrackingResults",
                             "TrackingComparison", "sub_track"]}
 
@@ -49,5 +50,5 @@ def load_ipython_extension(shell: object) -> None:
     notebook.load_ipython_extension(shell)
 
 
-__all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults", "Table",
-           "Tracker", "TrackingComparison", "__version__", "sub_track"]
+__all__ = ["CodeBlockResults", "ComparisonResults", "Current", "LimitExceeded", "SubTracker", "SubTrackingAnalyzer",
+           "SubTrackingResults", "Table", "Tracker", "TrackingComparison", "__version__", "sub_track"]

@@ -5,7 +5,7 @@ import copyreg
 import dataclasses
 import math
 
-from . import _core, _frames, _tree
+from . import _core, _frames, _tree, _views
 from ._core import Table
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
@@ -51,8 +51,17 @@ class _FromTree:
         if not text:
             import json
 
-            text = self.__dict__["_text"] = _core.results_text(self._kind, json.dumps(self.to_json()))
+            text = self.__dict__["_text"] = _core.results_text(self._kind, json.dumps(self.to_json()), "text")
         return str(text).rstrip("\n")
+
+    def to_html(self) -> str:
+        """The results as a page."""
+        import json
+
+        return _core.results_text(self._kind, json.dumps(self.to_json()), "html")
+
+    def _repr_html_(self) -> str:
+        return _views.frame(self.to_html())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.to_json() == other.to_json()

@@ -60,6 +60,12 @@ class Sampling:
             if self._windows_asked == 0:
                 return window
 
+    def now(self, timeout: float = 5.0) -> tuple[float, float, float, float, float]:
+        """(memory, cores busy, GPU memory, utilisation of GPUs, processes) of the job at this moment, in base units."""
+        self._sampler.now()
+        state: tuple[float, float, float, float, float] = self._await("state", timeout)
+        return state
+
     def own_peak(self, size: float) -> None:
         """Tell the largest resident memory of this process while it was tracked, in bytes."""
         try:

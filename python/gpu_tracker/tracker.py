@@ -5,6 +5,8 @@ import dataclasses
 import enum
 import operator
 import os
+import threading
+import time
 
 from . import _core, _tree
 
@@ -13,6 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
+
+    from pandas import DataFrame
+
+    from .live import Current
+    from ._views import Picture
 
     _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -207,6 +214,11 @@ class Tracker:
         keep_high_water_mark: Leave the kernel's high-water mark of this process alone. Otherwise it is set back at the start of each
             tracker that tracks this process, so that the peak is exactly that of the time in between, also of trackers inside
             each other; ``resource.getrusage(...).ru_maxrss`` begins anew with it.
+        max_ram: A limit of memory: a number of bytes, or '2 GB', '512 MiB'. It is looked at every `sleep_time`, and acts once.
+        max_gpu_ram: The same for GPU memory.
+        at_limit: What is done above a limit: 'warn' logs, 'raise' raises `LimitExceeded` in the thread that called `start`, at its
+            next step of Python, 'kill' ends the process `process_id`, which must be another one.
+        on_sample: Called with a `Current` every `sleep_time`, from a thread of its own.
 
     Raises:
         ValueError: An argument is wrong, or a GPU is not there.
@@ -236,7 +248,9 @@ class Tracker:
                  carbon_intensity: float | str | None = None, carbon_file: str | None = None,
                  price: float | str | None = None, power_meter: str | None = None,
                  power_model: str | None = None, cpu_tdp: float | None = None,
-                 keep_high_water_mark: bool = False) -> None:
+                 keep_high_water_mark: bool = False, max_ram: float | str | None = None,
+                 max_gpu_ram: float | str | None = None, at_limit: str = "warn",
+                 on_sample: Callable[[Current], object] | None = None) -> None:
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if gpu_uuids is not None and not gpu_uuids:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
@@ -255,6 +269,16 @@ class Tracker:
         self.n_join_attempts = n_join_attempts
         self.join_timeout = join_timeout
         self._process_id = _process_option(process_id)
+        self._tracking_file = tracking_file
+        self._limits: dict[str, float] = {}
+        self._at_limit, self._on_sample = at_limit, on_sample
+        if max_ram is not None or max_gpu_ram is not None or at_limit != "warn":
+            from . import live
+
+            self._limits = live.check(at_limit, {"ram": max_ram, "gpu_ram": max_gpu_ram}, self._process_id)
+        self._watch: Any = None
+        self._lock: Any = None
+        self._begin = 0.0
         self._resource_usage_file = resource_usage_file
         self._disable_logs = disable_logs
         self._keep_mark = keep_high_water_mark
@@ -292,7 +316,15 @@ class Tracker:
         except BaseException:
             _core.own_peak_end(self._window)
             raise
+        self._begin = time.monotonic()
+        self._lock = threading.Lock()
         self.state = Tracker.State.STARTED
+        if self._limits or self._on_sample:
+            from .live import Watch
+
+            self._watch = Watch(self.current, float(self._arguments["sleep_time"]), dict(self._limits), self._at_limit,
+                                self._on_sample, self._warn, process_id)
+            self._watch.start()
 
     def stop(self) -> None:
         """End the tracking and fetch the results; the same as leaving the context manager.
@@ -303,8 +335,12 @@ class Tracker:
         if self.state is not Tracker.State.STARTED:
             never = self.state is Tracker.State.NEW
             raise RuntimeError(f"cannot stop: the tracker has {'not started' if never else 'stopped already'}")
+        if self._watch is not None and self._sampling.owner == os.getpid():
+            self._watch.end()
+        self._watch = None
         self.state = Tracker.State.STOPPED
         sampling, self._sampling = self._sampling, None
+        self._lock = None
         try:
             if sampling.owner == os.getpid():
                 self._fetch(sampling)
@@ -373,6 +409,21 @@ class Tracker:
         wrapper = wrap(function, enter)
         return wrapper
 
+    def current(self) -> Current:
+        """What the job uses now.
+
+        Raises:
+            RuntimeError: The tracker does not run.
+            EOFError: Its sampler was killed.
+        """
+        lock, sampling = self._lock, self._sampling
+        if self.state is not Tracker.State.STARTED or sampling is None or sampling.owner != os.getpid():
+            raise RuntimeError("there are no current figures: the tracker does not run")
+        from .live import Current
+
+        with lock:
+            return Current(time.monotonic() - self._begin, *sampling.now())
+
     # ---- results ----
 
     @property
@@ -419,6 +470,71 @@ class Tracker:
 
             tree = json.loads(self._json)
         return tree
+
+    def metrics(self, prefix: str = "gpu_tracker") -> dict[str, float]:
+        """The figures that were measured, flat, as loggers of metrics take them: "gpu_tracker/max_ram/combined/total_rss".
+
+        ``mlflow.log_metrics(tracker.metrics())``, ``wandb.log(tracker.metrics())``, and for TensorBoard
+        ``for name, value in tracker.metrics().items(): writer.add_scalar(name, value)``.
+
+        Raises:
+            RuntimeError: There are no results yet.
+        """
+        from ._views import flat
+
+        about_us = ("provenance", "missing", "tracker", "run")
+        return flat({key: value for key, value in self.to_json().items() if key not in about_us}, prefix)
+
+    def _recorded(self) -> str:
+        if self._tracking_file is None:
+            raise RuntimeError("nothing was recorded: give the tracker a tracking_file")
+        return os.fspath(self._tracking_file)
+
+    def timepoints(self) -> DataFrame:
+        """Every sample of the tracking file, also while the tracker runs.
+
+        Raises:
+            RuntimeError: There is no tracking file.
+        """
+        from . import _frames
+
+        return _frames.frame(_core.timepoints(self._recorded(), None))
+
+    def plot(self, charts: str | None = None) -> Picture:
+        """Charts of the tracking file, which notebooks show: "memory,cpu,gpu"; all there are for None.
+
+        Raises:
+            RuntimeError: There is no tracking file.
+            ValueError: There is no such chart; it says which there are.
+        """
+        from ._views import Picture
+
+        return Picture(self._recorded(), charts)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The page of the tracking file, with charts that zoom; written to `path` if that is given.
+
+        Raises:
+            RuntimeError: There is no tracking file.
+        """
+        page = _core.recording_page(self._recorded())
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
+
+    def _repr_html_(self) -> str:
+        """The page where there is a recording, else the figures as text."""
+        import html
+
+        from ._views import frame
+
+        if self.state is Tracker.State.NEW:
+            return html.escape(repr(self))
+        if self._tracking_file is not None:
+            return frame(self.to_html())
+        text = str(self) if self.resource_usage is not None else repr(self)
+        return f"<pre>{html.escape(text)}</pre>"
 
     def __str__(self) -> str:
         """The results for people.

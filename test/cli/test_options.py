@@ -79,7 +79,7 @@ def test_output_dash_is_standard_output(cli, tmp_path, words):
     assert not (tmp_path / "-").exists()
 
 
-@pytest.mark.parametrize("name", ["x.png", "folder.json/x.png", "x.", "a.JSON", ".hidden.log"])
+@pytest.mark.parametrize("name", ["x.doc", "folder.json/x.doc", "x.", "a.JSON", ".hidden.log"])
 def test_a_suffix_that_no_format_has_is_refused(cli, refused, tmp_path, name):
     (tmp_path / "folder.json").mkdir()
     line = refused(2, f"'{name}'", *TOUCH, "-o", name)

@@ -58,8 +58,8 @@ def test_html_has_pictures_with_the_calls(cli, results):
     pictures = re.findall(r'<svg class="chart".*?</svg>', page, re.DOTALL)
     assert len(pictures) >= 2
     calls = sum(block["num_calls"] for block in results["code_block_results"])
-    for picture in pictures:
-        assert picture.count("<rect") == calls
+    assert pictures[0].count("<rect") == calls and "Code blocks</title>" in pictures[0]
+    assert not any("<rect" in picture for picture in pictures[1:]), "of nested blocks the colours would mix"
 
 
 def test_data_formats_are_as_before(cli, results):

@@ -1,12 +1,15 @@
 #include "analyse/blocks/blocks.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/blocks/lanes.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
+#include "analyse/usage/over_time.h"
 #include "base/number.h"
 #include "schema/unit.h"
 
@@ -302,8 +305,6 @@ static void add_duration(struct gt_node *root, const struct gt_block_analysis *a
 
 /* ---- the summary: one line for each block, the longest first ---- */
 
-enum { BANDS = 500 }; /* more cannot be told apart in a picture */
-
 /* Columns of the recording add the largest or the mean value while the block ran to the table. */
 static const struct figure {
     const char *column, *key, *title;
@@ -341,10 +342,11 @@ static const char *unit_of(const struct gt_machine *machine, const struct figure
     return figure->is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
 }
 
-static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_block_analysis *analysis)
+static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_block_analysis *analysis,
+                                          const char *title)
 {
     const struct gt_machine *machine = &analysis->machine;
-    struct gt_table *table = gt_report_table(root, "summary", "Summary");
+    struct gt_table *table = gt_report_table(root, "summary", title);
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
     gt_table_column(table, "calls", "Calls", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "total", "Total", GT_CELL_NUMBER, "seconds");
@@ -390,7 +392,7 @@ static int by_total(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(y->total, x->total), GT_ORDER(x->number, y->number));
 }
 
-static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis)
+static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis, const char *title)
 {
     size_t count = analysis->borders.names.count;
     struct rank *rank = calloc(count + 1, sizeof *rank);
@@ -401,41 +403,20 @@ static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis
     for (size_t i = 0; i < count; i++)
         rank[i] = (struct rank){gt_distribution_total(&analysis->block[i].elapsed), i};
     qsort(rank, count, sizeof *rank, by_total);
-    struct gt_table *table = add_summary_table(root, analysis);
+    struct gt_table *table = add_summary_table(root, analysis, title);
     gt_table_flags(table, GT_ONLY_PEOPLE | GT_PAGE_FIRST | GT_BRIEF);
     for (size_t i = 0; i < count; i++)
         add_summary_row(table, analysis, rank[i].number);
     free(rank);
 }
 
-static int by_length(const void *a, const void *b)
+static void add_over_time(struct gt_node *page, const struct gt_block_analysis *analysis)
 {
-    const struct gt_band *x = a, *y = b;
-    double first = x->to - x->from, second = y->to - y->from;
-    return GT_ORDER_BY(GT_ORDER(second, first), GT_ORDER(x->from, y->from));
-}
-
-/* The longest calls first, so that short ones are drawn over them. */
-static void add_over_time(struct gt_node *root, const struct gt_block_analysis *analysis)
-{
-    const struct gt_intervals *calls = &analysis->intervals;
-    struct gt_band *band = calloc(calls->count + 1, sizeof *band);
-    size_t bands = 0;
-    for (size_t i = 0; band && i < calls->count; i++) {
-        const struct gt_interval *call = &calls->interval[i];
-        double from = (analysis->use_monotonic ? call->clock_start : call->start) - analysis->first;
-        double to = (analysis->use_monotonic ? call->clock_stop : call->stop) - analysis->first;
-        if (to >= from)
-            band[bands++] = (struct gt_band){gt_strings_text(&analysis->borders.names, call->name), from, to};
-    }
-    if (bands)
-        qsort(band, bands, sizeof *band, by_length);
+    gt_lanes_add(page, analysis);
     gt_over_time_add(&(struct gt_over_time){.history = &analysis->history,
-                                            .machine = gt_recording_machine(analysis->recording),
-                                            .band = band,
-                                            .bands = bands < BANDS ? bands : BANDS},
-                     root);
-    free(band);
+                                            .course = analysis->course,
+                                            .machine = gt_recording_machine(analysis->recording)},
+                     page);
 }
 
 /* ---- the report ---- */
@@ -449,7 +430,7 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     struct gt_node *root = gt_report_root(report);
     struct gt_block_total overall = gt_block_join_overall(analysis->join);
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
-    add_over_time(root, analysis);
+    add_over_time(gt_report_page(report), analysis);
     add_gauges(root, "overall", "Overall", analysis, &overall);
     add_static_data(root, gt_recording_machine(analysis->recording));
     status = add_blocks(root, analysis);
@@ -459,7 +440,7 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
         add_processes(root, analysis);
         add_calls(root, analysis);
     }
-    add_summary(root, analysis);
+    add_summary(root, analysis, "Summary");
     add_energy(root, analysis);
     add_duration(root, analysis);
     add_method(root, analysis);
@@ -471,6 +452,21 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     }
     *ret = report;
     return 0;
+}
+
+int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *options, struct gt_error *error)
+{
+    struct gt_block_analysis analysis;
+    char path[PATH_MAX];
+    if (gt_block_event_collected(path, sizeof path, options->tracking_file) < 0)
+        return 0;
+    int status = gt_block_analysis_open(&analysis, options, true, error);
+    if (status >= 0 && analysis.intervals.count) {
+        gt_lanes_add(gt_report_page(report), &analysis);
+        add_summary(gt_report_root(report), &analysis, "Code blocks");
+    }
+    gt_block_analysis_close(&analysis);
+    return status < 0 ? status : 0;
 }
 
 int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *options, bool optional,

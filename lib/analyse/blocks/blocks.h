@@ -2,6 +2,7 @@
 #ifndef GT_ANALYSE_BLOCKS_H
 #define GT_ANALYSE_BLOCKS_H
 
+#include "aggregate/whole_course.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
 #include "blocks/block_event.h"
@@ -13,6 +14,9 @@
  * Without sub-tracking files the blocks that the run collected are used; `optional`: and none at all is no error. */
 int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *options, bool optional,
                      struct gt_error *error);
+
+/* Adds what pages show of the blocks that the run collected, if any, to the report of a recording. */
+int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *options, struct gt_error *error);
 
 /* The version of our results files; those of a newer one are refused by `compare`.
  *   2  "peaks" are in bytes; before, in the unit of "static_data"; columns of the network's namespace are
@@ -62,6 +66,7 @@ struct gt_block_analysis {
     bool use_monotonic;
     double first; /* seconds of the first sample, on the clock used */
     struct gt_history history;
+    struct gt_whole_course *course; /* for pages, or NULL */
     struct gt_energy_curve curve;
     struct gt_block_energy *energy; /* [borders.names.count] */
     struct gt_energy_reading last;  /* at the end of the recording */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
+#include "analyse/compare/compare_page.h"
 #include "analyse/display.h"
 #include "base/number.h"
 #include "store/store.h"
@@ -487,7 +488,7 @@ static void add_significance(struct gt_node *root, const struct gt_comparison *c
 
 /* ---- the report ---- */
 
-static int build(struct gt_report *report, const struct gt_comparison *comparison)
+static int build(struct gt_report *report, const struct gt_comparison *comparison, size_t *ret_certain)
 {
     struct gt_node *root = gt_report_root(report);
     struct gt_compare_lines lines;
@@ -502,6 +503,9 @@ static int build(struct gt_report *report, const struct gt_comparison *compariso
     status |= add_energy(root, comparison);
     add_summary(root, comparison, &lines);
     add_significance(root, comparison, &lines);
+    *ret_certain = gt_compare_forest(gt_report_page(report), comparison, &lines);
+    if (comparison->options->page)
+        status |= gt_compare_curves(gt_report_page(report), comparison);
     gt_compare_lines_release(&lines);
     gt_node_flags(gt_report_text(root, "statistic", "Statistic", comparison->statistic), GT_ONLY_DATA);
     gt_node_flags(gt_report_text(root, "baseline", "Baseline", comparison->session[0].name), GT_ONLY_DATA);
@@ -512,13 +516,16 @@ int gt_compare_report(struct gt_report **ret, const struct gt_compare_options *o
 {
     struct gt_comparison comparison;
     struct gt_report *report = NULL;
+    size_t certain = 0;
     int status = gt_comparison_open(&comparison, options, error);
     if (status == 0)
         status = gt_report_new(&report, "comparison_results", error);
-    if (status >= 0 && (build(report, &comparison) < 0 || gt_report_failed(report)))
+    if (status >= 0 && (build(report, &comparison, &certain) < 0 || gt_report_failed(report)))
         status = gt_error_system(error, ENOMEM, "comparison");
     if (status >= 0)
         status = gt_compare_judge(&comparison, gt_report_root(report), error);
+    if (status >= 0)
+        gt_compare_verdict_first(report, &comparison, certain);
     gt_comparison_close(&comparison);
     if (status < 0)
         gt_report_free(report);

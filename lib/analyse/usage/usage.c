@@ -9,6 +9,8 @@
 #include "analyse/energy.h"
 #include "analyse/usage/figures.h"
 #include "analyse/usage/next_time.h"
+#include "analyse/usage/over_time.h"
+#include "analyse/usage/process_lanes.h"
 #include "analyse/usage/usage_brief.h"
 #include "analyse/usage/warning.h"
 #include "sample/life_tree.h"
@@ -548,8 +550,12 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     if (status < 0)
         return status;
     gt_usage_brief(&usage, gt_report_root(report));
-    gt_over_time_add(&(struct gt_over_time){.history = &usage.summary->history, .machine = machine},
-                     gt_report_root(report));
+    gt_over_time_add(&(struct gt_over_time){.history = &usage.summary->history,
+                                            .course = usage.summary->course,
+                                            .machine = machine,
+                                            .memory_limit = gt_usage_memory_limit(&usage)},
+                     gt_report_page(report));
+    gt_process_lanes_add(&usage, gt_report_page(report));
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));

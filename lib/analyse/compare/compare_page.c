@@ -1,0 +1,209 @@
+#include "analyse/compare/compare_page.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/whole_course.h"
+#include "base/number.h"
+#include "report/report.h"
+#include "schema/unit.h"
+#include "store/store.h"
+
+enum { ROWS = 40 };
+
+/* ---- the forest plot: what changed for certain first, then by how much ---- */
+
+struct change {
+    const struct gt_compare_line *line;
+    size_t session;
+    double low, middle, high; /* percent of the baseline */
+    bool is_certain;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(y->is_certain, x->is_certain), GT_ORDER(fabs(y->middle), fabs(x->middle)));
+}
+
+static bool find_change(const struct gt_comparison *comparison, const struct gt_compare_line *line, size_t session,
+                        struct change *ret)
+{
+    const struct gt_judgement *judgement = &line->judgement[session];
+    double baseline = gt_compare_value(comparison, &line->figure, 0, NULL);
+    double value = gt_compare_value(comparison, &line->figure, session, NULL), share = 100 / fabs(baseline);
+    const char *verdict = gt_compare_verdict(judgement);
+    *ret = (struct change){line,
+                           session,
+                           judgement->low * share,
+                           (value - baseline) * share,
+                           judgement->high * share,
+                           verdict && !strcmp(verdict, "yes")};
+    return baseline != 0 && isfinite(ret->middle);
+}
+
+static void add_change(struct gt_node *series, const struct gt_comparison *comparison, const struct change *change)
+{
+    char title[200];
+    const char *name = change->line->slot ? change->line->slot->label : "whole job";
+    if (comparison->sessions > 2)
+        snprintf(title, sizeof title, "%s, %s, %s", name, change->line->title,
+                 comparison->session[change->session].name);
+    else
+        snprintf(title, sizeof title, "%s, %s", name, change->line->title);
+    int row = gt_series_line(series, change->line->name, title);
+    gt_series_point(series, row, change->low, 0);
+    gt_series_point(series, row, change->middle, change->is_certain);
+    gt_series_point(series, row, change->high, 0);
+}
+
+size_t gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparison,
+                         const struct gt_compare_lines *lines)
+{
+    size_t count = 0, certain = 0, most = lines->count * comparison->sessions;
+    struct change *change = calloc(most + 1, sizeof *change);
+    for (size_t i = 0; change && i < lines->count; i++)
+        for (size_t session = 1; session < comparison->sessions; session++)
+            count += find_change(comparison, &lines->line[i], session, &change[count]);
+    if (count) {
+        struct gt_node *series = gt_report_series(page, "changes",
+                                                  "Change against the baseline, with its 95 % interval", "percent", "");
+        gt_node_flags(series, GT_ONLY_PEOPLE | GT_FOREST | GT_PAGE_FIRST);
+        qsort(change, count, sizeof *change, by_weight);
+        for (size_t i = 0; i < count && i < ROWS; i++)
+            add_change(series, comparison, &change[i]);
+        for (size_t i = 0; i < count; i++)
+            certain += change[i].is_certain;
+    }
+    free(change);
+    return certain;
+}
+
+/* ---- curves ---- */
+
+static int read_course(struct gt_whole_course **ret, const char *path)
+{
+    struct gt_recording *recording = NULL;
+    const struct gt_sample *sample;
+    struct gt_whole_course *course = gt_whole_course_new();
+    int status = course ? gt_recording_open(&recording, path, NULL) : -ENOMEM;
+    while (status >= 0 && (status = gt_recording_next(recording, &sample, NULL)) > 0)
+        if (gt_whole_course_add(course, sample) < 0)
+            status = -ENOMEM;
+    gt_recording_close(recording);
+    if (status < 0) {
+        gt_whole_course_release(course);
+        course = NULL;
+    }
+    *ret = course;
+    return status == -ENOMEM ? status : 0; /* results are no recordings, and have no curves */
+}
+
+static void add_curve(struct gt_node *series, const char *name, struct gt_whole_course *course,
+                      enum gt_metric_id metric, double unit)
+{
+    const struct gt_whole_course_line *line = gt_whole_course_find(course, GT_SCOPE_COMBINED, metric, -1);
+    if (!line || line->known < 2)
+        return;
+    int index = gt_series_line(series, name, name);
+    size_t step = course->spans / 512 + 1;
+    for (size_t from = 0; from < course->spans; from += step) {
+        double most = NAN;
+        for (size_t i = from; i < from + step && i < course->spans; i++)
+            if (line->span[i].count)
+                most = fmax(most, line->span[i].most);
+        if (!isnan(most))
+            gt_series_point(series, index, ((double)from + 0.5) * gt_course_span_length(course), most / unit);
+    }
+    gt_series_course(series, index, course, line, unit);
+}
+
+/* The path of the first run of a session. */
+static const char *path_of(const struct gt_comparison *comparison, size_t session)
+{
+    const char *const *given = comparison->options->sessions;
+    size_t length = strlen(comparison->session[session].name);
+    for (; given && *given; given++)
+        if (!strncmp(*given, comparison->session[session].name, length) && (*given)[length] == '=')
+            return *given + length + 1;
+    return NULL;
+}
+
+int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparison)
+{
+    struct gt_node *memory = NULL, *cpu = NULL;
+    int status = 0;
+    for (size_t i = 0; i < comparison->sessions && status == 0; i++) {
+        const char *path = path_of(comparison, i);
+        struct gt_whole_course *course = NULL;
+        status = path ? read_course(&course, path) : 0;
+        if (!course)
+            continue;
+        if (!memory) {
+            memory = gt_report_series(page, "memory_over_time", "Memory", "seconds", "gigabytes");
+            gt_node_flags(memory, GT_ONLY_PEOPLE | GT_PEAKS);
+            cpu = gt_report_series(page, "cpu_over_time", "CPU in use", "seconds", "cores");
+            gt_node_flags(cpu, GT_ONLY_PEOPLE);
+        }
+        add_curve(memory, comparison->session[i].name, course, GT_RAM, 1e9);
+        add_curve(cpu, comparison->session[i].name, course, GT_CPU_UTILIZATION, 1);
+        gt_whole_course_release(course);
+    }
+    return status;
+}
+
+/* ---- the verdict ---- */
+
+static void add_fact(struct gt_node *brief, const char *key, const char *text)
+{
+    gt_report_text(brief, key, key, text);
+}
+
+static size_t add_broken_rules(struct gt_node *brief, const struct gt_node *rules)
+{
+    struct gt_node *warnings = gt_report_section(brief, "warnings", "Warnings");
+    struct gt_table *table = rules ? gt_node_table(rules) : NULL;
+    struct gt_buffer cell = {0};
+    size_t broken = 0;
+    for (size_t row = 0; table && row < gt_table_rows(table); row++) {
+        char sentence[400];
+        const char *outcome = gt_table_cell_text(table, row, 5, &cell);
+        if (!outcome || strcmp(outcome, "broken") != 0)
+            continue;
+        const char *rule = gt_table_cell_text(table, row, 0, &cell);
+        snprintf(sentence, sizeof sentence, "the rule %s is broken", rule ? rule : "");
+        struct gt_node *item = gt_report_section(warnings, "item", "");
+        gt_report_text(item, "words", "Words", sentence);
+        gt_report_text(item, "detail", "Detail", NULL);
+        broken++;
+    }
+    gt_buffer_release(&cell);
+    return broken;
+}
+
+/* It has the shape of a brief; see report/brief.h. */
+void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, size_t certain)
+{
+    char title[300] = "", outcome[160];
+    const struct gt_node *rules = gt_node_find(gt_report_top(report), "rules");
+    struct gt_node *brief = gt_report_section(gt_report_page(report), "summary", "Summary");
+    for (size_t i = 1; i < comparison->sessions; i++)
+        snprintf(title + strlen(title), sizeof title - strlen(title), "%s%s", i > 1 ? ", " : "",
+                 comparison->session[i].name);
+    snprintf(title + strlen(title), sizeof title - strlen(title), " against %s", comparison->session[0].name);
+    gt_report_section(brief, "lines", "Figures");
+    size_t broken = add_broken_rules(brief, rules);
+    int length = snprintf(outcome, sizeof outcome, "%zu figure%s differ%s for certain", certain,
+                          certain == 1 ? "" : "s", certain == 1 ? "s" : "");
+    if (rules && broken)
+        snprintf(outcome + length, sizeof outcome - (size_t)length, "; %zu rule%s broken", broken,
+                 broken == 1 ? " is" : "s are");
+    else if (rules)
+        snprintf(outcome + length, sizeof outcome - (size_t)length, "; all rules are kept");
+    add_fact(brief, "title", title);
+    add_fact(brief, "outcome", outcome);
+    gt_report_bool(brief, "alarm", "Alarm", broken > 0);
+}

@@ -1,0 +1,19 @@
+/* Pages show in charts how much a recording used over time. */
+#ifndef GT_ANALYSE_OVER_TIME_H
+#define GT_ANALYSE_OVER_TIME_H
+
+#include "aggregate/whole_course.h"
+#include "aggregate/summary.h"
+#include "report/report.h"
+
+struct gt_over_time {
+    const struct gt_history *history;
+    struct gt_whole_course *course; /* NULL: the history is all there is */
+    const struct gt_machine *machine;
+    double memory_limit; /* bytes; 0 or NaN: the machine's memory */
+};
+
+/* Adds a chart for each resource that was measured at least twice. */
+void gt_over_time_add(const struct gt_over_time *recording, struct gt_node *page);
+
+#endif

@@ -1,0 +1,90 @@
+/* A forest plot: for each line, whose three points are the low end, the middle and the high end, a dot and its interval against nought. */
+#include <math.h>
+
+#include "report/chart.h"
+
+enum { ROW = 20, NAMES = 250, LETTERS = 34 };
+
+struct forest {
+    struct gt_buffer *out;
+    const struct gt_node *series;
+    double most; /* the axis goes from -most to most */
+};
+
+static double place(const struct forest *forest, double x)
+{
+    double left = NAMES, width = GT_CHART_WIDTH - GT_CHART_RIGHT - NAMES;
+    return left + (fmin(fmax(x / forest->most, -1), 1) + 1) / 2 * width;
+}
+
+/* Wide intervals end at the border: what is known better is to be seen. */
+static double most_of(const struct gt_node *series)
+{
+    double most = 1;
+    for (size_t line = 0; line < gt_series_lines(series); line++) {
+        const struct gt_point *point;
+        if (gt_series_points(series, line, &point) == 3 && isfinite(point[1].x))
+            most = fmax(most, fabs(point[1].x) * 1.5);
+    }
+    return most;
+}
+
+static void put_name(const struct forest *forest, const char *name, size_t row)
+{
+    gt_buffer_printf(forest->out, "<text class=\"in\" text-anchor=\"end\" x=\"%d\" y=\"%zu\">", NAMES - 10,
+                     row * ROW + 14);
+    gt_chart_cut(forest->out, name, LETTERS);
+    gt_buffer_text(forest->out, "</text>\n");
+}
+
+static void put_interval(const struct forest *forest, const struct gt_point *point, size_t row, size_t colour)
+{
+    double y = (double)(row * ROW) + 10;
+    if (isfinite(point[0].x) && isfinite(point[2].x)) {
+        gt_buffer_printf(forest->out, "<path class=\"interval%zu\" d=\"M", colour);
+        gt_chart_number(forest->out, place(forest, point[0].x), 1);
+        gt_buffer_printf(forest->out, " %gH", y);
+        gt_chart_number(forest->out, place(forest, point[2].x), 1);
+        gt_buffer_text(forest->out, "\"/>\n");
+    }
+    gt_buffer_printf(forest->out, "<circle class=\"fill%zu\" r=\"4\" cy=\"%g\" cx=\"", colour, y);
+    gt_chart_number(forest->out, place(forest, point[1].x), 1);
+    gt_buffer_text(forest->out, "\"><title>");
+    gt_chart_number(forest->out, point[1].x, 2);
+    gt_buffer_text(forest->out, " %</title></circle>\n");
+}
+
+static void put_axis(const struct forest *forest, int height)
+{
+    static const double shares[] = {-1, -0.5, 0, 0.5, 1};
+    for (int i = 0; i < 5; i++) {
+        double x = place(forest, shares[i] * forest->most);
+        gt_buffer_text(forest->out, i == 2 ? "<path class=\"limit\" d=\"M" : "<path class=\"grid\" d=\"M");
+        gt_chart_number(forest->out, x, 1);
+        gt_buffer_printf(forest->out, " 0V%d\"/><text text-anchor=\"middle\" y=\"%d\" x=\"", height - GT_CHART_BOTTOM,
+                         height - GT_CHART_BOTTOM + 18);
+        gt_chart_number(forest->out, fmin(x, GT_CHART_WIDTH - 24), 1);
+        gt_buffer_text(forest->out, shares[i] > 0 ? "\">+" : "\">");
+        gt_chart_number(forest->out, shares[i] * forest->most, forest->most < 10 ? 1 : 0);
+        gt_buffer_text(forest->out, " %</text>\n");
+    }
+}
+
+int gt_chart_forest_height(const struct gt_node *series)
+{
+    return (int)gt_series_lines(series) * ROW + GT_CHART_BOTTOM;
+}
+
+/* A value of y above 0 marks a line whose change is certain. */
+void gt_chart_forest(struct gt_buffer *out, const struct gt_node *series)
+{
+    struct forest forest = {.out = out, .series = series, .most = most_of(series)};
+    put_axis(&forest, gt_chart_forest_height(series));
+    for (size_t line = 0; line < gt_series_lines(series); line++) {
+        const struct gt_point *point;
+        if (gt_series_points(series, line, &point) != 3)
+            continue;
+        put_name(&forest, gt_series_line_title(series, line), line);
+        put_interval(&forest, point, line, point[1].y > 0 ? 1 : 0);
+    }
+}

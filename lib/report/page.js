@@ -1,0 +1,914 @@
+// The charts of a page: they share one time axis, zoom and move together, and tell their values at the pointer in one place. The numbers
+// are in the element "data", as page_data.c describes them. Names come from elsewhere: they are only ever set as text.
+'use strict';
+(() => {
+const ROWS = 1500;              // of a chart at most; more than there are pixels tell nothing
+const LANE = 18, STRIP = 16, OVERVIEW = 40;
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+
+const source = document.getElementById('data');
+const data = source && JSON.parse(source.textContent);
+const charts = data ? data.charts : [];
+for (const [chart, line, text] of data ? data.samples : []) charts[chart].lines[line].samples = text;
+let tracks = [];                // one for each chart, as drawn
+let whole = [0, 1], shown = [0, 1];
+let plot = {left: 60, width: 600};
+let area, cross, selection, readout, depth;
+
+// ---- words and numbers ----
+
+function element(tag, className, text) {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+}
+
+function digits(value) {
+    const size = Math.abs(value);
+    if (size >= 100 || size === 0) return value.toFixed(0);
+    return Number(value.toPrecision(3)).toString();
+}
+
+function scaled(value, steps) {
+    let [factor, name] = steps[0];
+    for (const [f, n] of steps) if (Math.abs(value) >= f * 0.9995) [factor, name] = [f, n];
+    return digits(value / factor) + ' ' + name;
+}
+
+const BYTES = [[1, 'B'], [1e3, 'kB'], [1e6, 'MB'], [1e9, 'GB'], [1e12, 'TB'], [1e15, 'PB']];
+const UNITS = {bytes: 1, kilobytes: 1e3, megabytes: 1e6, gigabytes: 1e9, terabytes: 1e12};
+const SECONDS = {seconds: 1, us: 1e-6, microseconds: 1e-6, milliseconds: 1e-3};
+
+function worded(chart, value) {
+    if (value === null || !isFinite(value)) return 'n/a';
+    if (UNITS[chart.unit]) return scaled(value * UNITS[chart.unit], BYTES);
+    if (chart.unit === 'megabytes a second') return scaled(value * 1e6, BYTES) + '/s';
+    if (chart.unit === 'watts') return scaled(value, [[1e-3, 'mW'], [1, 'W'], [1e3, 'kW']]);
+    if (chart.unit === 'percent') return digits(value) + ' %';
+    return digits(value) + (chart.unit ? ' ' + chart.unit : '');
+}
+
+// 0:31:12, with as many decimals as `step` (seconds) needs.
+function clock(seconds, step) {
+    const decimals = step >= 1 ? 0 : Math.min(6, Math.ceil(-Math.log10(step) - 1e-9));
+    const sign = seconds < 0 ? '-' : '';
+    const rounded = Math.abs(Number(seconds.toFixed(decimals)));
+    const days = Math.floor(rounded / 86400), hours = Math.floor(rounded / 3600) % 24;
+    const minutes = Math.floor(rounded / 60) % 60, rest = (rounded % 60).toFixed(decimals);
+    const last = rest.padStart(decimals ? decimals + 3 : 2, '0');
+    if (rounded < 60) return sign + rest + ' s';
+    const front = days ? `${days}d ${hours}:${String(minutes).padStart(2, '0')}` : hours ? `${hours}:${String(minutes).padStart(2, '0')}` : minutes;
+    return `${sign}${front}:${last}`;
+}
+
+function timeStep(span, count) {
+    const rough = span / count;
+    if (rough < 1) {
+        const power = 10 ** Math.floor(Math.log10(rough));
+        return power * [1, 2, 5, 10].find(lead => lead * power >= rough * 0.9999);
+    }
+    return STEPS.find(step => step >= rough) || Math.ceil(rough / 86400) * 86400;
+}
+
+function niceStep(span, count) {
+    const power = 10 ** Math.floor(Math.log10(span / count));
+    return power * [1, 2, 5, 10].find(lead => lead * power >= span / count * 0.9999);
+}
+
+function timeTicks(from, to, width) {
+    const step = timeStep(to - from, Math.max(2, Math.floor(width / 90)));
+    const ticks = [];
+    for (let i = Math.ceil(from / step - 1e-9); i * step <= to; i++) ticks.push({v: i * step, label: clock(i * step, step)});
+    return ticks;
+}
+
+// ---- numbers of the page: see page_data.c ----
+
+function bytesOf(base64) {
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+    const text = atob(base64), bytes = new Uint8Array(text.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+    return bytes;
+}
+
+async function words(base64, width) {
+    const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream('deflate'));
+    const plane = new Uint8Array(await new Response(stream).arrayBuffer());
+    const count = plane.length / width, word = new Int32Array(count);
+    let before = 0;
+    for (let i = 0; i < count; i++) {
+        let folded = 0;
+        for (let k = 0; k < width; k++) folded |= plane[k * count + i] << 8 * k;
+        before = (before + ((folded >>> 1) ^ -(folded & 1))) | 0;
+        word[i] = before;
+    }
+    return word;
+}
+
+function valuesOf(line, word, from, count) {
+    const value = new Float32Array(count);
+    for (let i = 0; i < count; i++) value[i] = word[from + i] === 4095 ? NaN : line.least + word[from + i] * line.step;
+    return value;
+}
+
+async function timesOf(course) {
+    if (course.times) return course.times;
+    const delta = await words(course.time, 4), times = new Float64Array(delta.length);
+    let sum = 0;
+    for (let i = 0; i < delta.length; i++) times[i] = (sum += delta[i] >>> 0) * course.quantum;
+    return course.times = times;
+}
+
+// The spans of a line, or all there is of it.
+async function loadFirst(line, factor) {
+    if (line.x) {
+        const y = Float64Array.from(line.y, value => value === null ? NaN : value);
+        line.coarse = {x: Float64Array.from(line.x, value => value * factor), least: y, mean: y, most: y};
+        return;
+    }
+    const course = data.courses[line.course];
+    if (line.spans === undefined) {
+        await loadSamples(line);
+        line.coarse = line.fine;
+        return;
+    }
+    const word = await words(line.spans, 2), count = course.spans;
+    if (!course.middles) course.middles = Float64Array.from({length: count}, (_, i) => (i + 0.5) * course.span);
+    line.coarse = {x: course.middles, least: valuesOf(line, word, 0, count), mean: valuesOf(line, word, count, count),
+                   most: valuesOf(line, word, 2 * count, count), mayHaveHoles: course.seen < 4 * count};
+}
+
+async function loadSamples(line) {
+    const word = await words(line.samples, 2), y = valuesOf(line, word, 0, word.length);
+    line.fine = {x: await timesOf(data.courses[line.course]), least: y, mean: y, most: y};
+}
+
+function place(x, value) {      // of the first at or behind `value`
+    let low = 0, high = x.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (x[middle] < value) low = middle + 1; else high = middle;
+    }
+    return low;
+}
+
+// Samples where the spans are too few for the window, and there are any. They are unpacked when they are first wanted.
+function levelOf(line, from, to) {
+    const coarse = line.coarse;
+    if (line.fine && line.fine !== coarse && place(coarse.x, to) - place(coarse.x, from) < ROWS) return line.fine;
+    if (!line.fine && line.samples && !line.isLoading && place(coarse.x, to) - place(coarse.x, from) < ROWS) {
+        line.isLoading = true;
+        loadSamples(line).then(() => show(shown));
+    }
+    return coarse;
+}
+
+// Least, mean and greatest value of each of `count` parts of the window, and one value beyond each end.
+function cut(line, from, to, count) {
+    const level = levelOf(line, from, to), width = (to - from) / count;
+    const first = Math.max(0, place(level.x, from) - 1), end = Math.min(level.x.length, place(level.x, to) + 1);
+    const parts = new Map();
+    for (let i = first; i < end; i++) {
+        const number = Math.floor((level.x[i] - from) / width);
+        let part = parts.get(number);
+        if (!part) parts.set(number, part = {x: level.x[i], least: Infinity, sum: 0, most: -Infinity, count: 0, last: 0});
+        part.last = level.x[i];
+        if (isNaN(level.mean[i])) continue;
+        part.count++;
+        part.sum += level.mean[i];
+        if (level.least[i] < part.least) part.least = level.least[i];
+        if (level.most[i] > part.most) part.most = level.most[i];
+    }
+    parts.mayHaveHoles = level.mayHaveHoles;
+    return parts;
+}
+
+function rowsOf(chart, from, to) {
+    const count = Math.max(200, Math.min(ROWS, Math.round(plot.width)));
+    const cuts = chart.lines.map(line => cut(line, from, to, count));
+    const numbers = [...new Set(cuts.flatMap(parts => [...parts.keys()]))].sort((a, b) => a - b);
+    const rows = numbers.map(number => {
+        const middle = cuts.map(parts => parts.get(number)).find(part => part);
+        return [(middle.x + middle.last) / 2, ...cuts.map(parts => {
+            const part = parts.get(number);
+            if (!part) return [null, null, null];
+            if (!part.count) return parts.mayHaveHoles ? [null, null, null] : [NaN, NaN, NaN];
+            return [part.least, chart.peaks ? part.most : part.sum / part.count, part.most];
+        })];
+    });
+    return rows.length ? rows : [[from, ...chart.lines.map(() => [null, null, null])]];
+}
+
+// ---- colours ----
+
+function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function lineColour(number) {
+    return colour('--c' + number % 6);
+}
+
+// ---- tracks: charts, strips and lanes ----
+
+function canvasOf(track, height) {
+    const canvas = track.canvas || track.box.appendChild(element('canvas'));
+    const ratio = window.devicePixelRatio || 1, width = track.box.clientWidth;
+    track.canvas = canvas;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = width + 'px';
+    canvas.style.height = height + 'px';
+    const context = canvas.getContext('2d');
+    context.scale(ratio, ratio);
+    context.font = '12px system-ui, sans-serif';
+    context.textBaseline = 'middle';
+    return context;
+}
+
+function xOf(time) {
+    return plot.left + (time - shown[0]) / (shown[1] - shown[0]) * plot.width;
+}
+
+function timeOf(x) {
+    return shown[0] + (x - plot.left) / plot.width * (shown[1] - shown[0]);
+}
+
+function fitted(context, text, width) {
+    if (context.measureText(text).width <= width) return text;
+    let length = text.length;
+    while (length > 1 && context.measureText(text.slice(0, length) + '…').width > width) length--;
+    return length > 1 ? text.slice(0, length) + '…' : '';
+}
+
+function drawLanes(track) {
+    const {chart} = track, height = chart.lines.length * LANE + 4, context = canvasOf(track, height);
+    const until = new Float64Array(chart.lines.length).fill(-1), text = colour('--text');
+    chart.lines.forEach((line, number) => {
+        context.fillStyle = colour('--faint');
+        context.fillText(fitted(context, line.name, plot.left - 6), 0, number * LANE + LANE / 2);
+    });
+    for (const [name, from, to, lane] of chart.bands) {
+        if (to < shown[0] || from > shown[1]) continue;
+        const left = Math.max(xOf(from), plot.left), right = Math.min(xOf(to), plot.left + plot.width);
+        const width = Math.max(right - left, 1), top = lane * LANE + 1;
+        if (left + width <= until[lane]) continue;
+        until[lane] = left + width;
+        context.globalAlpha = 0.38;
+        context.fillStyle = lineColour(chart.colours.get(name));
+        context.fillRect(left, top, Math.max(width - 0.5, 0.7), LANE - 2);
+        context.globalAlpha = 1;
+        context.fillStyle = text;
+        if (width > 24) context.fillText(fitted(context, name, width - 6), left + 3, top + LANE / 2 - 1);
+    }
+}
+
+function drawStrips(track) {
+    const {chart} = track, height = chart.lines.length * STRIP + 4, context = canvasOf(track, height);
+    const count = Math.max(1, Math.round(plot.width));
+    chart.lines.forEach((line, number) => {
+        const top = number * STRIP, parts = cut(line, shown[0], shown[1], count);
+        context.globalAlpha = 1;
+        context.fillStyle = colour('--text');
+        context.fillText(fitted(context, line.name, plot.left - 6), 0, top + STRIP / 2);
+        context.fillStyle = colour('--zebra');
+        context.fillRect(plot.left, top, plot.width, STRIP - 2);
+        context.fillStyle = lineColour(0);
+        let value = NaN;
+        for (let i = 0; i < count; i++) {
+            const part = parts.get(i);
+            if (part) value = part.count ? part.sum / part.count : NaN;
+            if (isNaN(value)) continue;
+            context.globalAlpha = Math.min(1, Math.max(0, value / 100));
+            context.fillRect(plot.left + i, top, 1.05, STRIP - 2);
+        }
+    });
+    context.globalAlpha = 1;
+}
+
+function topOf(chart) {
+    let most = 0;
+    for (const line of chart.lines)
+        for (const value of line.coarse.most) if (value > most) most = value;
+    chart.most = most;
+    if (chart.limit && chart.limit.value <= most * 2.5) most = Math.max(most, chart.limit.value);
+    const least = Math.min(0, ...chart.lines.map(line => line.coarse.least.reduce((a, b) => b < a ? b : a, 0)));
+    chart.range = [least, most > least ? most + (most - least) * 0.08 : least + 1];
+}
+
+// The greatest value, which may be one sample only.
+function peakOf(chart) {
+    if (!chart.peaks) return null;
+    const line = chart.lines[0].coarse;
+    let at = -1;
+    for (let i = 0; i < line.most.length; i++) if (!isNaN(line.most[i]) && (at < 0 || line.most[i] > line.most[at])) at = i;
+    const isFlat = at < 0 || line.most[at] < 1.2 * line.mean.reduce((sum, value) => sum + (value || 0), 0) / line.mean.length;
+    return isFlat ? null : {x: line.x[at], y: line.most[at]};
+}
+
+function limitText(chart) {
+    return chart.unit === 'cores' ? `${digits(chart.limit.value)} cores` : `${chart.limit.name} ${worded(chart, chart.limit.value)}`;
+}
+
+function drawUnder(track, context, box, graph) {
+    const {chart} = track, limit = chart.limit;
+    context.save();
+    context.font = '11px system-ui, sans-serif';
+    if (track.shade) {
+        context.fillStyle = colour('--shade');
+        const left = graph.toDomXCoord(track.shade[0]), right = graph.toDomXCoord(track.shade[1]);
+        context.fillRect(left, box.y, right - left, box.h);
+    }
+    context.fillStyle = context.strokeStyle = colour('--faint');
+    if (limit && limit.value <= chart.range[1]) {
+        const y = graph.toDomYCoord(limit.value);
+        context.textAlign = 'right';
+        context.fillText(limitText(chart), box.x + box.w - 2, y + 12);
+        context.setLineDash([6, 4]);
+        context.beginPath();
+        context.moveTo(box.x, y);
+        context.lineTo(box.x + box.w, y);
+        context.stroke();
+    }
+    const peak = track.peak;
+    if (peak && peak.x >= shown[0] && peak.x <= shown[1]) {
+        const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y), isRight = x > box.x + box.w - 90;
+        context.fillStyle = colour('--text');
+        context.beginPath();
+        context.arc(x, y, 4, 0, 2 * Math.PI);
+        context.fill();
+        context.textAlign = isRight ? 'right' : 'left';
+        const words = 'peak ' + worded(chart, peak.y), at = [x + (isRight ? -8 : 8), Math.max(y + 3, box.y + 9)];
+        context.strokeStyle = colour('--back');
+        context.lineWidth = 4;
+        context.strokeText(words, ...at);
+        context.fillText(words, ...at);
+    }
+    context.restore();
+}
+
+function valueTicks(chart, from, to, pixels) {
+    const factor = UNITS[chart.unit] || 1, step = niceStep((to - from) * factor, Math.max(2, Math.floor(pixels / 32))) / factor;
+    const ticks = [];
+    for (let i = Math.ceil(from / step - 1e-9); i * step <= to; i++) ticks.push({v: i * step, label: worded(chart, i * step).replace(/ cores$/, '')});
+    return ticks;
+}
+
+function makeGraph(track) {
+    const {chart} = track;
+    track.rows = rowsOf(chart, ...shown);
+    track.graph = new Dygraph(track.box, track.rows, {
+        labels: ['time', ...chart.lines.map((line, i) => `${i} ${line.name}`)],
+        customBars: true, connectSeparatedPoints: true, legend: 'never', animatedZooms: false, interactionModel: {},
+        showLabelsOnHighlight: false, highlightCircleSize: 0, strokeWidth: 1.6, fillAlpha: 0.22, xRangePad: 0, rightGap: 10,
+        dateWindow: [...shown], valueRange: chart.range,
+        colors: chart.lines.map((_, i) => lineColour(i)), axisLineColor: colour('--rule'), gridLineColor: colour('--rule'),
+        gridLineWidth: 0.6, axisLabelFontSize: 11,
+        series: Object.fromEntries(chart.lines.map((line, i) => [`${i} ${line.name}`, {strokePattern: [null, [7, 3], [2, 3], [10, 3, 2, 3]][i % 4]}])),
+        axes: {x: {ticker: (from, to, pixels) => timeTicks(from, to, pixels), axisLabelHeight: 12},
+               y: {ticker: (from, to, pixels) => valueTicks(chart, from, to, pixels), axisLabelWidth: 58}},
+        underlayCallback: (context, box, graph) => drawUnder(track, context, box, graph),
+    });
+}
+
+function drawLines(track) {
+    if (!track.graph) return;
+    track.rows = rowsOf(track.chart, ...shown);
+    track.graph.updateOptions({file: track.rows, dateWindow: [...shown]});
+}
+
+function draw(track) {
+    if (track.chart.kind === 'lanes') drawLanes(track);
+    else if (track.chart.kind === 'strips') drawStrips(track);
+    else drawLines(track);
+}
+
+// ---- the window that is shown ----
+
+let isDrawing = false;
+function show(window_) {
+    const span = Math.min(Math.max(window_[1] - window_[0], (whole[1] - whole[0]) * 1e-7, 1e-5), whole[1] - whole[0]);
+    const from = Math.min(Math.max(window_[0], whole[0]), whole[1] - span);
+    shown = [from, from + span];
+    if (isDrawing) return;
+    isDrawing = true;
+    requestAnimationFrame(() => {
+        isDrawing = false;
+        tracks.forEach(draw);
+        drawOverview();
+        tellDepth();
+        const isWhole = shown[0] === whole[0] && shown[1] === whole[1];
+        history.replaceState(null, '', isWhole ? location.pathname + location.search : `#t=${shown[0].toPrecision(8)},${shown[1].toPrecision(8)}`);
+    });
+}
+
+function zoom(factor, at) {
+    const middle = at === undefined ? (shown[0] + shown[1]) / 2 : at;
+    show([middle - (middle - shown[0]) * factor, middle + (shown[1] - middle) * factor]);
+}
+
+function move(share) {
+    const by = (shown[1] - shown[0]) * share;
+    show([shown[0] + by, shown[1] + by]);
+}
+
+// How deep the picture goes.
+function tellDepth() {
+    const course = data.courses[0], span = shown[1] - shown[0], pixel = span / plot.width;
+    if (!course || !course.seen || course.last <= 0) { depth.textContent = ''; return; }
+    const each = pixel * course.seen / course.last;
+    depth.textContent = each > 1.5 ? `one pixel = ${digits(each)} samples (${clock(pixel, pixel / 10)}); band = least to greatest`
+        : 'every sample is drawn';
+}
+
+// ---- the overview ----
+
+const overview = {};
+function drawOverview() {
+    const chart = tracks.map(track => track.chart).find(one => one.kind === 'lines');
+    if (!overview.box || !chart) return;
+    const context = canvasOf(overview, OVERVIEW), count = Math.max(1, Math.round(plot.width));
+    const kept = shown, parts = cut(chart.lines[0], whole[0], whole[1], count), base = OVERVIEW - 2;
+    const x = time => plot.left + (time - whole[0]) / (whole[1] - whole[0]) * plot.width;
+    context.fillStyle = lineColour(0);
+    context.globalAlpha = 0.45;
+    context.beginPath();
+    context.moveTo(plot.left, base);
+    for (const number of [...parts.keys()].sort((a, b) => a - b)) {
+        const part = parts.get(number);
+        if (part.count) context.lineTo(x((part.x + part.last) / 2), base - (chart.peaks ? part.most : part.sum / part.count) / chart.range[1] * (base - 2));
+    }
+    context.lineTo(plot.left + plot.width, base);
+    context.fill();
+    context.globalAlpha = 1;
+    context.fillStyle = colour('--veil');
+    context.fillRect(plot.left, 0, x(kept[0]) - plot.left, OVERVIEW);
+    context.fillRect(x(kept[1]), 0, plot.left + plot.width - x(kept[1]), OVERVIEW);
+    context.strokeStyle = colour('--faint');
+    context.strokeRect(x(kept[0]) + 0.5, 0.5, Math.max(x(kept[1]) - x(kept[0]) - 1, 1), OVERVIEW - 1);
+    context.fillStyle = colour('--faint');
+    context.fillText('range', 0, OVERVIEW / 2);
+}
+
+function overviewTime(clientX) {
+    const x = clientX - overview.box.getBoundingClientRect().left;
+    return whole[0] + (x - plot.left) / plot.width * (whole[1] - whole[0]);
+}
+
+function followOverview() {
+    let begin = null, kept = null;
+    overview.box.addEventListener('pointerdown', event => {
+        overview.box.setPointerCapture(event.pointerId);
+        begin = overviewTime(event.clientX);
+        const isPart = shown[1] - shown[0] < (whole[1] - whole[0]) * 0.999;
+        kept = isPart && begin > shown[0] && begin < shown[1] ? [...shown] : null;
+    });
+    overview.box.addEventListener('pointermove', event => {
+        if (begin === null) return;
+        const now = overviewTime(event.clientX);
+        if (kept) show([kept[0] + now - begin, kept[1] + now - begin]);
+        else if (Math.abs(now - begin) > (whole[1] - whole[0]) * 0.005) show([Math.min(begin, now), Math.max(begin, now)]);
+    });
+    overview.box.addEventListener('pointerup', () => { begin = null; });
+    overview.box.addEventListener('dblclick', () => show(whole));
+}
+
+// ---- the readout ----
+
+function rowAt(track, time) {
+    const rows = track.rows;
+    let low = 0, high = rows.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (rows[middle][0] < time) low = middle + 1; else high = middle;
+    }
+    if (low > 0 && (low === rows.length || time - rows[low - 1][0] < rows[low][0] - time)) low--;
+    return rows[low];
+}
+
+function valueAt(track, line, time) {
+    if (track.rows) {
+        const at = track.rows.indexOf(rowAt(track, time));
+        for (let away = 0; away < 30; away++)       // lines of several recordings have values at different times
+            for (const row of [track.rows[at - away], track.rows[at + away]]) if (row && row[line + 1][1] !== null) return row[line + 1][1];
+        return null;
+    }
+    const level = levelOf(track.chart.lines[line], ...shown), at = Math.min(place(level.x, time), level.x.length - 1);
+    return level.mean[at];
+}
+
+function bandsAt(chart, time) {
+    return chart.bands.filter(([, from, to]) => time >= from && time <= to);
+}
+
+function tell(time) {
+    readout.textContent = '';
+    readout.append(element('b', '', clock(time, (shown[1] - shown[0]) / 1000)));
+    for (const track of tracks) {
+        const {chart} = track;
+        let text;
+        if (chart.kind === 'lanes') text = bandsAt(chart, time).slice(0, 4).map(band => band[0]).join(' › ');
+        else if (chart.kind === 'strips') text = chart.lines.slice(0, 8).map((_, i) => valueAt(track, i, time)).map(value => isNaN(value) ? 'n/a' : value.toFixed(0)).join(' ') + ' %';
+        else text = worded(chart, valueAt(track, 0, time));
+        track.legend.forEach((value, i) => { value.textContent = chart.kind === 'lines' ? worded(chart, valueAt(track, i, time)) : ''; });
+        if (!text) continue;
+        const part = element('span', '', chart.kind === 'lanes' ? '' : chart.short + ' ');
+        part.append(element('em', '', text));
+        readout.append(part);
+    }
+}
+
+function hide() {
+    cross.hidden = true;
+    tell(shown[1]);
+}
+
+function point(clientX) {
+    const x = clientX - area.getBoundingClientRect().left;
+    const inside = x >= plot.left - 2 && x <= plot.left + plot.width + 2;
+    cross.hidden = !inside;
+    if (!inside) return;
+    cross.style.left = x + 'px';
+    tell(Math.min(Math.max(timeOf(x), shown[0]), shown[1]));
+}
+
+// ---- pointer and keys ----
+
+const fingers = new Map();
+let drag = null;
+
+function xIn(event) {
+    return event.clientX - area.getBoundingClientRect().left;
+}
+
+function begin(event) {
+    const box = event.target.closest('.track');
+    if (!box || event.button > 0) return;
+    fingers.set(event.pointerId, event.clientX);
+    const pans = event.shiftKey || event.pointerType === 'touch';
+    drag = {x: xIn(event), y: event.clientY, window: [...shown], pans, hasMoved: false, box, fingers: [...fingers.entries()].map(one => [...one])};
+    if (event.pointerType !== 'touch') box.setPointerCapture(event.pointerId);
+}
+
+function pinch() {
+    const [one, two] = [...fingers.values()], [was, wasToo] = drag.fingers.map(entry => entry[1]);
+    const left = area.getBoundingClientRect().left, [from, to] = drag.window;
+    const time = x => from + (x - left - plot.left) / plot.width * (to - from);
+    const span = (to - from) * Math.abs(was - wasToo) / Math.max(Math.abs(one - two), 10);
+    const middle = time((was + wasToo) / 2), share = ((one + two) / 2 - left - plot.left) / plot.width;
+    show([middle - span * share, middle + span * (1 - share)]);
+}
+
+function follow(event) {
+    if (!drag) { point(event.clientX); return; }
+    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event.clientX);
+    const x = xIn(event);
+    drag.hasMoved = drag.hasMoved || Math.abs(x - drag.x) > 4;
+    if (fingers.size > 1 && drag.fingers.length > 1) { pinch(); return; }
+    if (!drag.hasMoved) return;
+    if (drag.pans) {
+        const by = (drag.x - x) / plot.width * (drag.window[1] - drag.window[0]);
+        show([drag.window[0] + by, drag.window[1] + by]);
+        return;
+    }
+    selection.hidden = false;
+    selection.style.left = Math.min(x, drag.x) + 'px';
+    selection.style.width = Math.abs(x - drag.x) + 'px';
+    point(event.clientX);
+}
+
+function end(event) {
+    fingers.delete(event.pointerId);
+    const was = drag;
+    selection.hidden = true;
+    if (!was) return;
+    drag = null;
+    if (event.type === 'pointercancel') return;
+    const x = xIn(event);
+    if (was.hasMoved && !was.pans) show([timeOf(Math.min(x, was.x)), timeOf(Math.max(x, was.x))]);
+    else if (!was.hasMoved) press(was, event);
+}
+
+// A click on a call shows it alone, and shades the charts where it was; a click on a strip adds the line of that GPU.
+function press(was, event) {
+    const track = tracks.find(one => one.box === was.box);
+    point(event.clientX);
+    if (!track || !track.canvas) return;
+    const row = Math.floor((event.clientY - track.canvas.getBoundingClientRect().top) / (track.chart.kind === 'lanes' ? LANE : STRIP));
+    if (track.chart.kind === 'strips') { toggleLine(track, row); return; }
+    const time = timeOf(was.x), band = bandsAt(track.chart, time).find(one => one[3] === row);
+    if (!band) return;
+    tracks.forEach(one => { one.shade = [band[1], band[2]]; });
+    const margin = Math.max((band[2] - band[1]) * 0.1, (whole[1] - whole[0]) * 1e-6);
+    show([band[1] - margin, band[2] + margin]);
+}
+
+function toggleLine(strips, number) {
+    const line = strips.chart.lines[number];
+    if (!line) return;
+    const key = `${strips.chart.key}_${number}`, old = tracks.find(one => one.chart.key === key);
+    if (old) {
+        old.graph.destroy();
+        old.figure.remove();
+        tracks = tracks.filter(one => one !== old);
+        return;
+    }
+    const chart = {...strips.chart, key, kind: 'lines', title: `${line.name} in use`, short: line.name, lines: [line], bands: []};
+    const figure = element('figure');
+    figure.append(element('figcaption', '', chart.title));
+    strips.figure.after(figure);
+    chart.range = [0, 105];
+    makeTrack(chart, figure, tracks.indexOf(strips) + 1);
+}
+
+const KEYS = {
+    ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2),
+    Home: () => show(whole), Escape: () => { tracks.forEach(track => { track.shade = null; }); show(whole); },
+};
+
+function listen() {
+    area.addEventListener('pointerdown', begin);
+    area.addEventListener('pointermove', follow);
+    area.addEventListener('pointerup', end);
+    area.addEventListener('pointercancel', end);
+    area.addEventListener('pointerleave', () => { if (!drag) hide(); });
+    area.addEventListener('dblclick', KEYS.Escape);
+    area.addEventListener('wheel', event => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        zoom(event.deltaY > 0 ? 1.3 : 1 / 1.3, timeOf(xIn(event)));
+    }, {passive: false});
+    area.addEventListener('keydown', event => {
+        if (event.ctrlKey || event.altKey || event.metaKey || !KEYS[event.key]) return;
+        event.preventDefault();
+        KEYS[event.key]();
+        tell((shown[0] + shown[1]) / 2);
+    });
+}
+
+// ---- what can be taken along ----
+
+function save(name, blob) {
+    const link = element('a');
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function cellOf(value) {
+    const text = String(value === null || Number.isNaN(value) ? '' : value);
+    return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+}
+
+function csvOf(rows) {
+    return rows.map(row => row.map(cellOf).join(',')).join('\n') + '\n';
+}
+
+function chartCsv(track) {
+    const {chart} = track;
+    if (chart.kind === 'lanes')
+        return csvOf([['name', 'start', 'stop', 'lane'], ...chart.bands.filter(band => band[2] >= shown[0] && band[1] <= shown[1])]);
+    const rows = track.rows || rowsOf(chart, ...shown), unit = chart.unit;
+    const names = chart.lines.flatMap(line => [`${line.name} least (${unit})`, `${line.name} (${unit})`, `${line.name} greatest (${unit})`]);
+    return csvOf([['seconds', ...names], ...rows.map(row => [row[0], ...row.slice(1).flat()])]);
+}
+
+function chartPng(track) {
+    const box = track.box.getBoundingClientRect(), ratio = 2, head = 24;
+    const picture = element('canvas'), context = picture.getContext('2d');
+    picture.width = box.width * ratio;
+    picture.height = (box.height + head) * ratio;
+    context.scale(ratio, ratio);
+    context.fillStyle = colour('--back');
+    context.fillRect(0, 0, box.width, box.height + head);
+    context.fillStyle = colour('--text');
+    context.font = 'bold 13px system-ui, sans-serif';
+    context.fillText(track.chart.title, 4, 16);
+    for (const canvas of track.box.querySelectorAll('canvas')) {
+        const at = canvas.getBoundingClientRect();
+        context.drawImage(canvas, at.left - box.left, at.top - box.top + head, at.width, at.height);
+    }
+    context.font = '11px system-ui, sans-serif';
+    context.textBaseline = 'middle';
+    for (const label of track.box.querySelectorAll('.dygraph-axis-label')) {
+        const at = label.getBoundingClientRect(), isX = label.classList.contains('dygraph-axis-label-x');
+        context.textAlign = isX ? 'center' : 'right';
+        context.fillText(label.textContent, (isX ? (at.left + at.right) / 2 : at.right) - box.left, (at.top + at.bottom) / 2 - box.top + head);
+    }
+    picture.toBlob(blob => save(track.chart.key + '.png', blob));
+}
+
+// Twenty rows for readers who do not see pictures.
+function toggleTable(track) {
+    const old = track.figure.querySelector('.behind');
+    if (old) { old.remove(); return; }
+    const {chart} = track, box = element('div', 'scroll behind'), table = element('table'), head = table.createTHead().insertRow();
+    ['Time', ...chart.lines.map(line => line.name)].forEach(name => head.append(element('th', '', name)));
+    const body = table.createTBody();
+    for (let i = 0; i < 20; i++) {
+        const time = shown[0] + (i + 0.5) / 20 * (shown[1] - shown[0]), row = body.insertRow();
+        row.append(element('th', '', clock(time, (shown[1] - shown[0]) / 100)));
+        chart.lines.forEach((_, line) => row.append(element('td', '', worded(chart, valueAt(track, line, time)))));
+    }
+    box.append(table);
+    track.figure.append(box);
+}
+
+function button(text, title, act) {
+    const made = element('button', '', text);
+    made.type = 'button';
+    made.title = title;
+    made.addEventListener('click', act);
+    return made;
+}
+
+// ---- the page ----
+
+function makeLegend(track, caption) {
+    const list = element('span', 'values');
+    track.legend = track.chart.kind !== 'lines' ? [] : track.chart.lines.map((line, i) => {
+        const entry = element('span', 'value'), key = element('i', 'dot'), value = element('em');
+        key.style.background = lineColour(i);
+        entry.append(key, line.name + ' ', value);
+        list.append(entry);
+        return value;
+    });
+    caption.append(list);
+}
+
+function makeTrack(chart, figure, position) {
+    const box = element('div', 'track'), track = {chart, figure, box}, caption = figure.querySelector('figcaption');
+    box.tabIndex = 0;
+    box.setAttribute('role', 'group');
+    box.setAttribute('aria-label', `${chart.title}: arrow keys move, plus and minus zoom, Home shows all`);
+    box.classList.add(chart.kind);
+    caption.dataset.unit = caption.textContent.slice(chart.title.length);
+    caption.textContent = chart.title;
+    makeLegend(track, caption);
+    if (chart.limit && chart.limit.value > chart.range[1]) caption.append(element('span', 'beyond', `(${limitText(chart)})`));
+    const tools = element('span', 'tools');
+    if (chart.kind !== 'lanes') tools.append(button('table', `${chart.title} as a table of what is shown`, () => toggleTable(track)));
+    tools.append(button('PNG', `Save ${chart.title} as a picture`, () => chartPng(track)),
+                 button('CSV', `Save what is shown of ${chart.title}`, () => save(chart.key + '.csv', new Blob([chartCsv(track)], {type: 'text/csv'}))));
+    caption.append(tools);
+    caption.after(box);
+    figure.classList.add('moves');
+    tracks.splice(position, 0, track);
+    if (chart.kind === 'lines') {
+        track.peak = peakOf(chart);
+        makeGraph(track);
+        const at = track.graph.getArea();
+        plot = {left: at.x, width: at.w};
+    }
+    return track;
+}
+
+function makeArea(first) {
+    area = element('div', 'area');
+    const bar = element('div', 'controls'), tools = element('div', 'zoom');
+    readout = element('div', 'readout');
+    readout.setAttribute('aria-live', 'polite');
+    depth = element('p', 'depth');
+    tools.append(button('←', 'Earlier', () => move(-0.5)), button('→', 'Later', () => move(0.5)), button('+', 'Closer', () => zoom(0.5)),
+                 button('−', 'Wider', () => zoom(2)), button('all', 'The whole time', KEYS.Escape));
+    bar.append(tools, readout);
+    overview.box = element('div', 'overview');
+    cross = element('div', 'cross');
+    selection = element('div', 'selection');
+    cross.hidden = selection.hidden = true;
+    first.before(area);
+    area.append(bar, overview.box, depth, cross, selection);
+}
+
+function findRange(moving) {
+    let least = Infinity, most = -Infinity;
+    for (const chart of moving) {
+        for (const line of chart.lines) {
+            const x = line.coarse ? line.coarse.x : [];
+            if (x.length) { least = Math.min(least, x[0]); most = Math.max(most, x[x.length - 1]); }
+        }
+        for (const [, from, to] of chart.bands) { least = Math.min(least, from); most = Math.max(most, to); }
+    }
+    if (least > 1e7) {          // seconds since 1970 or since the start of a machine: the axis begins at 0
+        for (const chart of moving) {
+            chart.bands = chart.bands.map(([name, from, to, lane]) => [name, from - least, to - least, lane]);
+            for (const line of chart.lines) if (line.coarse) line.coarse.x = line.coarse.x.map(x => x - least);
+        }
+        most -= least;
+        least = 0;
+    }
+    for (const course of data.courses) { least = Math.min(least, 0); most = Math.max(most, course.last); }
+    whole = most > least ? [least, most] : [least, least + 1];
+}
+
+// Bands of one name have one colour.
+function nameColours(chart) {
+    chart.colours = new Map();
+    for (const band of chart.bands) if (!chart.colours.has(band[0])) chart.colours.set(band[0], chart.colours.size);
+}
+
+function startWindow() {
+    const match = /^#t=([-+.\de]+),([-+.\de]+)$/.exec(location.hash);
+    shown = match && Number(match[2]) > Number(match[1]) ? [Number(match[1]), Number(match[2])] : [...whole];
+}
+
+const SHORT = {memory_over_time: 'mem', cpu_over_time: 'cpu', gpu_memory_over_time: 'gpu mem', gpu_over_time: 'gpu',
+               power_over_time: 'power', disk_over_time: 'disk', network_over_time: 'net', swap_over_time: 'swap'};
+
+// Only charts with one axis move together: those of times that begin at the same moment.
+async function start() {
+    const unit = charts.map(chart => chart.x_unit).find(name => SECONDS[name]);
+    const moving = charts.filter(chart => unit && chart.x_unit === unit);
+    for (const chart of moving) {
+        const factor = SECONDS[unit];
+        chart.short = SHORT[chart.key] || chart.title;
+        chart.bands = chart.bands.map(([name, from, to, lane]) => [name, from * factor, to * factor, lane]);
+        nameColours(chart);
+        if (chart.kind !== 'lanes') await Promise.all(chart.lines.map(line => loadFirst(line, factor)));
+        if (chart.kind === 'lines') topOf(chart);
+    }
+    findRange(moving);
+    if (!moving.length || !isFinite(whole[0])) return;
+    startWindow();
+    const figures = moving.map(chart => document.getElementById('figure' + (charts.indexOf(chart) + 1)));
+    makeArea(figures[0]);
+    moving.forEach((chart, i) => {
+        depth.before(figures[i]);
+        makeTrack(chart, figures[i], tracks.length);
+    });
+    followOverview();
+    listen();
+    show(shown);
+    tell(shown[1]);
+    new ResizeObserver(() => {
+        tracks.forEach(track => track.graph && track.graph.resize());
+        const graph = tracks.find(track => track.graph);
+        if (graph) plot = {left: graph.graph.getArea().x, width: graph.graph.getArea().w};
+        show(shown);
+    }).observe(area);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+        tracks.forEach(track => track.graph && track.graph.updateOptions(
+            {colors: track.chart.lines.map((_, i) => lineColour(i)), gridLineColor: colour('--rule'), axisLineColor: colour('--rule')}));
+        show(shown);
+    });
+    document.documentElement.dataset.charts = 'ready';
+}
+
+// ---- tables ----
+
+function tableCsv(table) {
+    return csvOf([...table.rows].map(row => [...row.cells].map(cell => cell.textContent)));
+}
+
+function numberIn(text) {
+    const value = parseFloat(text);
+    return isNaN(value) ? -Infinity : value;
+}
+
+function sortBy(table, column) {
+    const body = table.tBodies[0], rows = [...body.rows], head = table.tHead.rows[0].cells[column];
+    const isUp = head.getAttribute('aria-sort') === 'descending';
+    const isText = rows.some(row => row.cells[column].classList.contains('t') || row.cells[column].tagName === 'TH');
+    const key = row => row.cells[column].textContent;
+    rows.sort((a, b) => (isUp ? 1 : -1) * (isText ? key(a).localeCompare(key(b)) : numberIn(key(a)) - numberIn(key(b))));
+    for (const cell of table.tHead.rows[0].cells) cell.removeAttribute('aria-sort');
+    head.setAttribute('aria-sort', isUp ? 'ascending' : 'descending');
+    body.append(...rows);
+}
+
+function makeTables() {
+    for (const table of document.querySelectorAll('.scroll > table')) {
+        if (!table.tHead || table.tBodies.length !== 1 || table.tBodies[0].rows.length < 2) continue;
+        [...table.tHead.rows[0].cells].forEach((cell, column) => {
+            cell.classList.add('sorts');
+            cell.tabIndex = 0;
+            cell.addEventListener('click', () => sortBy(table, column));
+            cell.addEventListener('keydown', event => { if (event.key === 'Enter') sortBy(table, column); });
+        });
+        const tools = element('div', 'tools');
+        tools.append(button('copy as CSV', 'Copy the table', () => copy(tableCsv(table))));
+        table.parentElement.after(tools);
+    }
+    for (const code of document.querySelectorAll('.request')) {
+        code.after(button('copy', 'Copy this line', () => copy(code.textContent)));
+    }
+}
+
+function copy(text) {
+    if (navigator.clipboard) { navigator.clipboard.writeText(text); return; }
+    const field = element('textarea');
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    document.execCommand('copy');
+    field.remove();
+}
+
+// Tables and still pictures are seen first.
+requestAnimationFrame(() => setTimeout(() => {
+    makeTables();
+    if (charts.length && window.Dygraph && window.DecompressionStream) start();
+}, 0));
+})();

@@ -1,0 +1,269 @@
+"""Pages: their data is the recording's, nothing else runs or is loaded, and in a browser the charts move together."""
+import base64
+import hashlib
+import html.parser
+import json
+import random
+import re
+import zlib
+
+import pytest
+from browser import Browser, needs_browser, wait_for
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+STATIC = ("ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,system_core_count,n_expected_cores,"
+          "system_gpu_count,n_expected_gpus\ngigabytes,gigabytes,seconds,64,0,16,16,0,0")
+COLUMNS = ("combined_ram", "main_ram", "cpu_combined_sum_utilization_percent", "timestamp", "monotonic")
+
+
+def record(path, rows):
+    lines = [STATIC, ",".join(COLUMNS), *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def rows_of(count, period=0.1, peak=None):
+    noise = random.Random(1).random
+    return [(9.5 if i == peak else 1 + i % 100 / 100, 0.5, 100 + 50 * noise(), 1.7e9 + i * period, 5 + i * period) for i in range(count)]
+
+
+@pytest.fixture
+def page_of(cli, tmp_path):
+    """page_of(rows): the text of the page."""
+
+    def make(rows, *options):
+        record(tmp_path / "run.csv", rows)
+        done = cli("report", "run.csv", "-o", "page.html", *options)
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / "page.html").read_text()
+
+    return make
+
+
+class Scripts(html.parser.HTMLParser):
+    """The scripts of a page, as a browser cuts them out."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=False)
+        self.found, self.tags, self.policy = [], [], ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        attributes = dict(attributes)
+        if tag == "script":
+            self.found.append([attributes.get("id"), ""])
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attributes["content"]
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1] == "script" and self.cdata_elem:
+            self.found[-1][1] += data
+
+
+def data_of(page):
+    scripts = Scripts(page).found
+    if not scripts:
+        pytest.skip("built without the chart library")
+    assert scripts[0][0] == "data"
+    return json.loads(scripts[0][1])
+
+
+def words(text, width):
+    plane = zlib.decompress(base64.b64decode(text))
+    count, before, result = len(plane) // width, 0, []
+    for i in range(count):
+        folded = sum(plane[k * count + i] << 8 * k for k in range(width))
+        before += (folded >> 1) ^ -(folded & 1)
+        result.append(before)
+    return result
+
+
+def values(line, numbers):
+    return [None if number == 4095 else line["least"] + number * line["step"] for number in numbers]
+
+
+def test_few_samples_are_all_in_the_page(page_of):
+    rows = rows_of(300)
+    data = data_of(page_of(rows))
+    [ram] = [chart for chart in data["charts"] if chart["key"] == "memory_over_time"]
+    line = ram["lines"][0]
+    assert "spans" not in line
+    told = values(line, words(line["samples"], 2))
+    assert len(told) == 300
+    assert all(abs(got - row[0]) <= line["step"] / 2 + 1e-9 for got, row in zip(told, rows))
+    course = data["courses"][line["course"]]
+    time, at = 0, []
+    for difference in words(course["time"], 4):
+        time += difference
+        at.append(time * course["quantum"])
+    assert all(abs(got - i * 0.1) <= course["quantum"] for i, got in enumerate(at))
+
+
+def test_of_many_samples_there_are_spans_and_what_fits(page_of):
+    rows = rows_of(40000, peak=12345)
+    page = page_of(rows)
+    data = data_of(page)
+    [ram] = [chart for chart in data["charts"] if chart["key"] == "memory_over_time"]
+    line, course = ram["lines"][0], data["courses"][0]
+    told, count = values(line, words(line["spans"], 2)), course["spans"]
+    assert len(told) == 3 * count and 4096 < count <= 16384
+    least, mean, most = told[:count], told[count:2 * count], told[2 * count:]
+    assert all(a <= b <= c for a, b, c in zip(least, mean, most))
+    assert abs(max(most) - 9.5) < 1e-6 and sum(value > 9 for value in most) == 1
+    assert abs(most.index(max(most)) * course["span"] - 1234.5) <= course["span"]
+    assert {(chart, number) for chart, number, _ in data["samples"]} >= {(data["charts"].index(ram), 0)}
+    small = data_of(page_of(rows, "--html-size", "0.09"))
+    assert len(small["samples"]) < len(data["samples"]) == 3
+
+
+def test_nothing_but_our_scripts_runs_and_nothing_is_loaded(page_of):
+    page = page_of(rows_of(50))
+    scripts = Scripts(page)
+    data_of(page)
+    assert "default-src 'none'" in scripts.policy and "unsafe" not in scripts.policy.split("script-src")[1]
+    for _, text in scripts.found[1:]:
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in scripts.policy
+    assert not re.search(r'<(link|img|iframe)\b|\bsrc=', page.split('<script type="application/json"')[0])
+
+
+def test_what_was_not_measured_is_missing(page_of):
+    rows = [("" if 20 <= i < 30 else row[0], *row[1:]) for i, row in enumerate(rows_of(60))]
+    [ram] = [chart for chart in data_of(page_of(rows))["charts"] if chart["key"] == "memory_over_time"]
+    told = values(ram["lines"][0], words(ram["lines"][0]["samples"], 2))
+    assert [i for i, value in enumerate(told) if value is None] == list(range(20, 30))
+    assert ram["limit"]["value"] == 64
+
+
+def blocks_of(path, calls):
+    lines = ["process_id,code_block_name,position,timestamp"]
+    for name, start, stop in calls:
+        lines += [f'7,"{name}",0,{start}', f'7,"{name}",1,{stop}']
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def blocks_page(cli, tmp_path):
+    record(tmp_path / "run.csv", rows_of(600))
+    calls = [("outer", 5, 50), (HOSTILE, 10, 20), ("other", 30, 40)]
+    blocks_of(tmp_path / "run.blocks.csv", [(name, 1.7e9 + start, 1.7e9 + stop) for name, start, stop in calls])
+    done = cli("sub-track", "analyze", "--tf=run.csv", "--stf=run.blocks.csv", "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "page.html"
+
+
+def test_nested_calls_have_lanes(blocks_page):
+    page = blocks_page.read_text()
+    data = data_of(page)
+    lanes = data["charts"][0]
+    assert lanes["kind"] == "lanes" and len(lanes["lines"]) == 2
+    assert [(band[0], band[3]) for band in lanes["bands"]] == [("outer", 0), (HOSTILE, 1), ("other", 1)]
+    assert lanes["bands"][1][1] == pytest.approx(10) and lanes["bands"][1][2] == pytest.approx(20)
+    assert HOSTILE not in page and "<img" not in page.split('<script type="application/json"')[0]
+
+
+READY = "document.documentElement.dataset.charts === 'ready'"
+
+
+@needs_browser
+def test_charts_share_one_axis_and_move_together(blocks_page):
+    data_of(blocks_page.read_text())
+    with Browser(blocks_page) as page:
+        page.wait(READY)
+        assert page.said == [] and [url for url in page.requests if not url.startswith(("file:", "blob:"))] == []
+        assert page.value("document.querySelectorAll('img').length") == 0
+        boxes = page.value("[...document.querySelectorAll('.track')].map(track => track.getBoundingClientRect())"
+                           ".map(box => [box.left, box.width, box.top, box.height])")
+        assert len({(left, width) for left, width, *_ in boxes}) == 1 and len(boxes) >= 3
+        left, width, top, height = boxes[1]
+        page.mouse("mouseMoved", left + width * 0.5, top + height / 2)
+        readout = page.value("document.querySelector('.readout').textContent")
+        assert "mem" in readout and "cpu" in readout and "outer" in readout
+        page.drag((left + width * 0.4, top + 40), (left + width * 0.6, top + 40))
+        page.wait("location.hash.startsWith('#t=')")
+        begin, end = map(float, page.value("location.hash")[3:].split(","))
+        assert 15 < begin < 28 and 30 < end < 42
+        page.value("document.querySelectorAll('.track')[1].focus()")
+        page.key("ArrowRight")
+        wait_for(lambda: float(page.value("location.hash")[3:].split(",")[0]) > begin)
+        page.key("Home")
+        page.wait("location.hash === ''")
+
+
+@pytest.fixture
+def comparison(cli, tmp_path):
+    """Two sessions of four runs each; the second has half a gigabyte more."""
+    words = []
+    for name, more in ("before", 0), ("after", 0.5):
+        for run in range(4):
+            record(tmp_path / f"{name}{run}.csv", [(row[0] + more + run / 1000, *row[1:]) for row in rows_of(100)])
+            words += ["-m", f"{name}={name}{run}.csv"]
+    return lambda *rules: cli("sub-track", "compare", *words, *rules, "-o", "page.html")
+
+
+def test_a_comparison_begins_with_the_verdict(comparison, tmp_path):
+    assert comparison("--fail-if", "combined_ram.max>+5%").returncode == 3
+    page = (tmp_path / "page.html").read_text()
+    head = page[:page.index("<h2>")]
+    assert "<h1>after against before</h1>" in head and "1 rule is broken" in head and "combined_ram.max&gt;+5%" in head
+    assert comparison("--fail-if", "combined_ram.max>+90%").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "all rules are kept" in page and 'class="alarm"' not in page
+    forest = page[page.index('id="figure1"'):page.index("</figure>")]
+    assert forest.count("<circle") >= 1 and "0 %" in forest
+
+
+@needs_browser
+def test_curves_of_sessions_lie_on_each_other(comparison, tmp_path):
+    assert comparison().returncode == 0
+    data_of((tmp_path / "page.html").read_text())
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        assert page.said == []
+        assert page.value("[...document.querySelectorAll('.track.lines')].length") == 2
+        legend = page.value("document.querySelector('.moves figcaption').textContent")
+        assert "before" in legend and "after" in legend
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_scrolls_one_way(blocks_page, dark):
+    data_of(blocks_page.read_text())
+    with Browser(blocks_page, width=400, dark=dark) as page:
+        page.wait(READY)
+        assert page.value("document.documentElement.scrollWidth") <= 400
+        assert page.value("getComputedStyle(document.body).backgroundColor") == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")
+
+
+@needs_browser
+def test_a_page_opens_where_its_address_says(blocks_page):
+    data_of(blocks_page.read_text())
+    with Browser(blocks_page, fragment="#t=12,14") as page:
+        page.wait(READY)
+        page.wait("location.hash.startsWith('#t=12')")
+        page.value("window.saved = []; URL.createObjectURL = blob => { blob.text().then(text => window.saved.push(text)); return '#' }; 0")
+        page.value("[...document.querySelectorAll('figcaption button')].filter(made => made.textContent === 'CSV')[1].click()")
+        page.wait("window.saved.length")
+        rows = [row.split(",") for row in page.value("window.saved[0]").splitlines()]
+        assert rows[0][0] == "seconds" and "Combined" in rows[0][1]
+        assert all(11.8 <= float(row[0]) <= 14.2 for row in rows[1:]) and len(rows) > 15
+
+
+@needs_browser
+def test_without_scripts_there_are_pictures(blocks_page):
+    with Browser(blocks_page, scripts=False) as page:
+        nodes = page.call("DOM.getDocument", depth=-1)["root"]
+        text = json.dumps(nodes)
+        assert text.count('"svg"') >= 3 and "track" not in re.findall(r'"class", "([^"]*)"', text)
+
+
+@needs_browser
+def test_print_shows_the_still_pictures(blocks_page):
+    data_of(blocks_page.read_text())
+    with Browser(blocks_page) as page:
+        page.wait(READY)
+        page.call("Emulation.setEmulatedMedia", media="print")
+        seen = page.value("[...document.querySelectorAll('.moves > svg')].map(s => getComputedStyle(s).display)")
+        assert seen and set(seen) == {"block"}
+        assert page.value("getComputedStyle(document.querySelector('.track')).display") == "none"
+        page.call("Page.printToPDF")

@@ -1,0 +1,79 @@
+"""Charts as pictures: report --plot."""
+import ctypes
+import os
+import xml.etree.ElementTree
+
+import pytest
+from test_page import HOSTILE, blocks_of, record, rows_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def has_library(name):
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
+needs_rsvg = pytest.mark.skipif(not has_library("librsvg-2.so.2"), reason="librsvg is not installed")
+
+
+@pytest.fixture
+def recording(tmp_path):
+    record(tmp_path / "run.csv", rows_of(200, peak=50))
+    blocks_of(tmp_path / "run.blocks.csv", [(HOSTILE, 1.7e9 + 5, 1.7e9 + 15)])
+    return tmp_path / "run.csv"
+
+
+def texts(picture):
+    return [element.text for element in xml.etree.ElementTree.fromstring(picture).iter(SVG + "text")]
+
+
+def test_charts_come_in_the_order_in_which_they_are_named(cli, recording, tmp_path):
+    done = cli("report", recording, "--plot", "cpu,memory", "-o", "both.svg")
+    assert done.returncode == 0 and done.stdout == "", done.stderr
+    captions = [text for text in texts((tmp_path / "both.svg").read_text()) if "over time" in text]
+    assert captions == ["CPU in use, cores, over time in seconds", "Memory, gigabytes, over time in seconds"]
+
+
+def test_without_a_file_it_is_svg_with_names_as_text(cli, recording):
+    done = cli("report", recording, "--plot", "all")
+    assert done.returncode == 0, done.stderr
+    picture = xml.etree.ElementTree.fromstring(done.stdout)
+    assert not list(picture.iter("img")) and "<img" not in done.stdout
+    assert any("Code blocks" in text for text in texts(done.stdout))
+    assert HOSTILE in [element.text for element in picture.iter(SVG + "title")]
+
+
+def test_a_chart_that_is_not_there_names_those_that_are(refused, recording):
+    assert refused(2, "memory", "report", recording, "--plot", "wattage").endswith("there are memory, cpu, blocks")
+
+
+def test_a_picture_is_not_made_by_accident(refused, recording):
+    refused(2, "--plot", "report", recording, "-o", "x.png")
+    refused(2, ".svg", "report", recording, "--plot", "memory", "-o", "x.txt")
+    refused(2, "--format", "report", recording, "--plot", "memory", "-f", "json")
+    refused(2, "one recording", "report", recording, recording, "--plot", "memory")
+
+
+@needs_rsvg
+def test_png_and_pdf(cli, recording, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    for name in "a.png", "a.pdf":
+        done = cli("report", recording, "--plot", "memory", "-o", name)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-")
+    picture = image.open(tmp_path / "a.png").convert("RGB")
+    assert picture.width == 1568
+    colours = {colour for _, colour in picture.getcolors(1 << 24)}
+    assert (255, 255, 255) in colours and (0, 0x60, 0xA8) in colours
+
+
+def test_without_the_libraries_a_sentence_says_what_is_missing(cli, recording, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "librsvg-2.so.2").touch()
+    done = cli("report", recording, "--plot", "memory", "-o", "a.png", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "empty")})
+    assert done.returncode != 0 and not (tmp_path / "a.png").exists()
+    assert len(done.stderr.splitlines()) == 1 and "librsvg2-2" in done.stderr and "SVG needs neither" in done.stderr

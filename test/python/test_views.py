@@ -1,0 +1,104 @@
+"""Results as pages, pictures and flat figures."""
+import math
+import pathlib
+import time
+import xml.etree.ElementTree
+
+import pytest
+
+import gpu_tracker as gput
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("views") / "run.sqlite"
+    with gput.Tracker(sleep_time=0.02, tracking_file=path) as tracker:
+        time.sleep(0.5)
+    return tracker
+
+
+def test_timepoints_are_the_samples(recorded):
+    table = recorded.timepoints()
+    assert len(table) > 5 and (table["combined_ram"] > 0).all()
+
+
+def test_a_plot_is_a_picture_for_notebooks_and_files(recorded, tmp_path):
+    picture = recorded.plot("memory,cpu")
+    assert xml.etree.ElementTree.fromstring(picture._repr_svg_()).tag.endswith("svg")
+    picture.save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text() == picture.svg
+    with pytest.raises(ValueError, match="no chart \"wattage\""):
+        recorded.plot("wattage")
+    with pytest.raises(ValueError, match="no kind of picture"):
+        picture.save(tmp_path / "a.gif")
+    assert not (tmp_path / "a.gif").exists()
+
+
+def test_the_page(recorded, tmp_path):
+    page = recorded.to_html(tmp_path / "run.html")
+    assert page == (tmp_path / "run.html").read_text() and "<h1>" in page and 'id="figure1"' in page
+    assert recorded._repr_html_().startswith("<iframe srcdoc=")
+
+
+def test_without_a_recording_there_are_figures_only():
+    tracker = gput.Tracker(sleep_time=0.05)
+    assert "NEW" in tracker._repr_html_()
+    with tracker:
+        assert "STARTED" in tracker._repr_html_()
+    assert tracker._repr_html_().startswith("<pre>") and "Max RAM" in tracker._repr_html_()
+    for view in tracker.plot, tracker.timepoints, tracker.to_html:
+        with pytest.raises(RuntimeError, match="tracking_file"):
+            view()
+
+
+def test_results_of_blocks_have_a_page(tmp_path):
+    with gput.Tracker(sleep_time=0.02, tracking_file=tmp_path / "run.csv"):
+        with gput.SubTracker("<b>", sub_tracking_file=tmp_path / "blocks.csv"):
+            time.sleep(0.2)
+    results = gput.SubTrackingAnalyzer(tmp_path / "run.csv", tmp_path / "blocks.csv").sub_tracking_results()
+    page = results.to_html()
+    assert "&lt;b&gt;" in page and "<b>" not in page.split("<script")[0]
+    assert results._repr_html_().startswith("<iframe")
+
+
+class FakeMLflow:
+    """With the signature of mlflow.log_metrics, and its rules for names; no MLflow."""
+
+    def __init__(self):
+        self.logged = {}
+
+    def log_metrics(self, metrics, step=None):
+        for name, value in metrics.items():
+            assert all(letter.isalnum() or letter in "_-. /" for letter in name) and isinstance(value, float)
+        self.logged.update(metrics)
+
+
+class FakeWriter:
+    """With the signature of SummaryWriter.add_scalar; no TensorBoard."""
+
+    def __init__(self):
+        self.logged = {}
+
+    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None):
+        self.logged[tag] = scalar_value
+
+
+def test_metrics_are_flat_numbers_for_loggers(recorded):
+    metrics = recorded.metrics()
+    assert metrics["gpu_tracker/max_ram/combined/total_rss"] == recorded.max_ram.combined.total_rss
+    assert not any(isinstance(value, bool) or math.isnan(value) for value in metrics.values())
+    mlflow, writer = FakeMLflow(), FakeWriter()
+    mlflow.log_metrics(metrics)
+    for name, value in metrics.items():
+        writer.add_scalar(name, value)
+    assert mlflow.logged == writer.logged == metrics
+    assert "max_ram/unit" not in recorded.metrics("") and len(recorded.metrics("")) == len(metrics)
+
+
+def test_a_running_tracker_can_be_looked_at(tmp_path):
+    with gput.Tracker(sleep_time=0.02, tracking_file=pathlib.Path(tmp_path, "live.sqlite")) as tracker:
+        deadline = time.monotonic() + 60
+        while len(tracker.timepoints()) < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert "<svg" in tracker.plot("memory").svg
