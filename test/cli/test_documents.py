@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "attach", "report", "runs", "top", "block", "profile", "serve", "energy-relay", "doctor", "schema", "completion", "man", "help"]
+COMMANDS = ["run", "attach", "report", "runs", "top", "block", "profile", "serve", "energy-relay", "doctor", "schema",
+            "completion", "man", "help"]
 ORIGINAL = ["execute", "output", "format", "tconfig", "st", "ru", "gru", "tu", "nec", "guuids", "disable-logs", "gb", "tf",
             "overwrite", "help", "version"]
 
