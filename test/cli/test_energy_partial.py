@@ -12,6 +12,8 @@ import pytest
 
 WATTS, SECONDS, GOOD = 50, 3.0, 1.5  # the counter fails after `GOOD`
 
+LEFT = {"set back": 1, "set to half": 500}  # joules that the counter shows then
+
 
 class Counter:
     """The real processes, and one RAPL package that draws 50 W; `fail` says what becomes of it."""
@@ -35,8 +37,8 @@ class Counter:
             joules = 1000 + WATTS * (time.monotonic() - self.begin)
             if self.fail == "unreadable":
                 os.ftruncate(self.file, 0)
-            elif self.fail == "set back":
-                self.back, self.fail = joules - 1, None
+            elif self.fail in LEFT:
+                self.back, self.fail = joules - LEFT[self.fail], None
             elif not self.fail:
                 self.set(joules - self.back)
 
@@ -101,9 +103,12 @@ def test_a_counter_that_comes_back_is_told(cli, gpu_tracker, tmp_path, counter, 
         assert f"% of the time; not known from {begin} s to {returned} s: its counter stood still" in text
 
 
-def test_a_counter_that_was_set_back_misses_a_little(cli, gpu_tracker, tmp_path, counter):
-    _, energy, said = track(gpu_tracker, tmp_path, counter, "set back")
+@pytest.mark.parametrize("fail", LEFT)
+def test_a_counter_that_was_set_back_misses_a_little(gpu_tracker, tmp_path, counter, fail):
+    """What it shows afterwards was not drawn then."""
+    _, energy, said = track(gpu_tracker, tmp_path, counter, fail)
     assert 80 < energy["cpu"]["covered"] < 99.5
+    assert energy["cpu"]["total"] < 1.2 * WATTS * SECONDS
     assert energy["cpu"]["error"] is None
     assert re.search(r"a part of the run only, not from [\d.]+ s to [\d.]+ s: its counter was set back$", said, re.MULTILINE)
 
