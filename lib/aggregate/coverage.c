@@ -37,17 +37,23 @@ static bool has_stood_still(const struct gt_coverage *coverage)
     return seconds_between(coverage->known_ns, coverage->read_ns) > coverage->patience;
 }
 
+/* From this reading on it counts anew, though it has nothing yet. */
+static void end_loss(struct gt_coverage *coverage, int64_t now_ns)
+{
+    miss(coverage, now_ns, coverage->lost);
+    coverage->lost = GT_GAP_NONE;
+}
+
 static void note_move(struct gt_coverage *coverage, int64_t now_ns, double growth)
 {
     double seconds = seconds_between(coverage->known_ns, now_ns);
     if (coverage->lost)
-        miss(coverage, now_ns, coverage->lost);
+        end_loss(coverage, now_ns);
     else if (has_stood_still(coverage))
         miss(coverage, now_ns, GT_GAP_STILL);
     if (seconds >= LEAST_SECONDS)
         coverage->most_watts = fmax(coverage->most_watts, growth / seconds);
     coverage->known_ns = now_ns;
-    coverage->lost = GT_GAP_NONE;
 }
 
 /* A counter that has counted since it was opened covers the time before its first reading. */
@@ -84,6 +90,8 @@ void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules
         note_first(coverage, now_ns);
     if (joules > fmax(0, coverage->joules))
         note_move(coverage, now_ns, joules - fmax(0, coverage->joules));
+    else if (coverage->lost)
+        end_loss(coverage, now_ns);
     coverage->failures = 0;
     coverage->joules = fmax(joules, coverage->joules);
     coverage->read_ns = now_ns;

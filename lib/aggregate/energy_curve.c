@@ -111,7 +111,7 @@ void gt_energy_curve_release(struct gt_energy_curve *curve)
         gt_curve_release(&curve->device[i].curve);
 }
 
-/* The time before the first reading is not outside of the recording, but missing. */
+/* The time before the first reading is not outside of the recording, but missing; or covered by it, where the counter had not moved. */
 static int add_start(struct gt_device_curve *device)
 {
     double point[GT_ENERGY_QUANTITIES] = {0};
@@ -131,7 +131,7 @@ static int add(struct gt_device_curve *device, double time, const struct gt_ener
         device->unread_from = isnan(device->unread_from) ? time : device->unread_from;
         return 0;
     }
-    if (is_first && is_gap && device->unread_from < time && add_start(device) < 0)
+    if (is_first && now[MISSING] >= 0 && device->unread_from < time && add_start(device) < 0)
         return -ENOMEM;
     device->is_measured = true;
     device->time = time;

@@ -62,6 +62,28 @@ static double error_of(const struct gt_energy_figures *figures, enum gt_energy_d
     return gt_energy_run_error(&run, of_job);
 }
 
+double gt_energy_job_error(const struct gt_energy_figures *figures)
+{
+    double sum = NAN;
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        double error = error_of(figures, device, true);
+        if (is_divided(figures, device))
+            sum = isnan(sum) ? error : sum + error;
+        if (is_divided(figures, device) && isnan(error))
+            return NAN;
+    }
+    return sum;
+}
+
+double gt_energy_known_part(const struct gt_energy_figures *figures)
+{
+    double least = 1;
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+        if (!isnan(value_of(figures, device, GT_ENERGY_TOTAL)))
+            least = fmin(least, covered(figures, device));
+    return least;
+}
+
 static void add_errors(const struct gt_energy_figures *figures, struct gt_node *line, enum gt_energy_device device,
                        bool is_known)
 {
@@ -272,14 +294,13 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
 {
     struct gt_node *section = gt_report_section(root, "energy", "Energy");
     const char *policy = figures->machine->idle_policy;
-    double job = NAN, least = 1, platform = figures->end->platform;
+    double job = NAN, platform = figures->end->platform;
     double wall = figures->end->wall;
     bool any = !isnan(platform) || !isnan(wall), estimates = false;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
         double joules = add_device(figures, section, device);
         bool is_measured = !isnan(value_of(figures, device, GT_ENERGY_TOTAL));
         any |= is_measured;
-        least = fmin(least, is_measured ? covered(figures, device) : 1);
         estimates |= is_estimated(figures, device) && is_measured;
         job = isnan(job) ? joules : isnan(joules) ? job : job + joules;
     }
@@ -290,7 +311,7 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     gt_node_flags(whole, isnan(wall) ? GT_ONLY_DATA : 0);
     if (estimates)
         gt_report_text(section, "estimated", "This tree in all rests on", "estimates, not measurements");
-    add_partial(section, isnan(job) ? NAN : least);
+    add_partial(section, isnan(job) ? NAN : gt_energy_known_part(figures));
     add_cost(figures->machine, section, job);
     gt_report_text(section, "idle_policy", "Idle energy", *policy ? policy : NULL);
     if (figures->parts)

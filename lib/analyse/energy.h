@@ -23,6 +23,11 @@ struct gt_energy_figures {
  * part; the lines of conservation. Where nothing was measured people see one line that tells why. */
 void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *figures);
 
+/* Joules by which the job's part may be off, of all devices together; NaN: not known. */
+double gt_energy_job_error(const struct gt_energy_figures *figures);
+/* The part of the time of which it is known what was drawn, by the device of which the least is known. */
+double gt_energy_known_part(const struct gt_energy_figures *figures);
+
 /* Adds a table of a part of the run, with a row for each device that was measured, and their sum. `by_cpu_time`: the
  * CPU's figure rests on CPU time, else on time. Returns NULL where nothing was measured. */
 struct gt_table *gt_energy_table(struct gt_node *parent, const struct gt_machine *machine,

@@ -105,7 +105,8 @@ int gt_energy_sample_between(struct gt_energy_sample **ret, const struct gt_ener
         zone->is_unread |= now->is_unread;
         if (!zone->is_unread)
             gt_rapl_advance(zone, now->last, later->monotonic_ns);
-        if (now->mirror < 0) /* parted meanwhile */
+        zone->is_unread |= isinf(zone->doubt) != 0; /* set back: what was drawn meanwhile is not known */
+        if (now->mirror < 0)                        /* parted meanwhile */
             zone->mirror = -1;
     }
     *ret = difference;

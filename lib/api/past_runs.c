@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyse/energy.h"
 #include "api/tracker.h"
 #include "base/utf8.h"
 #include "store/secret.h"
@@ -19,6 +20,17 @@ static double largest(const struct gt_summary *summary, enum gt_metric_id metric
 {
     const struct gt_statistic *statistic = &summary->of[GT_SCOPE_COMBINED][metric];
     return statistic->count ? statistic->max : NAN;
+}
+
+/* One that is known for a part of the time is not to be compared with others. */
+static double energy_of(const struct gt_recorder *recorder)
+{
+    const struct gt_outcome *outcome = &recorder->outcome;
+    struct gt_energy_reading end;
+    gt_energy_reading_take(&end, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
+    const struct gt_energy_figures figures = {
+        .machine = &recorder->machine, .outcome = outcome, .end = &end, .seconds = outcome->elapsed};
+    return gt_energy_known_part(&figures) < 1 ? NAN : outcome->value[GT_SCOPE_COMBINED][GT_ENERGY];
 }
 
 /* Texts are borrowed from the tracker and the arguments. */
@@ -38,7 +50,7 @@ static void describe(struct gt_past_run *ret, const struct gt_recorder *recorder
         .ram_peak = job[GT_RAM_PEAK],
         .cpu_time = job[GT_CPU_TIME],
         .gpu_ram_peak = largest(&recorder->summary, GT_GPU_RAM),
-        .energy = job[GT_ENERGY],
+        .energy = energy_of(recorder),
     };
 }
 

@@ -12,6 +12,9 @@ import pytest
 
 WATTS, SECONDS, GOOD = 50, 3.0, 1.5  # the counter fails after `GOOD`
 
+BUSY = [sys.executable, "-c", f"import time\nend = time.monotonic() + {SECONDS}\nwhile time.monotonic() < end: pass"]
+LEFT = {"set back": 1, "set to half": 500}  # joules that the counter shows then
+
 
 class Counter:
     """The real processes, and one RAPL package that draws 50 W; `fail` says what becomes of it."""
@@ -35,8 +38,8 @@ class Counter:
             joules = 1000 + WATTS * (time.monotonic() - self.begin)
             if self.fail == "unreadable":
                 os.ftruncate(self.file, 0)
-            elif self.fail == "set back":
-                self.back, self.fail = joules - 1, None
+            elif self.fail in LEFT:
+                self.back, self.fail = joules - LEFT[self.fail], None
             elif not self.fail:
                 self.set(joules - self.back)
 
@@ -101,9 +104,12 @@ def test_a_counter_that_comes_back_is_told(cli, gpu_tracker, tmp_path, counter, 
         assert f"% of the time; not known from {begin} s to {returned} s: its counter stood still" in text
 
 
-def test_a_counter_that_was_set_back_misses_a_little(cli, gpu_tracker, tmp_path, counter):
-    _, energy, said = track(gpu_tracker, tmp_path, counter, "set back")
+@pytest.mark.parametrize("fail", LEFT)
+def test_a_counter_that_was_set_back_misses_a_little(gpu_tracker, tmp_path, counter, fail):
+    """What it shows afterwards was not drawn then."""
+    _, energy, said = track(gpu_tracker, tmp_path, counter, fail)
     assert 80 < energy["cpu"]["covered"] < 99.5
+    assert energy["cpu"]["total"] < 1.2 * WATTS * SECONDS
     assert energy["cpu"]["error"] is None
     assert re.search(r"a part of the run only, not from [\d.]+ s to [\d.]+ s: its counter was set back$", said, re.MULTILINE)
 
@@ -114,10 +120,47 @@ def test_a_whole_run_says_nothing(cli, gpu_tracker, tmp_path, counter):
     assert "a part of the" not in said
 
 
+def summary_of(cli, recording):
+    [line] = re.findall(r"^  energy +(.*)$", cli("report", recording, "-f", "summary").stdout, re.MULTILINE)
+    return line
+
+
+def test_the_summary_has_the_error_of_the_reports(cli, gpu_tracker, tmp_path, counter):
+    recording, energy, _ = track(gpu_tracker, tmp_path, counter, None, job=BUSY)
+    [shown] = re.findall(r"± ([\d.]+)", summary_of(cli, recording))
+    assert float(shown) == pytest.approx(energy["cpu"]["job_error"], rel=0.05)
+
+
+def test_a_summary_says_that_it_is_of_a_part(cli, gpu_tracker, tmp_path, counter):
+    recording, energy, _ = track(gpu_tracker, tmp_path, counter, "stands still", job=BUSY)
+    summary = summary_of(cli, recording)
+    assert f" for {energy['covered']:.3g} % of the time" in summary and "±" not in summary
+
+
+def test_the_list_of_runs_keeps_no_energy_of_a_part(cli, gpu_tracker, tmp_path, counter, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = tmp_path / "energy.sock"
+    relay = subprocess.Popen([gpu_tracker, "energy-relay", "--root", counter.root, "--socket", path], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+    words = ["run", "--history", "--sleep-time", "0.1", "--library", f"energy-relay={path}", "-f", "json", "-o", "report.json",
+             "--", *BUSY]
+    try:
+        assert relay.stdout.readline()
+        assert cli(*words).returncode == 0
+        if not json.loads((tmp_path / "report.json").read_text())["energy"]["cpu"]["source"].startswith("energy relay"):
+            pytest.skip("this machine has counters of its own")
+        threading.Timer(GOOD, relay.kill).start()
+        assert cli(*words).returncode == 0
+    finally:
+        relay.kill()
+        relay.wait()
+    part, whole = json.loads(cli("runs", "-f", "json").stdout)["runs"]
+    assert whole["energy"] > 0 and part["energy"] is None
+
+
 def test_comparisons_and_rules_refuse_what_is_partial(cli, gpu_tracker, tmp_path, counter):
-    busy = [sys.executable, "-c", f"import time\nend = time.monotonic() + {SECONDS}\nwhile time.monotonic() < end: pass"]
-    whole = track(gpu_tracker, tmp_path, counter, None, job=busy)[0]
-    part = track(gpu_tracker, tmp_path, counter, "unreadable", job=busy)[0]
+    whole = track(gpu_tracker, tmp_path, counter, None, job=BUSY)[0]
+    part = track(gpu_tracker, tmp_path, counter, "unreadable", job=BUSY)[0]
     words = ["sub-track", "compare", "-m", f"a={whole}", "-m", f"b={part}", "--fail-if", "energy.cpu>+5000%", "-f", "json"]
     refused = cli(*words)
     assert refused.returncode == 3, refused.stderr

@@ -209,6 +209,7 @@ def test_a_relay_that_dies_leaves_the_figure_missing(gpu_tracker, relay, place, 
     [column] = {line.index("system_cpu_energy") for line in lines if "system_cpu_energy" in line}
     head = next(i for i, line in enumerate(lines) if "system_cpu_energy" in line)
     energy = [line[column] for line in lines[head + 1:] if len(line) > column]
+    energy = energy[[bool(value) for value in energy].index(True):]  # the first samples may come before the relay's first step
     assert len(energy) > 12
     told = [float(value) for value in energy if value]
     assert 4 < len(told) < len(energy) - 4 and told == sorted(told) and told[-1] > 20
@@ -345,6 +346,15 @@ def test_a_relay_whose_counters_stand_still_is_not_used(gpu_tracker, place, cli)
     assert report["energy"]["cpu"]["total"] is None
     [row] = [row for row in rows if row["source"] == "relay"]
     assert row["state"] == "broken" and "its counters stand still" in row["reason"]
+
+
+@pytest.mark.parametrize("count", [1000, 2**63])
+def test_a_relay_that_repeats_one_figure_measures_nothing(gpu_tracker, place, count):
+    with answering(place / "still.sock", lambda: b"energy 1 7 0.1 0.1 cpu_energy=%d\n" % count):
+        report = json.loads(run_beside(gpu_tracker, place / "still.sock"))
+    cpu = report["energy"]["cpu"]
+    assert (cpu["total"], cpu["job"], cpu["error"]) == (None, None, None) and not cpu.get("covered")
+    assert "the relay's energy counter stands still" in report["energy"]["reason"]
 
 
 def test_a_relay_without_an_answer_at_times_goes_on(gpu_tracker, place):

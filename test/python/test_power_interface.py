@@ -1,6 +1,7 @@
 """AIPowerMeter's interface: arithmetic of curves, samples of counters, and power of the machine."""
 import datetime
 import json
+import math
 import os
 import time
 
@@ -92,6 +93,15 @@ def test_a_counter_that_began_again(machine):
     time.sleep(0.05)
     difference = rapl.RAPLSample(machine.root) - first
     assert difference.domains["package-0"].values["energy_uj"] == pytest.approx(2e6, abs=3)
+
+
+def test_a_counter_that_was_set_back_meanwhile(machine):
+    machine.set(4)
+    first = rapl.RAPLSample(machine.root)
+    machine.set(2)
+    time.sleep(0.01)
+    difference = rapl.RAPLSample(machine.root) - first
+    assert math.isnan(difference.energy("package-0"))
 
 
 def test_differences_that_there_are_not(machine, tmp_path):

@@ -217,6 +217,19 @@ static void what_is_not_read_at_the_start_is_missing_there(void **state)
     expect_missing(100.5, 101.5, NAN, 1);
 }
 
+/* As a relay whose counter has not made a step yet. */
+static void the_first_reading_covers_the_time_before_it(void **state)
+{
+    (void)state;
+    restart();
+    add_missing(100, NAN, NAN);
+    add_missing(101, 10, 0);
+    add_missing(102, 30, 0);
+    assert_int_equal(gt_energy_curve_finish(&curve), 0);
+    expect_missing(100, 101, 10, 0);
+    expect_missing(100.5, 102, 25, 0);
+}
+
 static void a_reading_makes_up_for_those_that_failed_before(void **state)
 {
     (void)state;
@@ -326,6 +339,7 @@ int main(void)
         TEST(a_machine_without_counters_has_no_course),
         TEST(what_is_not_read_to_the_end_is_missing_there),
         TEST(what_is_not_read_at_the_start_is_missing_there),
+        TEST(the_first_reading_covers_the_time_before_it),
         TEST(a_reading_makes_up_for_those_that_failed_before),
         TEST(a_sum_with_a_missing_part_is_partial),
         TEST(joules_up_to_a_moment),

@@ -296,8 +296,14 @@ static void a_counter_that_was_set_back_adds_no_range(void **state)
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", 90000000000);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
-    set(machine, "intel-rapl:0", 3000000);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 3, 1e-9); /* 172 kJ in a second cannot be */
+    set(machine, "intel-rapl:0", 90050000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
+    set(machine, "intel-rapl:0", 3000000); /* 172 kJ in a second cannot be */
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
+    assert_true(isinf(doubt_of(machine)));
+    set(machine, "intel-rapl:0", 63000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 110, 1e-9);
+    assert_float_equal(doubt_of(machine), 0, 0);
     char text[200];
     machine->type->describe(machine->state, text, sizeof text);
     assert_non_null(strstr(text, "wraps: 0, resets: 1"));
@@ -352,14 +358,33 @@ static void a_range_that_is_no_number_is_not_known(void **state)
     assert_float_equal(doubt_of(machine), 0, 0);
 }
 
-static void without_a_range_a_drop_adds_what_is_sure(void **state)
+/* To what it was set back nobody knows: what it shows was drawn at any time. */
+static void a_counter_that_was_set_to_half_adds_nothing(void **state)
+{
+    struct gpu_machine *machine = *state;
+    zone(machine, "intel-rapl:0", "package-0", 1000000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 1050000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
+    set(machine, "intel-rapl:0", 550000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
+    assert_true(isinf(doubt_of(machine)));
+    set(machine, "intel-rapl:0", 520000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-9);
+    set(machine, "intel-rapl:0", 570000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 100, 1e-9);
+}
+
+static void without_a_range_a_drop_adds_nothing(void **state)
 {
     struct gpu_machine *machine = *state;
     zone(machine, "intel-rapl:0", "package-0", RANGE - 4000000);
     gpu_machine_remove(machine, "sys/class/powercap/intel-rapl:0/max_energy_range_uj");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     set(machine, "intel-rapl:0", 6000000);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 6, 1e-9);
+    assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
+    set(machine, "intel-rapl:0", 16000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
 }
 
 static void a_failed_reading_is_none_and_its_energy_is_not_lost(void **state)
@@ -633,7 +658,8 @@ int main(void)
         TEST(what_is_no_count_in_range_is_no_reading),
         TEST(a_jump_that_no_power_explains_is_no_energy),
         TEST(a_range_that_is_no_number_is_not_known),
-        TEST(without_a_range_a_drop_adds_what_is_sure),
+        TEST(a_counter_that_was_set_to_half_adds_nothing),
+        TEST(without_a_range_a_drop_adds_nothing),
         TEST(a_failed_reading_is_none_and_its_energy_is_not_lost),
         TEST(one_package_that_cannot_be_read_leaves_no_part_of_a_sum),
         TEST(amd_packages_have_no_memory),

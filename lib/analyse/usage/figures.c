@@ -50,3 +50,17 @@ double gt_usage_group_peak(const struct gt_usage *usage)
     return fmax(usage->summary->of[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK].max,
                 usage->outcome->value[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK]);
 }
+
+static void take_last(double values[GT_METRIC_COUNT], const struct gt_usage *usage, enum gt_scope scope)
+{
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
+        values[metric] = gt_usage_final(usage, scope, (enum gt_metric_id)metric);
+}
+
+void gt_usage_energy(const struct gt_usage *usage, struct gt_energy_reading *ret)
+{
+    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
+    take_last(system, usage, GT_SCOPE_SYSTEM);
+    take_last(job, usage, GT_SCOPE_COMBINED);
+    gt_energy_reading_take(ret, system, job);
+}

@@ -18,5 +18,7 @@ double gt_usage_group_peak(const struct gt_usage *usage);
 double gt_usage_final(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
 /* A counter of seconds as a share of the time of the run. */
 double gt_usage_share(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
+/* The energy at the end. */
+void gt_usage_energy(const struct gt_usage *usage, struct gt_energy_reading *ret);
 
 #endif

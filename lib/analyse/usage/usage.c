@@ -384,19 +384,10 @@ static void add_gpus(const struct gt_usage *usage, struct gt_node *root)
     }
 }
 
-static void take_last(double values[GT_METRIC_COUNT], const struct gt_usage *usage, enum gt_scope scope)
-{
-    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
-        values[metric] = gt_usage_final(usage, scope, (enum gt_metric_id)metric);
-}
-
 static void add_energy(const struct gt_usage *usage, struct gt_node *root)
 {
-    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
     struct gt_energy_reading end;
-    take_last(system, usage, GT_SCOPE_SYSTEM);
-    take_last(job, usage, GT_SCOPE_COMBINED);
-    gt_energy_reading_take(&end, system, job);
+    gt_usage_energy(usage, &end);
     gt_energy_section(root, &(struct gt_energy_figures){
                                 .machine = usage->machine,
                                 .outcome = usage->outcome,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/display.h"
+#include "analyse/energy.h"
 #include "analyse/usage/block_brief.h"
 #include "analyse/usage/figures.h"
 #include "analyse/usage/next_time.h"
@@ -273,11 +274,20 @@ static void add_storage(const struct gt_usage *usage, struct gt_node *brief)
     gt_brief_line(brief, &(struct gt_brief_line){.title = "disk", .words = words});
 }
 
-static double error_of_energy(const struct gt_usage *usage)
+/* " ± 1.2" as the reports have it, or " for 48 % of the time", which has no error. */
+static void add_energy_error(const struct gt_usage *usage, double joules, char *words, size_t size)
 {
-    double share = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_CPU_ENERGY_SHARE_ERROR);
-    double placement = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_CPU_ENERGY_PLACEMENT_ERROR);
-    return isnan(share) ? placement : isnan(placement) ? share : share + placement;
+    char amount[GT_HUMAN_SIZE];
+    size_t length = strlen(words);
+    struct gt_energy_reading end;
+    gt_usage_energy(usage, &end);
+    const struct gt_energy_figures figures = {
+        .machine = usage->machine, .outcome = usage->outcome, .end = &end, .seconds = usage->outcome->elapsed};
+    double error = gt_energy_job_error(&figures), part = gt_energy_known_part(&figures);
+    if (part < 1)
+        snprintf(words + length, size - length, " for %.3g %% of the time", 100 * part);
+    else if (error >= 0.005 * joules)
+        snprintf(words + length, size - length, " ± %s", gt_human_energy_part(amount, error, joules));
 }
 
 static void add_energy_parts(const struct gt_usage *usage, double whole, char *words, size_t size)
@@ -316,14 +326,12 @@ static void add_energy_cost(const struct gt_machine *machine, double joules, cha
 
 static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char words[TEXT] = "", amount[GT_HUMAN_SIZE];
-    double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY), error = error_of_energy(usage);
+    char words[TEXT] = "";
+    double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY);
     if (!(joules > 0))
         return;
     gt_human_energy(words, joules);
-    if (error >= 0.005 * joules)
-        snprintf(words + strlen(words), sizeof words - strlen(words), " ± %s",
-                 gt_human_energy_part(amount, error, joules));
+    add_energy_error(usage, joules, words, sizeof words);
     if (gt_display_unit_is_estimated(GT_ENERGY, usage->machine))
         snprintf(words + strlen(words), sizeof words - strlen(words), ", estimated");
     add_energy_parts(usage, joules, words, sizeof words);

@@ -297,7 +297,8 @@ static int relay_collect(void *opaque, struct gt_frame *frame, struct gt_error *
     advance(state, &answer);
     for (int k = 0; k < GT_RELAY_FIGURES; k++)
         if (state->is_wanted[k] && answer.has[k]) {
-            frame->system[gt_relay_metrics[k]] = state->joules[k];
+            /* A counter that stands still measures nothing. */
+            frame->system[gt_relay_metrics[k]] = state->joules[k] > 0 ? state->joules[k] : NAN;
             frame->doubt[gt_relay_metrics[k]] = state->is_anew ? INFINITY : 0;
         }
     return 0;
@@ -311,6 +312,16 @@ static void relay_describe(const void *opaque, char *text, size_t size)
         snprintf(text + length, size - (size_t)length, "; samples without an answer: %u", state->failures);
 }
 
+static void relay_explain(const void *opaque, enum gt_metric_id metric, char *text, size_t size)
+{
+    const struct state *state = opaque;
+    bool is_still = false;
+    for (int k = 0; k < GT_RELAY_FIGURES; k++)
+        is_still |= gt_relay_metrics[k] == metric && state->fd >= 0 && state->last.has[k] && state->joules[k] <= 0;
+    snprintf(text, size, "%s",
+             is_still ? "the relay's energy counter stands still" : "the energy relay has no figure of it");
+}
+
 const struct gt_collector_type gt_collector_relay = {
     .name = "relay",
     .help = "energy of the processors from an energy relay, where this user may not read the counters",
@@ -321,4 +332,5 @@ const struct gt_collector_type gt_collector_relay = {
     .collect = relay_collect,
     .close = relay_close,
     .describe = relay_describe,
+    .explain = relay_explain,
 };

@@ -53,7 +53,8 @@ struct gt_rapl_zones {
 struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
                                  enum gt_rapl_domain domain, const char *name);
 /* Take in one reading. A lower one than the last is a wrap where that could be at any believable power; else the counter was
- * set back, and what it drew up to then is lost. What no power would explain is no energy, and lost as well. */
+ * set back, nobody knows to what, and what was drawn since the last reading is lost. What no power would explain is no energy, and lost as
+ * well. */
 void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns);
 /* Read every zone. One that fails has no reading this time: its next covers the gap. */
 void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns);

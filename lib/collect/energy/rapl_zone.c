@@ -77,7 +77,7 @@ void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns)
     } else if (counts < zone->last) {
         uint64_t around = zone->range > zone->last ? zone->range - zone->last + counts : 0;
         bool is_wrap = around && (double)around * zone->unit <= gt_rapl_most_watts * seconds;
-        growth = is_wrap ? around : counts;
+        growth = is_wrap ? around : 0;
         zone->wraps += is_wrap;
         zone->resets += !is_wrap;
         zone->falls |= !is_wrap;
