@@ -142,11 +142,11 @@ int gt_group_enter(const struct gt_group *group);
 void gt_group_close(struct gt_group *group);
 
 /* Follow process `pid` (0: the calling process) and its descendants from now on. The tracking file is created at the
- * first sample. -ESRCH: no such process; -EPERM: it may not be read. */
+ * first sample. -ESRCH: no such process; -EPERM: it may not be read; -EACCES: /proc hides it. */
 int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
                     struct gt_error *error);
 
-/* Before the first sample: another process that counts as the job's, and all below it. -ESRCH: no such process. */
+/* Before the first sample: another process that counts as the job's, and all below it. -ESRCH: no such process; -EACCES: /proc hides it. */
 int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error);
 
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */

@@ -116,6 +116,23 @@ def test_what_a_shell_hands_in_is_read(gpu_tracker, recording):
     assert done.returncode == 2 and "token of 16" in done.stderr
 
 
+MODEL = """<(sleep 0.2; printf 'tdp_watts = 10\\n')"""
+
+
+@pytest.mark.parametrize("words, before, said", [
+    (f"run --disable-logs -f json --power-model {MODEL} -- true", "", "estimated by use of the CPU"),
+    (f"-e true --disable-logs --power-model {MODEL}", "", "true"),
+    (f"doctor -f json --power-model {MODEL}", "", "estimated by use of the CPU"),
+    ("run --disable-logs -f json --power-model /dev/stdin -- cat", "echo tdp_watts = 10 |", "estimated by use of the CPU"),
+    ("run --disable-logs -f json --carbon-intensity XX --carbon-file <(sleep 0.2; printf 'region,name,year,grams_per_kwh,source\\nXX,X,2023,77,me\\n') -- true", "",
+     "77.0"),
+], ids=["run", "execute", "doctor", "stdin", "carbon"])
+def test_what_is_read_again_comes_through_a_pipe_once(gpu_tracker, words, before, said):
+    done = subprocess.run(["bash", "-c", f"{before} {gpu_tracker} {words}"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("words", ["timeline info", "profile functions", "timeline merge -o merged.json --overwrite"])
 @pytest.mark.parametrize("name", ["torch.json.gz", "python3.13.prof"])
 def test_a_trace_through_a_pipe_is_that_trace(gpu_tracker, tmp_path, words, name):
