@@ -155,14 +155,21 @@ static int check_operands(const struct command *command, int count, char **opera
     return 0;
 }
 
+/* "--execute --help": no program has such a name. */
+static bool wants_help(const struct options *options)
+{
+    return options->help || (options->execute && !strcmp(options->execute, "--help"));
+}
+
 static int run(struct options *options, const struct command *command, int count, char **words)
 {
     int operands;
     int status = options_parse(options, command, count, words, &operands);
     if (status)
         return status;
-    if (options->help) {
-        help_print(stdout, command);
+    if (wants_help(options)) {
+        bool is_overview = command == &command_execute && !options->execute;
+        is_overview ? help_print_overview(stdout) : help_print(stdout, command);
         return 0;
     }
     if (options->version) {
@@ -201,6 +208,10 @@ int main(int count, char **words)
     words++;
     bool is_agent = count && strcmp(words[0], "agent") == 0;
     bool is_named = count && !is_agent && words[0][0] != '-';
+    if (!count) {
+        help_print_overview(stderr);
+        return EXIT_USAGE;
+    }
     if (is_named)
         command = command_find(count, words, &used);
     int privilege = give_up_privileges(is_agent ? NULL : command);

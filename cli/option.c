@@ -180,7 +180,7 @@ static const char *choice_compat(size_t index)
 }
 
 enum command_set {
-#define COMMAND(bit, entry) bit = 1ul << COMMAND_##bit,
+#define COMMAND(bit, entry, group) bit = 1ul << COMMAND_##bit,
 #include "command.def"
 #undef COMMAND
     LAUNCHING = EXECUTE | RUN,

@@ -150,7 +150,6 @@ def test_output_to_what_is_no_file(cli):
     ("cannot be standard output", ["run", "--tf", "-", "--", "touch", "started"]),
     ("unexpected argument 'more'", [*TOUCH, "more"]),
     ("is a command and comes before the options", ["--st", "1", "run", "--", "touch", "started"]),
-    ("nothing to track", []),
     ("nothing to track", ["--st", "1"]),
     ("it is empty", ["-e", ""]),
     ("it is empty", ["-e", "  \t "]),
