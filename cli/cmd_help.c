@@ -200,7 +200,6 @@ void help_print_overview(FILE *out)
     fputs("Usage: gpu-tracker run [options] -- COMMAND [ARGUMENT...]\n"
           "       gpu-tracker NAME [options] [arguments]\n\n",
           out);
-    fputs("Commands:\n", out);
     for (int i = 0; i < GROUP_COUNT; i++)
         print_command_group(out, i, titles[i]);
     fputs("\nOptions of run:\n", out);

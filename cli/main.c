@@ -130,8 +130,30 @@ static int incomplete_command(const char *group, const char *word)
                      word ? word : "", word ? "'" : "?", group);
 }
 
+/* What people call commands elsewhere. */
+static const char *near_name(const char *word)
+{
+    static const char *const names[][2] = {
+        {"diff", "compare"},         {"show", "report"},         {"export", "report"},
+        {"summary", "report"},       {"chart", "plot"},          {"draw", "plot"},
+        {"graph", "plot"},           {"monitor", "top"},         {"live", "top"},
+        {"history", "runs"},         {"list", "runs"},           {"blocks", "analyze"},
+        {"merge", "timeline merge"}, {"start", "run"},           {"exec", "run"},
+        {"execute", "run"},          {"track", "run"},           {"record", "run"},
+        {"follow", "attach"},        {"check", "doctor"},        {"info", "doctor"},
+        {"exporter", "serve"},       {"trace", "timeline info"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(word, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 static int unknown_command(const char *word)
 {
+    const char *near = near_name(word);
+    if (near)
+        return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, near);
     struct suggestion suggestion = {.word = word};
     for (int i = 0; i < COMMAND_COUNT; i++)
         suggest(&suggestion, commands[i]->name);

@@ -183,6 +183,8 @@ enum command_set {
 #define COMMAND(bit, entry, group) bit = 1ul << COMMAND_##bit,
 #include "command.def"
 #undef COMMAND
+    ANALYZE = ANALYZE_FILE | SUB_ANALYZE,
+    COMPARE = COMPARE_FILES | SUB_COMPARE,
     LAUNCHING = EXECUTE | RUN,
     TRACKING = LAUNCHING | ATTACH,
     TRACES = MERGE | INFO | PROFILE,

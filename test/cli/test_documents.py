@@ -8,7 +8,7 @@ import termios
 
 import pytest
 
-COMMANDS = ["run", "attach", "report", "runs", "top", "block", "profile", "serve", "energy-relay", "doctor", "schema", "completion", "man", "help"]
+COMMANDS = ["run", "attach", "report", "plot", "analyze", "compare", "runs", "top", "block", "profile", "serve", "energy-relay", "doctor", "schema", "completion", "man", "help"]
 ORIGINAL = ["execute", "output", "format", "tconfig", "st", "ru", "gru", "tu", "nec", "guuids", "disable-logs", "gb", "tf",
             "overwrite", "help", "version"]
 
@@ -119,6 +119,8 @@ def bash_completions(cli, tmp_path, line):
     ("gpu-tracker run --st 1 cat da", ["data.txt"]),
     ("gpu-tracker run -- cat da", ["data.txt"]),
     ("gpu-tracker report da", ["data.txt"]),
+    ("gpu-tracker analyze da", ["data.txt"]),
+    ("gpu-tracker compare da", ["data.txt"]),
     ("gpu-tracker report --st", []),
     ("gpu-tracker -o da", ["data.txt"]),
     ("gpu-tracker completion ", ["bash", "zsh", "fish"]),

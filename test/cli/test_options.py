@@ -165,6 +165,14 @@ def test_output_to_what_is_no_file(cli):
     ("sub-track: which command?", ["sub-track"]),
     ("sub-track: there is no command 'analyse'", ["sub-track", "analyse"]),
     ("gpu-tracker run -- ls", ["ls"]),
+    ("unknown command 'diff': did you mean 'compare'", ["diff", "a.csv", "b.csv"]),
+    ("unknown command 'analyse': did you mean 'analyze'", ["analyse", "a.csv"]),
+    ("did you mean 'report'", ["show", "a.csv"]),
+    ("analyze: FILE or --tf FILE is missing", ["analyze"]),
+    ("there is one tracking file", ["analyze", "a.csv", "--tf=b.csv"]),
+    ("unexpected argument 'b.csv'", ["analyze", "a.csv", "b.csv"]),
+    ("plot: FILE is missing", ["plot"]),
+    ("'no.jpg' is no name of a picture", ["plot", "a.csv", "-o", "no.jpg"]),
     ("'nosuch'", ["help", "nosuch"]),
     ("unexpected argument 'x'", ["schema", "x"]),
     ("'--st'", ["report", "--st", "1", "x.csv"]),
@@ -282,6 +290,7 @@ def test_full_standard_error(gpu_tracker, cli):
     ["run", "--tconfig", "run.json", "-o", "run.json", "--", "touch", "started"],
     ["report", "run.csv", "--at", "moments.csv", "-o", "moments.csv"],
     ["report", "run.csv", "-o", "run.blocks.csv"], ["sub-track", "compare", "-m", "A=run.csv", "-m", "B=run.json", "-o", "run.gpus.csv"],
+    ["compare", "A=run.json", "run.csv", "-o", "run.json"], ["analyze", "run.csv", "-o", "run.csv"],
     ["run", "--blocks", "--tf", "new.csv", "-o", "new.blocks.csv", "--", "touch", "started"],
 ])
 def test_a_report_does_not_replace_what_it_is_made_of(cli, tmp_path, words):
