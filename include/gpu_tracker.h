@@ -57,10 +57,13 @@ struct gt_metric_info {
 int gt_metric_info(size_t metric, struct gt_metric_info *ret);
 int gt_metric_find(const char *name);
 
-/* The units that options take: number `index` of "bytes" .. "terabytes" and of "seconds" .. "days"; NULL past the end.
- */
+/* The units that options take: number `index` of "bytes", "kilobytes", ... and of "seconds", "minutes", ...; NULL past the end. They
+ * take symbols, too, and gt_unit_of_symbol tells which unit one means: "gigabytes" for "GB"; any other text is returned as it is. */
 const char *gt_memory_unit(size_t index);
 const char *gt_time_unit(size_t index);
+const char *gt_unit_of_symbol(const char *symbol);
+/* Seconds in a unit of time, by name or symbol; NaN for any other text. */
+double gt_seconds_of(const char *unit);
 
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
 struct gt_tracker;

@@ -53,6 +53,13 @@ def test_analyze_agrees_with_the_original(cli, files, tracking, blocks):
     assert_contains(results, json.loads((files / f"analyze-A.{tracking}.json").read_text()))
 
 
+def test_the_tracking_file_is_an_operand_of_analyze(cli, files):
+    words = "--stf=blocks-A.csv", "-f", "json"
+    done = cli("analyze", "tracking-A.csv", *words)
+    assert done.returncode == 0 and done.stdout == cli("sub-track", "analyze", "--tf=tracking-A.csv", *words).stdout
+    assert cli("sub-track", "analyze", "tracking-A.csv", *words).stdout == done.stdout
+
+
 def test_analyze_several_files_is_analyze_of_their_combination(cli, files):
     several = analyze(cli, "--tf=tracking-A.csv", "--stf=111.csv", "--stf=222.csv")
     combined = analyze(cli, "--tf=tracking-A.csv", "--stf=blocks-A.csv")
