@@ -120,6 +120,14 @@ def test_a_whole_run_says_nothing(cli, gpu_tracker, tmp_path, counter):
     assert "a part of the" not in said
 
 
+def test_a_counter_that_stands_still_at_first(gpu_tracker, tmp_path, counter):
+    counter.fail = "stands still"
+    _, energy, said = track(gpu_tracker, tmp_path, counter, lambda: setattr(counter, "fail", None))
+    assert energy["cpu"]["covered"] == pytest.approx(100 * (1 - GOOD / SECONDS), abs=25)
+    assert energy["cpu"]["error"] is None and energy["cpu"]["gap"].startswith("from 0 s to ")
+    assert "known for a part of the run only" in said or "known again" in said
+
+
 def summary_of(cli, recording):
     [line] = re.findall(r"^  energy +(.*)$", cli("report", recording, "-f", "summary").stdout, re.MULTILINE)
     return line

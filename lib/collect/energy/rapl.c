@@ -160,8 +160,6 @@ const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES] = {
 
 /* Sources that can both be read are compared once, over at least this time; counters of 1 ms refresh then differ by much less. */
 static const int64_t COMPARE_NS = GT_SECOND;
-/* A counter that has not moved after that long, fifty refreshes, is dead. */
-static const int64_t DEAD_NS = GT_SECOND / 20;
 
 struct state {
     struct gt_rapl_zones zones;
@@ -276,7 +274,7 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
     if (must_know_now(options) && state->zones.count) {
         wait_a_little();
         gt_rapl_read(&state->zones, gt_clock_monotonic(options->clock));
-        gt_rapl_drop_dead(&state->zones, 0);
+        gt_rapl_drop_dead(&state->zones);
     }
     if (!claim(state, frame, availability)) {
         availability->reason[0] = '\0';
@@ -365,8 +363,6 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
                 frame->doubt[gt_rapl_metrics[domain]] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
             }
         }
-    if (!state->is_compared)
-        gt_rapl_drop_dead(&state->zones, DEAD_NS);
     if (!state->is_compared && age >= COMPARE_NS) {
         judge_platform(state);
         compare(state, (double)age / 1e9);

@@ -27,13 +27,13 @@ struct gt_rapl_zone {
     uint64_t range;   /* counts after which it begins again at 0; 0: not known, UINT64_MAX: never */
     uint64_t last;    /* counts at the last reading */
     int64_t last_ns;
-    int64_t begun_ns, moved_ns; /* of the first reading, and of that of its last move */
-    bool is_begun;              /* there was a reading */
-    double joules;              /* since the first reading */
-    int package;                /* physical_package_id, -1: of none, or not known */
-    int mirror;                 /* zone of which this one is a copy as far as was seen, else -1 */
-    bool is_unread;             /* the last reading failed */
-    bool falls;                 /* it was set back, or runs backwards */
+    int64_t moved_ns; /* of the reading of its last move */
+    bool is_begun;    /* there was a reading */
+    double joules;    /* since the first reading */
+    int package;      /* physical_package_id, -1: of none, or not known */
+    int mirror;       /* zone of which this one is a copy as far as was seen, else -1 */
+    bool is_unread;   /* the last reading failed */
+    bool falls;       /* it was set back, or runs backwards */
     uint32_t wraps, resets;
     uint32_t blind;    /* readings so far apart that the counter may have gone round unseen */
     double most_watts; /* seen so far */
@@ -114,9 +114,8 @@ void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root
 bool gt_rapl_has(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 bool gt_rapl_is_denied(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface);
 /* Close the counters that have not moved since the first reading: virtual machines show such. Real ones move at each of their
- * refreshes of 1 ms, but for that of a graphics unit that sleeps. */
-/* Those first read less than `least_ns` ago are left, and those that could not be read: nothing is known of them yet. */
-void gt_rapl_drop_dead(struct gt_rapl_zones *zones, int64_t least_ns);
+ * refreshes of 1 ms, but for that of a graphics unit that sleeps. Those that could not be read are left: nothing is known of them yet. */
+void gt_rapl_drop_dead(struct gt_rapl_zones *zones);
 /* Returns the joules that a domain may have missed since the last call, as a frame has it. One that stands still while others move misses
  * something as well. */
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);

@@ -53,8 +53,6 @@ static void note(struct gt_rapl_zone *zone, uint64_t growth, int64_t now_ns)
     if (zone->is_begun && seconds >= SHORT_SECONDS)
         zone->most_watts = fmax(zone->most_watts, joules / seconds);
     zone->joules += joules;
-    if (!zone->is_begun)
-        zone->begun_ns = now_ns;
     if (!zone->is_begun || growth)
         zone->moved_ns = now_ns;
     zone->last_ns = now_ns;
@@ -201,12 +199,11 @@ double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interfa
     return is_part && !isinf(doubt) ? -INFINITY : doubt;
 }
 
-void gt_rapl_drop_dead(struct gt_rapl_zones *zones, int64_t least_ns)
+void gt_rapl_drop_dead(struct gt_rapl_zones *zones)
 {
     for (int i = 0; i < zones->count; i++) {
         struct gt_rapl_zone *zone = &zones->zone[i];
-        bool is_judged = zone->is_begun && zone->last_ns - zone->begun_ns >= least_ns;
-        if (zone->fd < 0 || !is_judged || is_moving(zones, zone))
+        if (zone->fd < 0 || !zone->is_begun || is_moving(zones, zone))
             continue;
         close(zone->fd);
         zone->fd = -ENODATA;
