@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 
@@ -89,6 +90,28 @@ def test_a_library_that_is_no_file_is_not_waited_for(gpu_tracker, tmp_path):
     done = subprocess.run([gpu_tracker, "run", "--library", f"nvml={tmp_path}/driver.so", "-o", "/dev/null", "--", "true"],
                           capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0 and "driver.so: this is a pipe" in done.stderr
+
+
+def test_a_library_that_the_kernel_never_ends_is_not_read(gpu_tracker):
+    if not os.access("/proc/kmsg", os.R_OK):
+        pytest.skip("only root reads it")
+    done = subprocess.run([gpu_tracker, "run", "--library", "nvml=/proc/kmsg", "-o", "/dev/null", "--", "true"],
+                          capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0 and "NVML: /proc/kmsg: cannot be loaded: it has no content" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["socket", "/dev/tty"])
+def test_a_report_waits_for_the_reader_of_a_pipe_only(gpu_tracker, tmp_path, name):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        line = ["strace", "-f", "-e", "trace=openat", gpu_tracker, "run", "-o", name, "--", "true"]
+        if not shutil.which("strace"):
+            pytest.skip("there is no strace")
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False, start_new_session=True)
+    if "ptrace" in done.stderr:
+        pytest.skip("strace may trace nothing here")
+    assert "cannot write the report" in done.stderr
+    assert len(re.findall(f'"{name}", O_WRONLY.* = -1 ENXIO', done.stderr)) == 1
 
 
 @pytest.mark.parametrize("name, reason", [
