@@ -110,6 +110,14 @@ static void test_out_of_memory(void **state)
     run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 0;
     run.outcome.events.oom_kills_above = 1;
     assert_string_equal(said(&run, "out_of_memory"),
+                        "the kernel probably killed a process at a memory limit that is not known");
+    run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 32e9; /* of a group above the one that was too small */
+    assert_string_equal(said(&run, "out_of_memory"),
+                        "the kernel probably killed a process at a memory limit that is not known");
+    run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 0;
+    run.row[GT_SCOPE_SYSTEM].value[GT_RAM] = 63e9;
+    sample(&run, 1);
+    assert_string_equal(said(&run, "out_of_memory"),
                         "the kernel probably killed a process when the machine had no memory left");
     run.outcome.exit_status = 0; /* somebody else was killed */
     assert_null(said(&run, "out_of_memory"));

@@ -12,7 +12,7 @@
 
 /* Shorter runs say little about shares of time. */
 static const double LEAST_SECONDS = 1, LEAST_TO_ADVISE = 10;
-static const double LITTLE = 1e6, UNUSED = 4e9, AT_LIMIT = 0.97;
+static const double LITTLE = 1e6, UNUSED = 4e9, AT_LIMIT = 0.97, NEARLY_FULL = 0.9;
 
 __attribute__((format(printf, 2, 3))) static void say(struct gt_warning *warning, const char *format, ...)
 {
@@ -41,6 +41,13 @@ double gt_usage_memory_limit(const struct gt_usage *usage)
     return gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
 }
 
+/* A group that the job made, or one above, may have killed it with much less. */
+double gt_usage_memory_limit_met(const struct gt_usage *usage)
+{
+    double limit = gt_usage_memory_limit(usage);
+    return fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= limit / 2 ? limit : NAN;
+}
+
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 static bool was_killed(const struct gt_usage *usage)
@@ -60,11 +67,23 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
                                                                              : GT_MEMORY_SUFFICED;
 }
 
+static void say_where(const struct gt_usage *usage, char *text, size_t size)
+{
+    char bytes[GT_HUMAN_SIZE];
+    double limit = gt_usage_memory_limit_met(usage), used = usage->summary->of[GT_SCOPE_SYSTEM][GT_RAM].max;
+    if (limit > 0)
+        snprintf(text, size, "at the limit of %s", gt_human_bytes(bytes, limit));
+    else if (used >= NEARLY_FULL * usage->machine->ram_capacity)
+        snprintf(text, size, "when the machine had no memory left");
+    else
+        snprintf(text, size, "at a memory limit that is not known");
+}
+
 /* The kernel kills the largest, where that has most of what there is. */
 static void name_victim(const struct gt_usage *usage, char *text, size_t size)
 {
     const struct gt_kernel_events *events = &usage->outcome->events;
-    double limit = gt_usage_memory_limit(usage), whole = isnan(limit) ? gt_usage_peak(usage) : limit;
+    double limit = gt_usage_memory_limit_met(usage), whole = isnan(limit) ? gt_usage_peak(usage) : limit;
     char ram[GT_HUMAN_SIZE];
     double peak = events->largest_pid == usage->machine->pid
                       ? fmax(events->largest_ram, gt_usage_scope_peak(usage, GT_SCOPE_MAIN))
@@ -101,13 +120,12 @@ static double growth_at_end(const struct gt_usage *usage)
 static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warning)
 {
     enum gt_out_of_memory what = gt_usage_out_of_memory(usage);
-    char victim[128], bytes[GT_HUMAN_SIZE], where[80] = "when the machine had no memory left";
-    double limit = gt_usage_memory_limit(usage), growth = growth_at_end(usage);
+    char victim[128], bytes[GT_HUMAN_SIZE], where[80];
+    double limit = gt_usage_memory_limit_met(usage), growth = growth_at_end(usage);
     struct gt_block_brief blocks;
     if (what == GT_MEMORY_SUFFICED)
         return false;
-    if (limit > 0)
-        snprintf(where, sizeof where, "at the limit of %s", gt_human_bytes(bytes, limit));
+    say_where(usage, where, sizeof where);
     name_victim(usage, victim, sizeof victim);
     say(warning, "the kernel %skilled %s %s", what == GT_MEMORY_RAN_OUT ? "" : "probably ", victim, where);
     gt_block_brief(&blocks, usage);
