@@ -79,15 +79,27 @@ static void say_where(const struct gt_usage *usage, char *text, size_t size)
         snprintf(text, size, "at a memory limit that is not known");
 }
 
+/* The largest known: its last reading is older than its end. */
+static double victim_peak(const struct gt_usage *usage)
+{
+    const struct gt_kernel_events *events = &usage->outcome->events;
+    const struct gt_lives *lives = &usage->outcome->lives;
+    double peak = events->largest_ram;
+    if (events->largest_pid == usage->machine->pid)
+        peak = fmax(peak, gt_usage_scope_peak(usage, GT_SCOPE_MAIN));
+    for (size_t i = 0; i < lives->count; i++)
+        if (lives->life[i].pid == events->largest_pid && !strcmp(lives->life[i].name, events->largest_name))
+            peak = fmax(peak, lives->life[i].ram_peak);
+    return peak;
+}
+
 /* The kernel kills the largest, where that has most of what there is. */
 static void name_victim(const struct gt_usage *usage, char *text, size_t size)
 {
     const struct gt_kernel_events *events = &usage->outcome->events;
     double limit = gt_usage_memory_limit_met(usage), whole = isnan(limit) ? gt_usage_peak(usage) : limit;
     char ram[GT_HUMAN_SIZE];
-    double peak = events->largest_pid == usage->machine->pid
-                      ? fmax(events->largest_ram, gt_usage_scope_peak(usage, GT_SCOPE_MAIN))
-                      : events->largest_ram;
+    double peak = victim_peak(usage);
     if (!events->largest_pid || !events->largest_is_gone || !(peak > whole / 2))
         snprintf(text, size, "a process");
     else
