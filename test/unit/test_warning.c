@@ -162,7 +162,10 @@ static void test_time_limit(void **state)
     run.machine.limit[GT_LIMIT_TIME].value = 130;
     assert_null(said(&run, "time_limit"));
     run.outcome.exit_status = 143;
-    assert_string_equal(said(&run, "time_limit"), "the time of the allocation was over: it was ended 30 s before");
+    assert_string_equal(said(&run, "time_limit"),
+                        "the job was probably ended for its time: 30 s of the allocation were left");
+    run.machine.limit[GT_LIMIT_TIME].value = 99;
+    assert_string_equal(said(&run, "time_limit"), "the job was probably ended for its time: the allocation was over");
     run.machine.limit[GT_LIMIT_TIME].value = 200;
     assert_null(said(&run, "time_limit"));
     end(&run);

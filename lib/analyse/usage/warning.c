@@ -191,9 +191,11 @@ static bool time_limit(const struct gt_usage *usage, struct gt_warning *warning)
     if ((status != 128 + SIGTERM && status != 128 + SIGKILL && status != 128 + SIGXCPU) || !(left < 60))
         return false;
     warning->value = left;
-    say(warning, "the time of the allocation was over: it was ended %s before", gt_human_seconds(text, fmax(left, 0)));
-    if (left <= 0)
-        say(warning, "the time of the allocation was over");
+    if (left > 0)
+        say(warning, "the job was probably ended for its time: %s of the allocation were left",
+            gt_human_seconds(text, left));
+    else
+        say(warning, "the job was probably ended for its time: the allocation was over");
     return true;
 }
 
