@@ -176,7 +176,7 @@ static const char about_status[] =
     ".TP\n.B 1\nsub\\-track: files that cannot be read or do not go together.\n"
     ".TP\n.B 2\nWrong usage or configuration, or what was named to be read is a device,\n"
     "a socket, or a pipe that nobody writes to; nothing was started.\n"
-    ".TP\n.B 3\nsub\\-track compare: a rule of \\-\\-fail\\-if is broken.\n"
+    ".TP\n.B 3\nA rule of \\-\\-fail\\-if is broken.\n"
     ".TP\n.B 125\ngpu\\-tracker itself failed.\n"
     ".TP\n.B 126\nThe command cannot be executed.\n"
     ".TP\n.B 127\nThe command was not found.\n";

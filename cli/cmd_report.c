@@ -72,11 +72,40 @@ static int print_scaling(const struct options *options, const struct output *out
     return output_result(output, status, report, &error);
 }
 
+static void say_broken(void *path, const char *sentence)
+{
+    path ? say("%s: %s", (const char *)path, sentence) : say("%s", sentence);
+}
+
+/* 0, or the exit status when a rule is broken. */
+static int judge(const struct options *options, int count, char **paths)
+{
+    struct gt_error error = {0};
+    int broken = 0;
+    for (int i = 0; options->limits.count && i < count; i++) {
+        int status = gt_recording_judge(paths[i], options->limits.value, say_broken, count > 1 ? paths[i] : NULL,
+                                        &error);
+        if (status < 0)
+            return say_failure(status, &error);
+        broken += status;
+    }
+    return broken ? EXIT_BROKEN_RULE : 0;
+}
+
+static int print_report(const struct options *options, struct output *output, int count, char **operands)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    if (isatty(STDOUT_FILENO) && !options->at && !options->plot)
+        output_prefer_summary(output, options);
+    int status = report_of_all(options, count, operands, output_is_page(output), &report, &error);
+    return output_result(output, status, report, &error);
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
     struct gt_error error = {0};
-    struct gt_report *report = NULL;
     if (options->columns && !options->at)
         return say_usage("--columns needs --at");
     if (options->plot && (options->at || options->by || options->request || count > 1))
@@ -85,19 +114,22 @@ static int run(const struct options *options, int count, char **operands)
         return say_usage("--request prints lines for a scheduler: it takes neither --at nor --format");
     if (options->given[OPTION_NUMBER_for_size] && (!options->by || !(options->for_size > 0)))
         return say_usage("--for needs --by, and a size above 0");
+    if (options->limits.count && (options->at || options->by || options->request))
+        return say_usage("--fail-if judges the runs themselves: it takes none of --at, --by and --request");
     if (options->by && (options->at || options->request))
         return say_usage("--by takes neither --at nor --request: with --for it tells what to ask for");
-    int status = output_prepare(&output, options, STDOUT_FILENO);
+    int status = gt_rules_check(options->limits.value, &error);
+    if (status < 0)
+        return say_failure(status, &error);
+    status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     if (options->by)
         return print_scaling(options, &output, count, operands);
     if (options->request)
         return print_request(options, &output, count, operands);
-    if (isatty(STDOUT_FILENO) && !options->at && !options->plot)
-        output_prefer_summary(&output, options);
-    status = report_of_all(options, count, operands, output_is_page(&output), &report, &error);
-    return output_result(&output, status, report, &error);
+    status = print_report(options, &output, count, operands);
+    return status ? status : judge(options, count, operands);
 }
 
 const struct command command_report = {

@@ -14,7 +14,7 @@
 #include "option.h"
 #include "output.h"
 
-enum { EXIT_BAD_DATA = 1, EXIT_BROKEN_RULE = 3, LONGEST = 4 << 20 };
+enum { EXIT_BAD_DATA = 1, LONGEST = 4 << 20 };
 
 /* NAME=FILE texts, from the configuration file and the command line. */
 struct sessions {

@@ -87,7 +87,7 @@ static int store_choice(const char **ret, const struct option *option, const cha
     const char *name;
     const char *unit = gt_unit_of_symbol(text);
     for (size_t i = 0; (name = option->choice(i)); i++) {
-        if (strcmp(name, unit) == 0) {
+        if (strcmp(name, text) == 0 || strcmp(name, unit) == 0) {
             *ret = name;
             return 0;
         }

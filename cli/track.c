@@ -102,6 +102,8 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     status = settings_keep_files(&track->settings, &error);
     if (status >= 0)
         status = gt_tracker_check(&track->settings, &error);
+    if (status >= 0)
+        status = gt_rules_check(options->limits.value, &error);
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
@@ -329,6 +331,26 @@ static int end(struct track *track, const struct options *options, char **words,
     return status || !track->is_strict ? status : written ? written : collected;
 }
 
+static void say_broken(void *context, const char *sentence)
+{
+    (void)context;
+    say("%s", sentence);
+}
+
+/* 0, or the exit status of a command that succeeded and used more than it may. */
+static int judge(const struct track *track, const struct options *options)
+{
+    struct gt_error error = {0};
+    if (!options->limits.count)
+        return 0;
+    if (!track->watch.tracker) {
+        say("nothing was measured, so '%s' is not known to be kept", options->limits.value[0]);
+        return EXIT_BROKEN_RULE;
+    }
+    int broken = gt_tracker_judge(track->watch.tracker, options->limits.value, say_broken, NULL, &error);
+    return broken < 0 ? say_failure(broken, &error) : broken ? EXIT_BROKEN_RULE : 0;
+}
+
 int track_command(const struct options *options, char **words, bool as_original)
 {
     struct track track;
@@ -347,6 +369,8 @@ int track_command(const struct options *options, char **words, bool as_original)
         if (watch(&track, options) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
         status = end(&track, options, words, as_original);
+        if (!status)
+            status = judge(&track, options);
     } else if (*track.blocks) {
         gt_blocks_cancel(track.blocks);
     }

@@ -230,6 +230,14 @@ struct gt_recording_options {
 /* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. `options` may be NULL. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error);
+/* Rules say when a run fails: FIGURE>LIMIT or FIGURE<LIMIT, where a figure is memory, time, energy or cpu (cores busy in the mean) and a
+ * limit has a unit ("memory>2GB"). NULL-terminated. gt_rules_check reads them only; the others return how many are broken, each told to
+ * `warn`, also by what was not measured. The tracker is finished. */
+int gt_rules_check(const char *const *rules, struct gt_error *error);
+int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
+                     void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
+int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
+                       void *context, struct gt_error *error);
 /* What to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is one of gt_request_kind.
  * *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,

@@ -90,3 +90,43 @@ int gt_unit_time(const char *name, double *ret, struct gt_error *error)
     *ret = unit->factor;
     return 0;
 }
+
+static const struct {
+    const char *name;
+    enum gt_unit unit;
+    double factor;
+} amounts[] = {
+    {"B", GT_BYTES, 1},
+    {"kB", GT_BYTES, 1e3},
+    {"KB", GT_BYTES, 1e3},
+    {"MB", GT_BYTES, 1e6},
+    {"GB", GT_BYTES, 1e9},
+    {"TB", GT_BYTES, 1e12},
+    {"KiB", GT_BYTES, 1024},
+    {"MiB", GT_BYTES, 1048576},
+    {"GiB", GT_BYTES, 1073741824},
+    {"TiB", GT_BYTES, 1099511627776},
+    {"us", GT_SECONDS, 1e-6},
+    {"ms", GT_SECONDS, 1e-3},
+    {"s", GT_SECONDS, 1},
+    {"min", GT_SECONDS, 60},
+    {"h", GT_SECONDS, 3600},
+    {"J", GT_JOULES, 1},
+    {"kJ", GT_JOULES, 1e3},
+    {"Wh", GT_JOULES, 3600},
+    {"kWh", GT_JOULES, 3.6e6},
+    {"W", GT_WATTS, 1},
+    {"cores", GT_COUNT, 1},
+    {"core", GT_COUNT, 1},
+};
+
+int gt_unit_of_amount(const char *symbol, enum gt_unit *ret_unit, double *ret_factor)
+{
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        if (strcmp(amounts[i].name, symbol) == 0) {
+            *ret_unit = amounts[i].unit;
+            *ret_factor = amounts[i].factor;
+            return 0;
+        }
+    return -EINVAL;
+}

@@ -3,11 +3,14 @@
 #define GT_SCHEMA_UNIT_H
 
 #include "base/error.h"
+#include "schema/metric.h"
 
 /* Look up "bytes" to "terabytes" in bytes, and "seconds" to "days" in seconds, or their symbols ("GB", "MiB", "s"). -EINVAL names
  * the choices. */
 int gt_unit_memory(const char *name, double *ret, struct gt_error *error);
 int gt_unit_time(const char *name, double *ret, struct gt_error *error);
+/* What an amount behind which a symbol stands is measured in, and how many base units one is: "5kJ" is 5000 joules. -EINVAL: it is none. */
+int gt_unit_of_amount(const char *symbol, enum gt_unit *ret_unit, double *ret_factor);
 /* Returns "gigabytes" for "GB", and what is no symbol of a unit as it is. Recordings and reports have full names. */
 const char *gt_unit_full_name(const char *name);
 

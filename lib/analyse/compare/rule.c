@@ -24,33 +24,6 @@ struct rule {
     const char *unit; /* of figure and limit; NULL: a count */
 };
 
-static const struct {
-    const char *name;
-    enum gt_unit unit;
-    double factor;
-} units[] = {
-    {"B", GT_BYTES, 1},
-    {"kB", GT_BYTES, 1e3},
-    {"KB", GT_BYTES, 1e3},
-    {"MB", GT_BYTES, 1e6},
-    {"GB", GT_BYTES, 1e9},
-    {"TB", GT_BYTES, 1e12},
-    {"KiB", GT_BYTES, 1024},
-    {"MiB", GT_BYTES, 1048576},
-    {"GiB", GT_BYTES, 1073741824},
-    {"TiB", GT_BYTES, 1099511627776},
-    {"us", GT_SECONDS, 1e-6},
-    {"ms", GT_SECONDS, 1e-3},
-    {"s", GT_SECONDS, 1},
-    {"min", GT_SECONDS, 60},
-    {"h", GT_SECONDS, 3600},
-    {"J", GT_JOULES, 1},
-    {"kJ", GT_JOULES, 1e3},
-    {"Wh", GT_JOULES, 3600},
-    {"kWh", GT_JOULES, 3.6e6},
-    {"W", GT_WATTS, 1},
-};
-
 static bool is_time(const char *key)
 {
     static const char *const times[] = {"compute_time", "self_time", "cpu_time", "covered_time"};
@@ -208,11 +181,12 @@ static int scale_limit(struct rule *rule, const struct gt_comparison *comparison
         return 0;
     if (strcmp(name, "%") == 0 && has_unit && unit == GT_RATIO)
         return 0; /* these columns are percentages */
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(units[i].name, name) == 0 && has_unit && units[i].unit == unit) {
-            rule->limit *= units[i].factor / factor;
-            return 0;
-        }
+    enum gt_unit own;
+    double size;
+    if (has_unit && gt_unit_of_amount(name, &own, &size) >= 0 && own == unit) {
+        rule->limit *= size / factor;
+        return 0;
+    }
     return gt_error_set(error, EINVAL, "rule '%s': the figure is not measured in '%s'", rule->text, name);
 }
 

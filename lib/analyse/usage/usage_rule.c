@@ -1,0 +1,120 @@
+#include "analyse/usage/usage_rule.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyse/usage/figures.h"
+#include "base/number.h"
+#include "schema/unit.h"
+
+/* ---- figures ---- */
+
+static double time_of(const struct gt_usage *usage)
+{
+    return usage->outcome->elapsed;
+}
+
+/* Energy that was counted for a part of the time is more than it says. */
+static double energy_of(const struct gt_usage *usage)
+{
+    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
+    struct gt_energy_reading end;
+    for (int metric = 0; metric < GT_METRIC_COUNT; metric++) {
+        system[metric] = gt_usage_final(usage, GT_SCOPE_SYSTEM, metric);
+        job[metric] = gt_usage_final(usage, GT_SCOPE_COMBINED, metric);
+    }
+    gt_energy_reading_take(&end, system, job);
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+        if (end.missing[device] > 0)
+            return NAN;
+    return gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY);
+}
+
+static double cores_of(const struct gt_usage *usage)
+{
+    return gt_usage_cores(usage, GT_SCOPE_COMBINED);
+}
+
+static const struct {
+    const char *name;
+    enum gt_unit unit;
+    double (*of)(const struct gt_usage *usage);
+    const char *example;
+} figures[] = {
+    {"memory", GT_BYTES, gt_usage_peak, "2GB"},
+    {"time", GT_SECONDS, time_of, "10min"},
+    {"energy", GT_JOULES, energy_of, "5kJ"},
+    {"cpu", GT_COUNT, cores_of, "2cores"},
+};
+
+/* ---- reading ---- */
+
+static int find_figure(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (strlen(figures[i].name) == length && strncmp(figures[i].name, text, length) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_error *error)
+{
+    char number[32];
+    enum gt_unit unit;
+    int length = (int)strspn(text, "0123456789.");
+    const char *symbol = text + length + strspn(text + length, " "), *example = figures[rule->figure].example;
+    if (length >= (int)sizeof number || strlen(symbol) > 16)
+        return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit", rule->text, text);
+    snprintf(number, sizeof number, "%.*s", length, text);
+    if (gt_number_double(number, &rule->limit) < 0)
+        return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit, as %s is", rule->text, text, example);
+    if (!*symbol)
+        return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s", rule->text, example);
+    if (gt_unit_of_amount(symbol, &unit, &rule->factor) < 0 || unit != figures[rule->figure].unit)
+        return gt_error_set(error, EINVAL, "rule '%s': %s is not measured in '%s': write it as in %s", rule->text,
+                            figures[rule->figure].name, symbol, example);
+    rule->limit *= rule->factor;
+    snprintf(rule->written, sizeof rule->written, "%s %s", number, symbol);
+    return 0;
+}
+
+int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_error *error)
+{
+    size_t length = strcspn(text, "<>");
+    *ret = (struct gt_usage_rule){.text = text, .above = text[length] == '>'};
+    if (!text[length])
+        return gt_error_set(error, EINVAL, "rule '%s' has neither > nor <", text);
+    const char *amount = text + length + 1;
+    while (length && text[length - 1] == ' ')
+        length--;
+    ret->figure = find_figure(text, length);
+    if (ret->figure < 0)
+        return gt_error_set(error, EINVAL, "rule '%s' names no figure: memory, time, energy and cpu are", text);
+    return read_limit(ret, amount + strspn(amount, " "), error);
+}
+
+/* ---- judgement ---- */
+
+bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_usage *usage, char *sentence,
+                             size_t size)
+{
+    const char *name = figures[rule->figure].name, *unit = strchr(rule->written, ' ');
+    double value = figures[rule->figure].of(usage);
+    char got[GT_NUMBER_SIZE + 20];
+    if (isnan(value)) {
+        snprintf(sentence, size, "%s was not measured all the time, so '%s' is not known to be kept", name, rule->text);
+        return true;
+    }
+    /* With so few digits that they can be read, but enough to see the difference. */
+    for (int decimals = 1; decimals <= 9; decimals += 4) {
+        char number[GT_NUMBER_SIZE];
+        gt_number_rounded(number, value / rule->factor, decimals);
+        snprintf(got, sizeof got, "%s%s", number, unit);
+        if (strcmp(got, rule->written) != 0)
+            break;
+    }
+    snprintf(sentence, size, "%s %s is %s %s", name, got, rule->above ? "above" : "below", rule->written);
+    return rule->above ? value > rule->limit : value < rule->limit;
+}
