@@ -257,7 +257,9 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
     settings.measurement_period = agent->measurement_period;
     if (agent->is_experiment && !options->tracking_file)
         settings.record = hand_over;
-    int status = gt_tracker_open(&agent->tracker, pids[0], &settings, error);
+    int status = settings_keep_files(&settings, error);
+    if (status >= 0)
+        status = gt_tracker_open(&agent->tracker, pids[0], &settings, error);
     for (int i = 1; i < count && status >= 0; i++)
         status = gt_tracker_add(agent->tracker, pids[i], error);
     return status;

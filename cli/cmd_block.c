@@ -36,25 +36,33 @@ static double seconds(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static int start(char **words)
+static int execute(char **words, const sigset_t *mask)
+{
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(words[0], words);
+    return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* Where no process can be made, the command gets this one. */
+static int start(const char *block, char **words)
 {
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before); /* none may come between the fork and its being known */
-    child = fork();
-    if (child == 0) {
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        execvp(words[0], words);
-        _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
-    }
+    child = gt_group_fork(NULL);
+    if (child < 0)
+        child = vfork(); /* a system call of its own, which may be all that a filter allows */
+    if (child == 0)
+        _exit(execute(words, &before));
     int code = errno;
-    if (child > 0)
-        take_signals();
+    if (child < 0) {
+        say("the end of block '%s' is not marked: no process can be made for '%s', which gets this one: %s", block,
+            words[0], strerror(code));
+        return execute(words, &before);
+    }
+    take_signals();
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (child > 0)
-        return 0;
-    say("cannot start '%s': %s", words[0], strerror(code));
-    return EXIT_TRACKER;
+    return 0;
 }
 
 static int run(const struct options *options, int count, char **operands)
@@ -80,7 +88,7 @@ static int run(const struct options *options, int count, char **operands)
         block = gt_block_begin(operands[0]);
     if (gt_block_trouble())
         say("block '%s' is not marked: %s", operands[0], gt_block_trouble());
-    status = start(words);
+    status = start(operands[0], words);
     if (status)
         return status;
     int wait_status = 0;

@@ -41,7 +41,9 @@ static int run(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
-    status = gt_doctor_report(&settings, &report, &error);
+    status = settings_keep_files(&settings, &error);
+    if (status >= 0)
+        status = gt_doctor_report(&settings, &report, &error);
     return output_result(&output, status, report, &error);
 }
 

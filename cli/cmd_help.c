@@ -2,18 +2,36 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "message.h"
 #include "option.h"
 
-enum { WIDTH = 100, OPTION_INDENT = 32, COMMAND_INDENT = 14 };
+enum { WIDTH = 100, LEAST_WIDTH = 40, OPTION_INDENT = 32, COMMAND_INDENT = 14, GROUP_INDENT = 18 };
+
+/* As wide as the terminal; what is no terminal is read in one later. */
+static size_t width_of(FILE *out)
+{
+    struct winsize size;
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) < 0 || !size.ws_col || size.ws_col > WIDTH)
+        return WIDTH;
+    return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+}
+
+/* Where explanations of options begin. */
+static size_t option_indent(FILE *out)
+{
+    size_t half = width_of(out) / 2;
+    return half < OPTION_INDENT ? half : OPTION_INDENT;
+}
 
 /* Words of `text` from column `column` on, lines indented to `indent`; a newline in it stays one. */
 static void wrap(FILE *out, const char *text, size_t indent, size_t column)
 {
+    size_t width = width_of(out);
     for (;;) {
         size_t length = strcspn(text, " \n");
-        if (column > indent && column + 1 + length > WIDTH) {
+        if (column > indent && column + 1 + length > width) {
             fprintf(out, "\n%*s", (int)indent, "");
             column = indent;
         } else if (column > indent) {
@@ -42,15 +60,23 @@ const char *help_term(const struct option *option, char text[HELP_TERM_SIZE])
     return text;
 }
 
+/* Prints "-o, --output=FILE", up to where the explanation begins. */
+static void print_term(FILE *out, const struct option *option)
+{
+    char term[HELP_TERM_SIZE];
+    size_t indent = option_indent(out);
+    help_term(option, term);
+    size_t before = option->letter ? 2 : 6, length = strlen(term) + before;
+    fprintf(out, "%*s%s", (int)before, "", term);
+    if (length + 2 > indent)
+        fputc('\n', out);
+    fprintf(out, "%*s", (int)(length + 2 > indent ? indent : indent - length), "");
+}
+
 static void print_option(FILE *out, const struct option *option)
 {
-    char term[HELP_TERM_SIZE], text[900];
-    help_term(option, term);
-    size_t length = strlen(term) + (option->letter ? 2 : 6);
-    fprintf(out, "%*s%s", option->letter ? 2 : 6, "", term);
-    if (length + 2 > OPTION_INDENT)
-        fputc('\n', out);
-    fprintf(out, "%*s", (int)(length + 2 > OPTION_INDENT ? OPTION_INDENT : OPTION_INDENT - length), "");
+    char text[900];
+    print_term(out, option);
     size_t used = (size_t)snprintf(text, sizeof text, "%s", option->help);
     const char *name;
     for (size_t i = 0; option->choice && (name = option->choice(i)); i++)
@@ -59,7 +85,7 @@ static void print_option(FILE *out, const struct option *option)
         used += (size_t)snprintf(text + used, sizeof text - used, ".");
     if (option->short_word)
         snprintf(text + used, sizeof text - used, " Also --%s.", option->short_word);
-    wrap(out, text, OPTION_INDENT, OPTION_INDENT);
+    wrap(out, text, option_indent(out), option_indent(out));
 }
 
 static void print_usage(FILE *out, const struct command *command)
@@ -68,7 +94,7 @@ static void print_usage(FILE *out, const struct command *command)
         fprintf(out, "Usage: gpu-tracker %s [options]%s%s\n", command->name, *command->synopsis ? " " : "",
                 command->synopsis);
     else
-        fputs("Usage: gpu-tracker --execute=COMMAND [options]\n       gpu-tracker NAME [options] [arguments]\n", out);
+        fputs("Usage: gpu-tracker --execute=COMMAND [options]\n", out);
 }
 
 static void print_command(FILE *out, const struct command *command)
@@ -86,16 +112,6 @@ static void print_choices(FILE *out, const struct command *command)
     for (size_t i = 0; (name = command->choice(i, &help)); i++) {
         fprintf(out, "  %-*s", COMMAND_INDENT - 2, name);
         wrap(out, help, COMMAND_INDENT, COMMAND_INDENT);
-    }
-}
-
-static void print_commands(FILE *out)
-{
-    fputs("\nCommands (gpu-tracker NAME --help explains each):\n", out);
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        if (!*commands[i]->name)
-            continue;
-        print_command(out, commands[i]);
     }
 }
 
@@ -122,8 +138,6 @@ void help_print(FILE *out, const struct command *command)
     }
     if (command->choice)
         print_choices(out, command);
-    if (!*command->name)
-        print_commands(out);
     fputs("\nOptions:\n", out);
     for (int i = 0; i < OPTION_COUNT; i++)
         if (option_applies(&option_table[i], command))
@@ -134,6 +148,73 @@ void help_print(FILE *out, const struct command *command)
               out);
 }
 
+/* ---- the overview ---- */
+
+static bool is_in_group(int number, enum command_group group)
+{
+    return command_groups[number] == group && *commands[number]->name;
+}
+
+/* Returns true when the first word of the name is that of a command of the group before it: "timeline". */
+static bool is_repeated(int number, size_t length)
+{
+    for (int i = 0; i < number; i++)
+        if (command_groups[i] == command_groups[number] &&
+            strncmp(commands[i]->name, commands[number]->name, length) == 0 && strchr(" ", commands[i]->name[length]))
+            return true;
+    return false;
+}
+
+static void print_command_group(FILE *out, enum command_group group, const char *title)
+{
+    char names[300] = "";
+    size_t used = 0;
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        size_t length = strcspn(commands[i]->name, " ");
+        if (is_in_group(i, group) && !is_repeated(i, length))
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", used ? ", " : "", (int)length,
+                                     commands[i]->name);
+    }
+    fprintf(out, "  %-*s", GROUP_INDENT - 2, title);
+    wrap(out, names, GROUP_INDENT, GROUP_INDENT);
+}
+
+/* The first words of an option's help, which tell what it does. */
+static void print_short_option(FILE *out, const struct option *option)
+{
+    char text[100];
+    print_term(out, option);
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(option->help, ".,:;"), option->help);
+    wrap(out, text, option_indent(out), option_indent(out));
+}
+
+void help_print_overview(FILE *out)
+{
+    static const char *const titles[GROUP_COUNT] = {"measure a job", "look at it", "compare runs", "offer, explain"};
+    static const enum option_number chosen[] = {OPTION_NUMBER_output,        OPTION_NUMBER_format,
+                                                OPTION_NUMBER_tracking_file, OPTION_NUMBER_sleep_time,
+                                                OPTION_NUMBER_detail,        OPTION_NUMBER_quiet};
+    static const char *const examples[] = {"gpu-tracker run -- python3 train.py",
+                                           "gpu-tracker run --tf train.sqlite -- make -j8",
+                                           "gpu-tracker report train.sqlite -o train.html"};
+    fputs("Usage: gpu-tracker run [options] -- COMMAND [ARGUMENT...]\n"
+          "       gpu-tracker NAME [options] [arguments]\n\n",
+          out);
+    for (int i = 0; i < GROUP_COUNT; i++)
+        print_command_group(out, i, titles[i]);
+    fputs("\nOptions of run:\n", out);
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+        print_short_option(out, &option_table[chosen[i]]);
+    fputs("\nExamples:\n", out);
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        fprintf(out, "  %s\n", examples[i]);
+    fputc('\n', out);
+    wrap(out,
+         "More: gpu-tracker NAME --help explains a command with all its options, gpu-tracker help execute those of "
+         "--execute=COMMAND (-e), gpu-tracker man everything.",
+         0, 0);
+}
+
 /* ---- the command ---- */
 
 extern const struct command command_execute;
@@ -141,8 +222,17 @@ extern const struct command command_execute;
 static int run(const struct options *options, int count, char **operands)
 {
     (void)options;
-    int used = 0;
-    const struct command *command = count ? command_find(count, operands, &used) : &command_execute;
+    int used = 1;
+    if (!count) {
+        help_print_overview(stdout);
+        return 0;
+    }
+    const struct command *command = strcmp(operands[0], "execute") == 0 ? &command_execute
+                                                                        : command_find(count, operands, &used);
+    if (!command && count == 1 && command_is_group(operands[0])) {
+        help_print_group(stdout, operands[0]);
+        return 0;
+    }
     if (!command || used < count)
         return say_usage("there is no command '%s' to help with (see gpu-tracker --help)", operands[used]);
     help_print(stdout, command);
@@ -153,6 +243,7 @@ const struct command command_help = {
     .name = "help",
     .synopsis = "[COMMAND]",
     .summary = "Explain gpu-tracker, or one of its commands",
+    .description = "Without a command: the overview. help execute explains --execute.",
     .operand = OPERAND_COMMAND,
     .least = 0,
     .most = -1,

@@ -116,3 +116,22 @@ const struct command command_report = {
     .most = -1,
     .run = run,
 };
+
+static int plot(const struct options *options, int count, char **operands)
+{
+    struct options of_report = *options;
+    if (!of_report.plot)
+        of_report.plot = "all";
+    return run(&of_report, count, operands);
+}
+
+const struct command command_plot = {
+    .name = "plot",
+    .synopsis = "FILE",
+    .summary = "Draw the charts of a tracking file as a picture",
+    .description = "The same as report --plot.",
+    .operand = OPERAND_FILE,
+    .least = 1,
+    .most = 1,
+    .run = plot,
+};

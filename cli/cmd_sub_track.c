@@ -1,4 +1,4 @@
-/* sub-track combine and analyze. */
+/* analyze, and sub-track analyze and combine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,19 +36,19 @@ static void erase_progress(bool drawn)
 
 static int analyze(const struct options *options, int count, char **operands)
 {
-    (void)count;
-    (void)operands;
     struct output output;
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     bool drawn = false;
-    if (!options->recording)
-        return say_usage("sub-track analyze: --tf FILE is missing (see gpu-tracker sub-track analyze --help)");
+    if (!options->recording && !count)
+        return say_usage("analyze: FILE or --tf FILE is missing (see gpu-tracker analyze --help)");
+    if (options->recording && count)
+        return say_usage("analyze: '%s' and --tracking-file: there is one tracking file", operands[0]);
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
     struct gt_blocks_options settings = GT_INIT(struct gt_blocks_options);
-    settings.tracking_file = options->recording;
+    settings.tracking_file = count ? operands[0] : options->recording;
     settings.sub_tracking_files = options->sub_tracking_file.value;
     settings.skip_bad_rows = options->skip_bad_rows;
     settings.calls = options->calls;
@@ -80,18 +80,29 @@ static int combine(const struct options *options, int count, char **operands)
     return status < 0 ? fail(status, &error) : 0;
 }
 
-const struct command command_sub_track_analyze = {
-    .name = "sub-track analyze",
-    .synopsis = "--tf=FILE [--stf=FILE...]",
+const struct command command_analyze = {
+    .name = "analyze",
+    .synopsis = "FILE",
     .summary = "Report what each code block used",
     .description =
         "Joins a tracking file with the starts and stops of code blocks, those of this program or of the original "
         "gpu_tracker, CSV and SQLite in any mixture. A timepoint belongs to a block when it lies between a start and its "
         "stop. Standard deviations are the population's; times are in seconds.\n\n"
         "Malformed rows are named with file and line and end the analysis with status 1, unless --skip-bad-rows.",
-    .operand = OPERAND_NONE,
+    .operand = OPERAND_FILE,
     .least = 0,
-    .most = 0,
+    .most = 1,
+    .run = analyze,
+};
+
+const struct command command_sub_track_analyze = {
+    .name = "sub-track analyze",
+    .synopsis = "--tf=FILE [--stf=FILE...]",
+    .summary = "The same as analyze, as gpu_tracker spells it",
+    .description = "See gpu-tracker analyze --help.",
+    .operand = OPERAND_FILE,
+    .least = 0,
+    .most = 1,
     .run = analyze,
 };
 

@@ -1,4 +1,6 @@
-/* sub-track compare. */
+/* compare, and sub-track compare. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,6 +49,39 @@ static int add_pair(struct sessions *sessions, const char *name, const char *fil
     if (gt_buffer_printf(text, "%s=%s", name, file) < 0)
         return EXIT_TRACKER;
     return add(sessions, text->data);
+}
+
+/* The name of the file without folder and suffix. It ends at a '=', which no name has. */
+static void stem_of(const char *path, char *name, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    int length = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
+    snprintf(name, size, "%.*s", length, base);
+    for (char *c = strchr(name, '='); c; c = strchr(c, '='))
+        *c = '_';
+}
+
+static bool is_taken(const struct sessions *sessions, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sessions->count; i++)
+        if (strncmp(sessions->mapping[i], name, length) == 0 && sessions->mapping[i][length] == '=')
+            return true;
+    return false;
+}
+
+/* NAME=FILE, or a file, which is a session of its own even where another folder has one of its name. */
+static int add_operand(struct sessions *sessions, const char *text)
+{
+    char stem[NAME_MAX + 1], name[NAME_MAX + 32];
+    if (strchr(text, '=') && access(text, F_OK) < 0)
+        return add(sessions, text);
+    stem_of(text, stem, sizeof stem);
+    snprintf(name, sizeof name, "%s", stem);
+    for (int number = 2; is_taken(sessions, name); number++)
+        snprintf(name, sizeof name, "%s (%d)", stem, number);
+    return add_pair(sessions, name, text);
 }
 
 static bool is_on_command_line(const struct options *options, const char *name)
@@ -123,8 +158,6 @@ static int compare(const struct output *output, const struct gt_compare_options 
 
 static int run(const struct options *options, int count, char **operands)
 {
-    (void)count;
-    (void)operands;
     struct output output;
     struct sessions sessions = {0};
     struct gt_compare_options settings = GT_INIT(struct gt_compare_options);
@@ -134,6 +167,8 @@ static int run(const struct options *options, int count, char **operands)
         status = read_config(&config, &sessions, &settings, options);
     for (size_t i = 0; i < options->map.count && !status; i++)
         status = add(&sessions, options->map.value[i]);
+    for (int i = 0; i < count && !status; i++)
+        status = add_operand(&sessions, operands[i]);
     settings.sessions = sessions.mapping;
     settings.statistic = options->statistic ? options->statistic : settings.statistic;
     settings.strict = options->strict;
@@ -151,12 +186,13 @@ static int run(const struct options *options, int count, char **operands)
     return status;
 }
 
-const struct command command_sub_track_compare = {
-    .name = "sub-track compare",
-    .synopsis = "-m NAME=FILE...",
+const struct command command_compare = {
+    .name = "compare",
+    .synopsis = "[NAME=]FILE...",
     .summary = "Compare what sessions and their code blocks used",
     .description =
-        "A session is the results of sub-track analyze (JSON or pickle) or a tracking file. The first session is the "
+        "A session is the results of analyze (JSON or pickle) or a tracking file, by default with the name of its file. "
+        "Files that are given one NAME are runs of one session. The first session is the "
         "baseline that differences are taken from. A session with several runs stands for their mean, and differences "
         "between two such sessions have a 95 % confidence interval (low, high), Welch's. From four runs of each on, the "
         "summary says which rows differ significantly: of comparisons of equal programs at most 5 in 100 have any.\n\n"
@@ -167,8 +203,19 @@ const struct command command_sub_track_compare = {
         "200), or with a sign relative to the baseline (+5%, +100MB). A session that lacks the figure breaks the rule, and so does one whose "
         "energy was measured for a part of the time only, but for --allow-partial. "
         "The exit status is 3 when a rule is broken, and each broken rule is named.",
-    .operand = OPERAND_NONE,
+    .operand = OPERAND_FILE,
     .least = 0,
-    .most = 0,
+    .most = -1,
+    .run = run,
+};
+
+const struct command command_sub_track_compare = {
+    .name = "sub-track compare",
+    .synopsis = "-m NAME=FILE...",
+    .summary = "The same as compare, as gpu_tracker spells it",
+    .description = "See gpu-tracker compare --help, which tells of --fail-if, too.",
+    .operand = OPERAND_FILE,
+    .least = 0,
+    .most = -1,
     .run = run,
 };

@@ -2,12 +2,18 @@
 
 #include <string.h>
 
-#define COMMAND(bit, entry) extern const struct command command_##entry;
+#define COMMAND(bit, entry, group) extern const struct command command_##entry;
 #include "command.def"
 #undef COMMAND
 
 const struct command *const commands[COMMAND_COUNT] = {
-#define COMMAND(bit, entry) &command_##entry,
+#define COMMAND(bit, entry, group) &command_##entry,
+#include "command.def"
+#undef COMMAND
+};
+
+const enum command_group command_groups[COMMAND_COUNT] = {
+#define COMMAND(bit, entry, group) GROUP_##group,
 #include "command.def"
 #undef COMMAND
 };

@@ -32,12 +32,22 @@ struct command {
 
 /* Command number i of command.def. */
 enum command_number {
-#define COMMAND(bit, entry) COMMAND_##bit,
+#define COMMAND(bit, entry, group) COMMAND_##bit,
 #include "command.def"
 #undef COMMAND
     COMMAND_COUNT
 };
 extern const struct command *const commands[COMMAND_COUNT];
+
+/* What people want of a command. */
+enum command_group {
+    GROUP_MEASURE,
+    GROUP_LOOK,
+    GROUP_COMPARE,
+    GROUP_OFFER,
+    GROUP_COUNT,
+};
+extern const enum command_group command_groups[COMMAND_COUNT];
 
 /* The command that the first words name, the longest name first; *used says how many words that were. NULL: none. */
 const struct command *command_find(int count, char *const *words, int *used);

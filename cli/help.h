@@ -6,6 +6,8 @@
 
 #include "option.h"
 
+/* On one screen: what there is, and where more is told. */
+void help_print_overview(FILE *out);
 void help_print(FILE *out, const struct command *command);
 /* The commands whose names begin with `word`. */
 void help_print_group(FILE *out, const char *word);

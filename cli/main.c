@@ -130,8 +130,30 @@ static int incomplete_command(const char *group, const char *word)
                      word ? word : "", word ? "'" : "?", group);
 }
 
+/* What people call commands elsewhere. */
+static const char *near_name(const char *word)
+{
+    static const char *const names[][2] = {
+        {"diff", "compare"},         {"show", "report"},         {"export", "report"},
+        {"summary", "report"},       {"chart", "plot"},          {"draw", "plot"},
+        {"graph", "plot"},           {"monitor", "top"},         {"live", "top"},
+        {"history", "runs"},         {"list", "runs"},           {"blocks", "analyze"},
+        {"merge", "timeline merge"}, {"start", "run"},           {"exec", "run"},
+        {"execute", "run"},          {"track", "run"},           {"record", "run"},
+        {"follow", "attach"},        {"check", "doctor"},        {"info", "doctor"},
+        {"exporter", "serve"},       {"trace", "timeline info"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(word, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 static int unknown_command(const char *word)
 {
+    const char *near = near_name(word);
+    if (near)
+        return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, near);
     struct suggestion suggestion = {.word = word};
     for (int i = 0; i < COMMAND_COUNT; i++)
         suggest(&suggestion, commands[i]->name);
@@ -155,14 +177,21 @@ static int check_operands(const struct command *command, int count, char **opera
     return 0;
 }
 
+/* "--execute --help": no program has such a name. */
+static bool wants_help(const struct options *options)
+{
+    return options->help || (options->execute && !strcmp(options->execute, "--help"));
+}
+
 static int run(struct options *options, const struct command *command, int count, char **words)
 {
     int operands;
     int status = options_parse(options, command, count, words, &operands);
     if (status)
         return status;
-    if (options->help) {
-        help_print(stdout, command);
+    if (wants_help(options)) {
+        bool is_overview = command == &command_execute && !options->execute;
+        is_overview ? help_print_overview(stdout) : help_print(stdout, command);
         return 0;
     }
     if (options->version) {
@@ -201,6 +230,10 @@ int main(int count, char **words)
     words++;
     bool is_agent = count && strcmp(words[0], "agent") == 0;
     bool is_named = count && !is_agent && words[0][0] != '-';
+    if (!count) {
+        help_print_overview(stderr);
+        return EXIT_USAGE;
+    }
     if (is_named)
         command = command_find(count, words, &used);
     int privilege = give_up_privileges(is_agent ? NULL : command);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +26,27 @@ static int below(const struct option *option, const char *text, const char *orig
     return say_usage("%s: %s is too small: at least %g", origin, text, option->minimum);
 }
 
+/* "0.5", or "500ms" for an option in seconds. */
+static bool read_number(const struct option *option, const char *text, double *ret)
+{
+    char number[32];
+    const char *unit = text + strspn(text, "0123456789.");
+    if (gt_number_double(text, ret) >= 0)
+        return true;
+    if (strcmp(option->argument, "SECONDS") != 0 ||
+        snprintf(number, sizeof number, "%.*s", (int)(unit - text), text) >= (int)sizeof number)
+        return false;
+    double factor = gt_seconds_of(unit + strspn(unit, " "));
+    if (gt_number_double(number, ret) < 0 || isnan(factor))
+        return false;
+    *ret *= factor;
+    return true;
+}
+
 static int store_number(double *ret, const struct option *option, const char *text, const char *origin)
 {
     double value;
-    if (gt_number_double(text, &value) < 0)
+    if (!read_number(option, text, &value))
         return say_usage("%s: '%s' is not a number", origin, text);
     if (value < option->minimum)
         return below(option, text, origin);
@@ -67,8 +85,9 @@ static int store_choice(const char **ret, const struct option *option, const cha
     char list[300] = "";
     struct suggestion suggestion = {.word = text};
     const char *name;
+    const char *unit = gt_unit_of_symbol(text);
     for (size_t i = 0; (name = option->choice(i)); i++) {
-        if (strcmp(name, text) == 0) {
+        if (strcmp(name, unit) == 0) {
             *ret = name;
             return 0;
         }
@@ -180,9 +199,11 @@ static const char *choice_compat(size_t index)
 }
 
 enum command_set {
-#define COMMAND(bit, entry) bit = 1ul << COMMAND_##bit,
+#define COMMAND(bit, entry, group) bit = 1ul << COMMAND_##bit,
 #include "command.def"
 #undef COMMAND
+    ANALYZE = ANALYZE_FILE | SUB_ANALYZE,
+    COMPARE = COMPARE_FILES | SUB_COMPARE,
     LAUNCHING = EXECUTE | RUN,
     TRACKING = LAUNCHING | ATTACH,
     TRACES = MERGE | INFO | PROFILE,

@@ -154,14 +154,16 @@ static int replace(const char *path, const char *text, size_t length)
     return gt_new_file_write(target, text, length);
 }
 
-/* A pipe without a reader must not hold the command's status back for ever. */
+/* A pipe without a reader must not hold the command's status back for ever; a socket or a terminal that is none never becomes one. */
 static int open_there(const char *path)
 {
     static const struct timespec MOMENT = {.tv_nsec = 20000000};
+    struct stat facts;
+    bool is_pipe = stat(path, &facts) == 0 && S_ISFIFO(facts.st_mode);
     int fd = -1;
     for (int patience = 5 * 50; patience > 0; patience--) {
         fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd >= 0 || errno != ENXIO)
+        if (fd >= 0 || errno != ENXIO || !is_pipe)
             break;
         nanosleep(&MOMENT, NULL);
     }

@@ -85,9 +85,10 @@ int past_resolve(struct options *options, const struct command *command, int cou
         status = resolve(options, &options->against, 0);
     if (!status)
         status = resolve_list(options, &options->map);
+    bool has_names = option_applies(&option_table[OPTION_NUMBER_map], command);
     for (int i = 0; !status && i < count && command->operand == OPERAND_FILE; i++) {
-        const char *text = operands[i];
-        status = resolve(options, &text, 0);
+        const char *text = operands[i], *equals = has_names ? strchr(text, '=') : NULL;
+        status = resolve(options, &text, equals ? (size_t)(equals + 1 - text) : 0);
         operands[i] = (char *)text;
     }
     return status;

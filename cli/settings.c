@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/file.h"
+
 #define VALUE_LIST(key) options->key.value
 #define VALUE_TEXT(key) options->key
 #define VALUE_PATH VALUE_TEXT
@@ -18,6 +20,12 @@ struct gt_tracker_options settings_tracker(const struct options *options)
 #include "schema/option.def"
     ret.machine_root = options->root;
     return ret;
+}
+
+int settings_keep_files(const struct gt_tracker_options *settings, struct gt_error *error)
+{
+    int status = settings->power_model ? gt_given_file_keep(settings->power_model, error) : 0;
+    return status < 0 || !settings->carbon_file ? status : gt_given_file_keep(settings->carbon_file, error);
 }
 
 struct gt_trace_request request_of(const struct options *options)

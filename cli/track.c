@@ -99,7 +99,9 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     track->output.as_original = as_original;
     if (!as_original)
         output_prefer_summary(&track->output, options);
-    status = gt_tracker_check(&track->settings, &error);
+    status = settings_keep_files(&track->settings, &error);
+    if (status >= 0)
+        status = gt_tracker_check(&track->settings, &error);
     return status < 0 ? say_failure(status, &error) : 0;
 }
 

@@ -57,10 +57,13 @@ struct gt_metric_info {
 int gt_metric_info(size_t metric, struct gt_metric_info *ret);
 int gt_metric_find(const char *name);
 
-/* The units that options take: number `index` of "bytes" .. "terabytes" and of "seconds" .. "days"; NULL past the end.
- */
+/* The units that options take: number `index` of "bytes", "kilobytes", ... and of "seconds", "minutes", ...; NULL past the end. They
+ * take symbols, too, and gt_unit_of_symbol tells which unit one means: "gigabytes" for "GB"; any other text is returned as it is. */
 const char *gt_memory_unit(size_t index);
 const char *gt_time_unit(size_t index);
+const char *gt_unit_of_symbol(const char *symbol);
+/* Seconds in a unit of time, by name or symbol; NaN for any other text. */
+double gt_seconds_of(const char *unit);
 
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
 struct gt_tracker;
@@ -142,11 +145,11 @@ int gt_group_enter(const struct gt_group *group);
 void gt_group_close(struct gt_group *group);
 
 /* Follow process `pid` (0: the calling process) and its descendants from now on. The tracking file is created at the
- * first sample. -ESRCH: no such process; -EPERM: it may not be read. */
+ * first sample. -ESRCH: no such process; -EPERM: it may not be read; -EACCES: /proc hides it. */
 int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
                     struct gt_error *error);
 
-/* Before the first sample: another process that counts as the job's, and all below it. -ESRCH: no such process. */
+/* Before the first sample: another process that counts as the job's, and all below it. -ESRCH: no such process; -EACCES: /proc hides it. */
 int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error);
 
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */

@@ -174,7 +174,7 @@ static int choose_unit(char *unit, size_t size, const char *wanted,
         return 0;
     int status = check(wanted, &factor, error);
     if (status >= 0) {
-        strncpy(unit, wanted, size - 1);
+        strncpy(unit, gt_unit_full_name(wanted), size - 1);
         unit[size - 1] = '\0';
     }
     return status;

@@ -1,5 +1,6 @@
 /* The list of all metrics, and the meaning of the columns of a tracking file. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -118,22 +119,16 @@ int gt_metric_info(size_t metric, struct gt_metric_info *ret)
     return 0;
 }
 
-static const char *name_at(const char *const names[], size_t index)
+const char *gt_unit_of_symbol(const char *symbol)
 {
-    for (size_t i = 0; names[i]; i++)
-        if (i == index)
-            return names[i];
-    return NULL;
+    return gt_unit_full_name(symbol);
 }
 
-const char *gt_memory_unit(size_t index)
+double gt_seconds_of(const char *unit)
 {
-    return name_at(gt_memory_units, index);
-}
-
-const char *gt_time_unit(size_t index)
-{
-    return name_at(gt_time_units, index);
+    double seconds = NAN;
+    gt_unit_time(unit, &seconds, NULL);
+    return seconds;
 }
 
 const char *gt_version(void)

@@ -9,6 +9,7 @@
 
 #include "analyse/usage/usage.h"
 #include "base/grow.h"
+#include "collect/process/process.h"
 
 /* ---- Telling the caller ------------------------------------------------------------------------------------------ */
 
@@ -155,7 +156,7 @@ int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error
     if (status < 0)
         return gt_error_system(error, -status, "process %d", (int)pid);
     if (status == 0 && !gt_tree_find(&tracker->recorder.sampler.tree, pid))
-        return gt_error_set(error, ESRCH, "process %d does not exist", (int)pid);
+        return gt_process_missing(&tracker->recorder.sampler.root, pid, error);
     return 0;
 }
 

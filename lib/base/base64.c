@@ -19,8 +19,9 @@ void gt_base64_append(struct gt_buffer *out, const void *bytes, size_t length)
 {
     const uint8_t *from = bytes;
     char group[4];
-    if (gt_buffer_reserve(out, (length + 2) / 3 * 4 + 1) < 0)
+    if (gt_buffer_reserve(out, (length + 2) / 3 * 4) < 0)
         return;
+    gt_buffer_text(out, ""); /* nothing is a string, too */
     for (size_t i = 0; i < length; i += 3) {
         put_group(group, from + i, length - i < 3 ? length - i : 3);
         gt_buffer_append(out, group, sizeof group);

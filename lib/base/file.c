@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 
 enum { BLOCK = 65536 };
 
@@ -240,6 +241,37 @@ int gt_given_file_read(const char *path, struct gt_buffer *text, struct gt_error
     int status = gt_file_read_all(fd, text);
     close(fd);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
+static int descriptor_of(const char *path)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    int64_t number;
+    if (!strcmp(path, "/dev/stdin"))
+        return STDIN_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        size_t length = strlen(folders[i]);
+        if (!strncmp(path, folders[i], length) && gt_number_i64(path + length, &number) == 0 && number >= 0 &&
+            number <= INT_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
+int gt_given_file_keep(const char *path, struct gt_error *error)
+{
+    struct stat facts;
+    int number = descriptor_of(path);
+    if (number < 0 || fstat(number, &facts) < 0 || !S_ISFIFO(facts.st_mode))
+        return 0;
+    int flags = fcntl(number, F_GETFD), copy = gt_given_file_open(path, NULL, error);
+    if (copy < 0)
+        return copy;
+    /* Who inherits it finds its end, as behind a pipe that was read. */
+    if (fstat(copy, &facts) == 0 && S_ISREG(facts.st_mode) && lseek(copy, 0, SEEK_END) >= 0)
+        dup3(copy, number, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+    close(copy);
+    return 0;
 }
 
 int gt_given_file_check(const char *path, struct gt_error *error)

@@ -36,6 +36,9 @@ int gt_given_file_open(const char *path, struct stat *facts, struct gt_error *er
 int gt_given_file_open_optional(const char *path, struct gt_error *error);
 /* Append all of it to `text`. Returns 0, -EFBIG beyond the ceiling of `text`, or another error. */
 int gt_given_file_read(const char *path, struct gt_buffer *text, struct gt_error *error);
+/* Where `path` names a descriptor of this process by its number and that is a pipe, put a copy of all that comes through in its place:
+ * it can be opened again and again. Returns 0, also for everything else, or as gt_given_file_open does. */
+int gt_given_file_keep(const char *path, struct gt_error *error);
 /* Check a file for libraries that open it by its name. Returns 0, or -EINVAL with a sentence about what it is instead of a
  * regular file. */
 int gt_given_file_check(const char *path, struct gt_error *error);

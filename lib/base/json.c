@@ -106,7 +106,10 @@ static void quote_ascii(struct gt_buffer *out, unsigned char c)
 static void quote_sequence(struct gt_buffer *out, const char *sequence, int length)
 {
     uint32_t acting = gt_utf8_acting(sequence, length);
-    if (acting)
+    if (acting > 0xffff)
+        gt_buffer_printf(out, "\\u%04x\\u%04x", 0xd800 + (unsigned)((acting - 0x10000) >> 10),
+                         0xdc00 + (unsigned)(acting & 0x3ff));
+    else if (acting)
         gt_buffer_printf(out, "\\u%04x", (unsigned)acting);
     else
         gt_buffer_append(out, sequence, (size_t)length);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -47,13 +48,24 @@ static int cannot_load(const char *path, const char *const names[], struct gt_er
     return gt_error_set(error, ENOENT, "%s: cannot be loaded%s%s", path, reason ? ": " : "", reason ? reason : "");
 }
 
+/* The loader would wait for who writes to a pipe, or for what the kernel has to say: such files are regular ones without a size. */
+static int check_file(const char *path, struct gt_error *error)
+{
+    struct stat facts;
+    int status = gt_given_file_check(path, error);
+    if (status >= 0 && stat(path, &facts) == 0 && facts.st_size == 0)
+        return gt_error_set(error, EINVAL,
+                            "%s: cannot be loaded: it has no content, as files of the kernel's have none", path);
+    return status;
+}
+
 int gt_library_open(struct gt_library *library, const char *path, const char *const names[],
                     const struct gt_symbol *symbols, size_t count, void *functions, struct gt_error *error)
 {
     if (path && getauxval(AT_SECURE)) /* its constructors would run with our privileges, or beside what they opened */
         return gt_error_set(error, EPERM, "%s: a program with privileges of its own loads no library by path", path);
-    int status = path && strchr(path, '/') ? gt_given_file_check(path, error) : 0;
-    if (status < 0) /* the loader would wait for who writes to a pipe */
+    int status = path && strchr(path, '/') ? check_file(path, error) : 0;
+    if (status < 0)
         return status;
     const char *only[] = {path, NULL};
     const char *opened = NULL;

@@ -79,12 +79,14 @@ static uint32_t code_point(const unsigned char *s, int length)
     return code;
 }
 
-/* The controls of ISO 6429 (C1), breaks of lines and paragraphs, and what sets the direction of writing: Unicode standard annex 9. */
+/* The controls of ISO 6429 (C1), breaks of lines and paragraphs, what sets the direction of writing (Unicode standard annex 9), and the
+ * other format characters, which nobody sees: two names that look alike would differ in them. */
 static bool only_acts(uint32_t code)
 {
     static const struct {
         uint32_t first, last;
-    } ranges[] = {{0x80, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}};
+    } ranges[] = {{0x80, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200f},
+                  {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (code >= ranges[i].first && code <= ranges[i].last)
             return true;
@@ -115,7 +117,7 @@ size_t gt_utf8_show_next(const char **text, char ret[GT_UTF8_SHOWN])
     if (!length || *s < ' ' || *s == 0x7f)
         return show_byte(*s, ret);
     if (acting)
-        return (size_t)snprintf(ret, GT_UTF8_SHOWN, "\\u%04x", (unsigned)acting);
+        return (size_t)snprintf(ret, GT_UTF8_SHOWN, acting > 0xffff ? "\\U%08x" : "\\u%04x", (unsigned)acting);
     memcpy(ret, s, (size_t)length);
     ret[length] = '\0';
     return (size_t)length;

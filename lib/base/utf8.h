@@ -22,14 +22,14 @@ int gt_utf8_valid(struct gt_buffer *out, const char *text);
 bool gt_utf8_are_valid(const char *bytes, size_t length);
 int gt_utf8_valid_bytes(struct gt_buffer *out, const char *bytes, size_t length);
 
-/* The code of a character that only acts on how others are shown, by control, breaks of lines or direction of writing, when the sequence of
- * so many bytes at `text` is one beyond ASCII; else 0. */
+/* The code of a character that only acts on how others are shown, by control, breaks of lines or direction of writing, or is not shown
+ * at all, when the sequence of so many bytes at `text` is one beyond ASCII; else 0. */
 uint32_t gt_utf8_acting(const char *text, int length);
 
-enum { GT_UTF8_SHOWN = 8 };
+enum { GT_UTF8_SHOWN = 12 };
 /* Write one character of *text, which is not empty, as people see it, and move *text behind it. Returns the length in bytes. Line
  * breaks and tabs become \n, \r and \t; other control characters and bytes that are not UTF-8 become \xNN; characters that only change
- * how others are shown (breaks of lines, directions of writing) become \uNNNN. */
+ * how others are shown (breaks of lines, directions of writing), or that nobody sees, become \uNNNN, beyond 16 bits \UNNNNNNNN. */
 size_t gt_utf8_show_next(const char **text, char ret[GT_UTF8_SHOWN]);
 /* Append all of the text in that way. Returns 0 or -ENOMEM. */
 int gt_utf8_show(struct gt_buffer *out, const char *text);

@@ -33,9 +33,10 @@ struct gt_block_event_list {
     struct gt_strings names;
     struct gt_strings files; /* as asked for; row i came from that of number event[i].source */
     bool skip_bad;           /* set by the caller: count bad rows instead of failing */
-    uint64_t bad, torn;
+    bool skip_foreign; /* set by the caller: a folder is one of a run; leave files out that no process of it left */
+    uint64_t bad, torn, foreign;
     int64_t last_call;           /* the largest call number of any file */
-    struct gt_buffer complaints; /* one line for each of the first bad rows */
+    struct gt_buffer complaints; /* one line for each of the first bad rows and foreign files */
 };
 
 /* Append a file, or every sub-tracking file of a folder. -EEXIST: this file was added before. */

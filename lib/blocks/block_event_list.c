@@ -86,6 +86,33 @@ static int is_tracking(const struct dirent *entry)
     return entry->d_name[0] != '.' && gt_block_writer_of(entry->d_name);
 }
 
+/* No failure of this machine, but of the file. */
+static bool is_about_file(int status)
+{
+    static const int codes[] = {EACCES, EBADMSG, EINVAL, EISDIR, ELOOP, ENOENT, EPERM};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (status == -codes[i])
+            return true;
+    return false;
+}
+
+/* One file among those that the processes of a run left. What somebody else has put there costs its own blocks only. */
+static int add_left(struct gt_block_event_list *list, const char *path, struct gt_error *error)
+{
+    struct gt_error bad = {0};
+    struct stat facts;
+    int status = 0;
+    if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) /* links are not followed, and nobody waits for a pipe */
+        status = gt_error_set(&bad, EINVAL, "%s is no file that a process of the run left", path);
+    if (status == 0)
+        status = add_file(list, path, &bad);
+    if (status >= 0 || !is_about_file(status))
+        return gt_error_copy(error, &bad);
+    if (list->foreign++ < COMPLAINTS)
+        gt_buffer_printf(&list->complaints, "%s\n", bad.text);
+    return 0;
+}
+
 static int add_folder(struct gt_block_event_list *list, const char *path, struct gt_error *error)
 {
     struct dirent **entry;
@@ -98,7 +125,7 @@ static int add_folder(struct gt_block_event_list *list, const char *path, struct
         if (snprintf(file, sizeof file, "%s/%s", path, entry[i]->d_name) >= (int)sizeof file)
             status = gt_error_set(error, ENAMETOOLONG, "%s: the path is too long", path);
         if (status == 0)
-            status = add_file(list, file, error);
+            status = list->skip_foreign ? add_left(list, file, error) : add_file(list, file, error);
         free(entry[i]);
     }
     free(entry);

@@ -236,11 +236,11 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
 
 static void pass_on(struct gt_buffer *lines, void (*warn)(void *context, const char *sentence), void *context)
 {
-    char *end;
-    for (char *line = lines->data; warn && line && *line; line = end + 1) {
+    char sentence[PATH_MAX + 256], *end;
+    for (const char *line = lines->data; warn && line && *line; line = end + 1) {
         end = strchr(line, '\n');
-        *end = '\0';
-        warn(context, line);
+        snprintf(sentence, sizeof sentence, "%.*s: left out", (int)(end - line), line);
+        warn(context, sentence);
     }
 }
 
@@ -248,7 +248,7 @@ int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
                       void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
 {
     char file[PATH_MAX];
-    struct gt_block_event_list list = {.skip_bad = true};
+    struct gt_block_event_list list = {.skip_bad = true, .skip_foreign = true};
     int status = check_folder(folder, error);
     if (status < 0)
         return status;

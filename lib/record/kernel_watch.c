@@ -30,7 +30,11 @@ void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *t
             continue;
         watch->largest_ram = ram;
         watch->largest_pid = process->pid;
+        watch->largest_peak = ram;
     }
+    const struct gt_process *largest = watch->largest_pid ? gt_tree_find(tree, watch->largest_pid) : NULL;
+    if (largest)
+        watch->largest_peak = fmax(watch->largest_peak, largest->value[GT_RAM_PEAK]);
     if (watch->largest_ram > before)
         read_name(watch, tree->root);
 }
@@ -47,7 +51,7 @@ void gt_kernel_watch_read(const struct gt_kernel_watch *watch, const struct gt_t
         .throttled_periods = (end.throttled_periods - watch->begin.throttled_periods) /
                              (end.periods - watch->begin.periods),
         .largest_pid = watch->largest_pid,
-        .largest_ram = watch->largest_pid ? watch->largest_ram : NAN,
+        .largest_ram = watch->largest_pid ? watch->largest_peak : NAN,
         .largest_is_gone = watch->largest_pid && (!largest || largest->is_zombie || largest->is_gone),
     };
     memcpy(ret->largest_name, watch->largest_name, sizeof ret->largest_name);

@@ -11,7 +11,7 @@ struct gt_kernel_watch {
     struct gt_watched_groups groups;
     struct gt_group_events begin;
     pid_t largest_pid;
-    double largest_ram; /* bytes */
+    double largest_ram, largest_peak; /* bytes: of a reading, and of its own high-water mark */
     char largest_name[32];
 };
 

@@ -7,6 +7,7 @@
 #include "record/provenance.h"
 #include "collect/host/capacity.h"
 #include "sample/cost.h"
+#include "schema/unit.h"
 
 static int copy_gpus(struct gt_recorder *recorder)
 {
@@ -85,9 +86,9 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     struct gt_machine *machine = &recorder->machine;
     machine->pid = recorder->sampler.tree.main;
     machine->period = options->sleep_time;
-    snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", options->ram_unit);
-    snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", options->gpu_ram_unit);
-    snprintf(machine->time_unit, sizeof machine->time_unit, "%s", options->time_unit);
+    snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", gt_unit_full_name(options->ram_unit));
+    snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gt_unit_full_name(options->gpu_ram_unit));
+    snprintf(machine->time_unit, sizeof machine->time_unit, "%s", gt_unit_full_name(options->time_unit));
     machine->ram_capacity = gt_capacity_memory(&recorder->sampler.root, machine->pid);
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);

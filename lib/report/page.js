@@ -311,9 +311,22 @@ function limitText(chart) {
     return chart.unit === 'cores' ? `${digits(chart.limit.value)} cores` : `${chart.limit.name} ${worded(chart, chart.limit.value)}`;
 }
 
+// Stretches that are marked behind lines.
+function drawBands(chart, context, box, graph) {
+    context.globalAlpha = 0.25;
+    for (const [name, from, to] of chart.bands) {
+        if (to < shown[0] || from > shown[1]) continue;
+        const left = Math.max(graph.toDomXCoord(from), box.x), right = Math.min(graph.toDomXCoord(to), box.x + box.w);
+        context.fillStyle = lineColour(chart.lines.length + chart.colours.get(name));
+        context.fillRect(left, box.y, Math.max(right - left, 1), box.h);
+    }
+    context.globalAlpha = 1;
+}
+
 function drawUnder(track, context, box, graph) {
     const {chart} = track, limit = chart.limit;
     context.save();
+    drawBands(chart, context, box, graph);
     context.font = '11px system-ui, sans-serif';
     if (track.shade) {
         context.fillStyle = colour('--shade');
@@ -512,6 +525,7 @@ function tell(time) {
         else if (chart.kind === 'strips') text = chart.lines.slice(0, 8).map((_, i) => valueAt(track, i, time)).map(value => isNaN(value) ? 'n/a' : value.toFixed(0)).join(' ') + ' %';
         else text = worded(chart, valueAt(track, 0, time));
         track.legend.forEach((value, i) => { value.textContent = chart.kind === 'lines' ? worded(chart, valueAt(track, i, time)) : ''; });
+        if (chart.kind === 'lines' && chart.bands.length) text += ' ' + bandsAt(chart, time).slice(0, 4).map(band => band[0]).join(', ');
         if (!text) continue;
         const part = element('span', '', chart.kind === 'lanes' ? '' : chart.short + ' ');
         part.append(element('em', '', text));

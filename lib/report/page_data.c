@@ -28,8 +28,8 @@ struct scale {
 /* Differences of words become small when they change sign in their lowest bit. */
 static uint32_t folded(uint32_t word, uint32_t before)
 {
-    int32_t difference = (int32_t)(word - before);
-    return (uint32_t)difference << 1 ^ (uint32_t)(difference >> 31);
+    uint32_t difference = word - before;
+    return difference << 1 ^ (difference >> 31 ? UINT32_MAX : 0);
 }
 
 /* Differences of `count` words, byte by byte: all lowest bytes, then all next ones. NULL without memory. */

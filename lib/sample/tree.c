@@ -68,7 +68,7 @@ int gt_tree_open(struct gt_tree *tree, const struct gt_root *root, pid_t main, b
     tree->own = root->is_machine ? getpid() : 0;
     int status = append(tree, main);
     if (status == -ESRCH)
-        gt_error_set(error, ESRCH, "process %d does not exist", (int)main);
+        status = gt_process_missing(root, main, error);
     else if (status < 0)
         gt_error_system(error, -status, "process %d cannot be followed", (int)main);
     if (status >= 0 && adopts_orphans)

@@ -21,15 +21,16 @@ struct reading {
     uint32_t *parent; /* of each name: the name of what it lies in */
 };
 
+/* While a job runs, and where others put files there also afterwards, the folder of its processes is there. */
 static int add_files(struct gt_block_event_list *list, const char *recording, struct gt_error *error)
 {
-    char path[PATH_MAX];
+    char folder[PATH_MAX], path[PATH_MAX];
     struct stat facts;
-    struct gt_error ignored = {0};
-    list->skip_bad = true;
-    if (gt_block_event_folder(path, sizeof path, recording) >= 0 && stat(path, &facts) == 0)
-        return gt_block_event_list_add(list, path, &ignored) < 0 ? 0 : 1;
-    if (gt_block_event_collected(path, sizeof path, recording) < 0)
+    list->skip_bad = list->skip_foreign = true;
+    bool has_folder = gt_block_event_folder(folder, sizeof folder, recording) >= 0 && stat(folder, &facts) == 0;
+    if (has_folder && (gt_block_event_list_add(list, folder, NULL) < 0 || list->count))
+        return list->count > 0;
+    if (gt_block_event_collected(path, sizeof path, recording) < 0 || (has_folder && !strcmp(path, folder)))
         return 0;
     return gt_block_event_list_add(list, path, error) < 0 ? 0 : 1;
 }

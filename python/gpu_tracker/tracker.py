@@ -186,9 +186,9 @@ class Tracker:
 
     Args:
         sleep_time: Seconds between two samples, from 0.001.
-        ram_unit: 'bytes', 'kilobytes', 'megabytes', 'gigabytes' or 'terabytes', powers of 1000.
+        ram_unit: 'bytes', 'kilobytes', 'megabytes', 'gigabytes' or 'terabytes', powers of 1000, or a symbol: 'GB', 'MiB', ...
         gpu_ram_unit: The same for GPU memory.
-        time_unit: 'seconds', 'minutes', 'hours' or 'days'.
+        time_unit: 'seconds', 'minutes', 'hours' or 'days', or a symbol: 'ms', 's', 'min', 'h'.
         n_expected_cores: What hardware percentages of the CPU are divided by; all cores when None.
         gpu_uuids: The GPUs whose utilisation counts, by UUID or what CUDA_VISIBLE_DEVICES accepts; all when None.
         disable_logs: Log no warnings. Otherwise they go to the logger "gpu_tracker".

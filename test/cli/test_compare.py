@@ -307,3 +307,32 @@ def test_a_block_that_never_ended_keeps_no_limit(cli, sessions):
     assert done.returncode == 3 and "calls of the block never ended (1)" in done.stderr
     asked = f"block:{name}.num_unfinished_calls>1"
     assert cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=unended.json", "--fail-if", asked).returncode == 0
+
+
+def test_files_are_operands_with_names_of_their_own(cli, sessions):
+    (sessions / "old").mkdir()
+    shutil.copy(sessions / "B.json", sessions / "old" / "A.json")
+    done = cli("compare", "A.json", "old/A.json", "C=B.pickle", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    spelled = compare(cli, "-m", "A=A.json", "-m", "A (2)=old/A.json", "-m", "C=B.pickle")
+    assert json.loads(done.stdout) == spelled
+    assert [*spelled["code_block_compute_time"]["load data"]][:3] and "A (2)" in done.stdout
+    assert cli("sub-track", "compare", "A.json", "old/A.json", "C=B.pickle", "-f", "json").stdout == done.stdout
+
+
+def test_operands_of_one_name_are_runs_of_one_session(cli, sessions):
+    words = ["before=A.json", "before=A.pickle", "after=B.json", "after=B.pickle"]
+    ours = cli("compare", *words, "-f", "json")
+    assert json.loads(ours.stdout) == compare(cli, *[piece for word in words for piece in ("-m", word)])
+
+
+def test_a_file_whose_name_has_an_equals_sign_is_an_operand(cli, sessions):
+    shutil.copy(sessions / "A.json", sessions / "lr=1.json")
+    done = cli("compare", "lr=1.json", "B.json", "-f", "json")
+    assert done.returncode == 0 and "lr_1" in done.stdout, done.stderr
+
+
+def test_what_is_compared_is_named(cli, sessions):
+    done = cli("compare", "A.json", "missing.json")
+    assert done.returncode == 1 and "missing.json" in done.stderr and done.stderr.count("\n") == 1
+    assert cli("compare", "A.json", "B.json", "--fail-if", "duration>1ms").returncode == 3

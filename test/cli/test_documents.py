@@ -1,23 +1,63 @@
 """Help, man page and completion: made from the tables, and accepted by those who read them."""
+import os
+import pty
 import re
 import shutil
 import subprocess
+import termios
 
 import pytest
 
-COMMANDS = ["run", "attach", "report", "runs", "top", "block", "profile", "serve", "energy-relay", "doctor", "schema", "completion", "man", "help"]
+COMMANDS = ["run", "attach", "report", "plot", "analyze", "compare", "runs", "top", "block", "profile", "serve", "energy-relay",
+            "doctor", "schema", "completion", "man", "help"]
 ORIGINAL = ["execute", "output", "format", "tconfig", "st", "ru", "gru", "tu", "nec", "guuids", "disable-logs", "gb", "tf",
             "overwrite", "help", "version"]
 
 
-def test_help_shows_every_command_and_option(cli):
+def test_the_overview_names_every_command(cli):
     done = cli("--help")
     assert (done.returncode, done.stderr) == (0, "")
-    for command in COMMANDS:
-        assert re.search(rf"^  {command}(?: |$)", done.stdout, re.MULTILINE)
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 25 and max(map(len, lines)) <= 100
+    groups = re.findall(r"^  (measure|look|compare|offer)\b.*?  +(.*)$", done.stdout, re.MULTILINE)
+    assert [title for title, _ in groups] == ["measure", "look", "compare", "offer"]
+    assert sorted({*COMMANDS, "sub-track", "timeline"}) == sorted({name for _, names in groups for name in names.split(", ")})
+    assert cli("-h").stdout == cli("help").stdout == done.stdout
+    alone = cli()
+    assert (alone.returncode, alone.stdout, alone.stderr) == (2, "", done.stdout)
+
+
+def in_terminal(gpu_tracker, columns, *words):
+    """What the program prints on a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    child = subprocess.Popen([gpu_tracker, *words], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    printed = b""
+    try:
+        while piece := os.read(ours, 65536):
+            printed += piece
+    except OSError:  # all of it was read
+        pass
+    os.close(ours)
+    assert child.wait() == 0
+    return printed.decode().replace("\r\n", "\n").splitlines()
+
+
+@pytest.mark.parametrize("columns, most", [(60, 29), (78, 25), (80, 25), (100, 25), (200, 25)])
+def test_help_is_as_wide_as_the_terminal(gpu_tracker, columns, most):
+    lines = in_terminal(gpu_tracker, columns, "--help")
+    assert len(lines) <= most and max(map(len, lines)) <= min(columns, 100)
+    longest = max(columns, 70)  # a path cannot be broken
+    assert max(map(len, in_terminal(gpu_tracker, columns, "run", "--help"))) <= min(longest, 100)
+
+
+@pytest.mark.parametrize("words", [["help", "execute"], ["--execute", "--help"], ["-e", "true", "--help"]])
+def test_the_options_of_execute_are_explained(cli, words):
+    done = cli(*words)
+    assert done.returncode == 0 and done.stdout.startswith("Usage: gpu-tracker --execute=COMMAND [options]\n")
     for word in ORIGINAL:
         assert f"--{word}" in done.stdout
-    assert cli("-h").stdout == cli("help").stdout == done.stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -80,6 +120,8 @@ def bash_completions(cli, tmp_path, line):
     ("gpu-tracker run --st 1 cat da", ["data.txt"]),
     ("gpu-tracker run -- cat da", ["data.txt"]),
     ("gpu-tracker report da", ["data.txt"]),
+    ("gpu-tracker analyze da", ["data.txt"]),
+    ("gpu-tracker compare da", ["data.txt"]),
     ("gpu-tracker report --st", []),
     ("gpu-tracker -o da", ["data.txt"]),
     ("gpu-tracker completion ", ["bash", "zsh", "fish"]),

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 
@@ -91,6 +92,28 @@ def test_a_library_that_is_no_file_is_not_waited_for(gpu_tracker, tmp_path):
     assert done.returncode == 0 and "driver.so: this is a pipe" in done.stderr
 
 
+def test_a_library_that_the_kernel_never_ends_is_not_read(gpu_tracker):
+    if not os.access("/proc/kmsg", os.R_OK):
+        pytest.skip("only root reads it")
+    done = subprocess.run([gpu_tracker, "run", "--library", "nvml=/proc/kmsg", "-o", "/dev/null", "--", "true"],
+                          capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0 and "NVML: /proc/kmsg: cannot be loaded: it has no content" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["socket", "/dev/tty"])
+def test_a_report_waits_for_the_reader_of_a_pipe_only(gpu_tracker, tmp_path, name):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        line = ["strace", "-f", "-e", "trace=openat", gpu_tracker, "run", "-o", name, "--", "true"]
+        if not shutil.which("strace"):
+            pytest.skip("there is no strace")
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False, start_new_session=True)
+    if "ptrace" in done.stderr:
+        pytest.skip("strace may trace nothing here")
+    assert "cannot write the report" in done.stderr
+    assert len(re.findall(f'"{name}", O_WRONLY.* = -1 ENXIO', done.stderr)) == 1
+
+
 @pytest.mark.parametrize("name, reason", [
     ("driver.so", "no library of that name is installed; a path has a slash: ./driver.so"),
     ("./text.so", "file too short"), ("./none.so", "No such file or directory"), ("libnone.so.9", "No such file or directory")])
@@ -114,6 +137,23 @@ def test_what_a_shell_hands_in_is_read(gpu_tracker, recording):
     assert done.returncode == 0, done.stderr
     done = bash(f"""{gpu_tracker} serve --listen 127.0.0.1:0 --token-file <(echo short)""")
     assert done.returncode == 2 and "token of 16" in done.stderr
+
+
+MODEL = """<(sleep 0.2; printf 'tdp_watts = 10\\n')"""
+
+
+@pytest.mark.parametrize("words, before, said", [
+    (f"run --disable-logs -f json --power-model {MODEL} -- true", "", "estimated by use of the CPU"),
+    (f"-e true --disable-logs --power-model {MODEL}", "", "true"),
+    (f"doctor -f json --power-model {MODEL}", "", "estimated by use of the CPU"),
+    ("run --disable-logs -f json --power-model /dev/stdin -- cat", "echo tdp_watts = 10 |", "estimated by use of the CPU"),
+    ("run --disable-logs -f json --carbon-intensity XX --carbon-file <(sleep 0.2; printf 'region,name,year,grams_per_kwh,source\\nXX,X,2023,77,me\\n') -- true", "",
+     "77.0"),
+], ids=["run", "execute", "doctor", "stdin", "carbon"])
+def test_what_is_read_again_comes_through_a_pipe_once(gpu_tracker, words, before, said):
+    done = subprocess.run(["bash", "-c", f"{before} {gpu_tracker} {words}"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("words", ["timeline info", "profile functions", "timeline merge -o merged.json --overwrite"])

@@ -3,6 +3,7 @@ import ctypes
 import json
 import os
 import re
+import sqlite3
 import subprocess
 
 import pytest
@@ -48,6 +49,23 @@ def test_abbreviations(cli, command):
 def test_the_last_of_a_repeated_option_counts(cli):
     done = cli("run", "-o", "-", "-f", "csv", "-f", "json", "--tu", "days", "--tu", "seconds", QUIET, "--", "true")
     assert json.loads(done.stdout)["compute_time"]["unit"] == "seconds"
+
+
+@pytest.mark.parametrize("memory, bytes_of, time, seconds", [
+    ("GB", "gigabytes", "s", "seconds"), ("MB", "megabytes", "min", "minutes"), ("MiB", "mebibytes", "ms", "milliseconds"),
+    ("kB", "kilobytes", "h", "hours")])
+def test_units_have_symbols(cli, tmp_path, memory, bytes_of, time, seconds):
+    done = cli("run", QUIET, f"--ru={memory}", f"--gru={memory}", f"--tu={time}", "--tf=run.sqlite", "--st=20ms", "-f", "json", "-o", "-", "--", "sleep", "0.3")
+    told = json.loads(done.stdout)
+    assert (told["max_ram"]["unit"], told["compute_time"]["unit"]) == (bytes_of, seconds)
+    size, length = {"kB": 1e3, "MB": 1e6, "GB": 1e9, "MiB": 1 << 20}[memory], {"ms": 1e-3, "s": 1, "min": 60, "h": 3600}[time]
+    assert 1e5 < told["max_ram"]["combined"]["total_rss"] * size < 1e9
+    assert 0.25 < told["compute_time"]["time"] * length < 60
+    spelled = cli("report", "run.sqlite", "-f", "json", "--ru=bytes", "--tu", "seconds").stdout
+    assert json.loads(cli("report", "run.sqlite", "-f", "json").stdout)["max_ram"]["unit"] == bytes_of
+    assert cli("report", "run.sqlite", "-f", "json", "--ru=B", "--tu=s").stdout == spelled
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        assert database.execute("SELECT ram_unit, time_unit FROM static_data").fetchone() == (bytes_of, seconds)
 
 
 def test_a_flag_can_be_unset(cli):
@@ -133,7 +151,13 @@ def test_output_to_what_is_no_file(cli):
     ("--sleep-time: 0 is too small", [*TOUCH, "--st=0"]),
     ("--sleep-time: -1 is too small", [*TOUCH, "--st", "-1"]),
     ("--sleep-time: 'nan' is not a number", [*TOUCH, "--st=nan"]),
-    ("--sleep-time: '1s' is not a number", [*TOUCH, "--st=1s"]),
+    ("--sleep-time: '1x' is not a number", [*TOUCH, "--st=1x"]),
+    ("--sleep-time: '1GB' is not a number", [*TOUCH, "--st=1GB"]),
+    ("--sleep-time: 'ms' is not a number", [*TOUCH, "--st=ms"]),
+    ("--sleep-time: 0.1ms is too small", [*TOUCH, "--st=0.1ms"]),
+    ("--n-expected-cores: '1s' is not a whole number", [*TOUCH, "--nec=1s"]),
+    ("--time-unit: 'GB'", [*TOUCH, "--tu=GB"]),
+    ("--ram-unit: 's'", [*TOUCH, "--ru=s"]),
     ("--sleep-time: '' is not a number", [*TOUCH, "--st="]),
     ("--n-expected-cores: 0 is too small", [*TOUCH, "--nec=0"]),
     ("--n-expected-cores: '1.5' is not a whole number", [*TOUCH, "--nec=1.5"]),
@@ -150,7 +174,6 @@ def test_output_to_what_is_no_file(cli):
     ("cannot be standard output", ["run", "--tf", "-", "--", "touch", "started"]),
     ("unexpected argument 'more'", [*TOUCH, "more"]),
     ("is a command and comes before the options", ["--st", "1", "run", "--", "touch", "started"]),
-    ("nothing to track", []),
     ("nothing to track", ["--st", "1"]),
     ("it is empty", ["-e", ""]),
     ("it is empty", ["-e", "  \t "]),
@@ -166,6 +189,14 @@ def test_output_to_what_is_no_file(cli):
     ("sub-track: which command?", ["sub-track"]),
     ("sub-track: there is no command 'analyse'", ["sub-track", "analyse"]),
     ("gpu-tracker run -- ls", ["ls"]),
+    ("unknown command 'diff': did you mean 'compare'", ["diff", "a.csv", "b.csv"]),
+    ("unknown command 'analyse': did you mean 'analyze'", ["analyse", "a.csv"]),
+    ("did you mean 'report'", ["show", "a.csv"]),
+    ("analyze: FILE or --tf FILE is missing", ["analyze"]),
+    ("there is one tracking file", ["analyze", "a.csv", "--tf=b.csv"]),
+    ("unexpected argument 'b.csv'", ["analyze", "a.csv", "b.csv"]),
+    ("plot: FILE is missing", ["plot"]),
+    ("'no.jpg' is no name of a picture", ["plot", "a.csv", "-o", "no.jpg"]),
     ("'nosuch'", ["help", "nosuch"]),
     ("unexpected argument 'x'", ["schema", "x"]),
     ("'--st'", ["report", "--st", "1", "x.csv"]),
@@ -283,6 +314,7 @@ def test_full_standard_error(gpu_tracker, cli):
     ["run", "--tconfig", "run.json", "-o", "run.json", "--", "touch", "started"],
     ["report", "run.csv", "--at", "moments.csv", "-o", "moments.csv"],
     ["report", "run.csv", "-o", "run.blocks.csv"], ["sub-track", "compare", "-m", "A=run.csv", "-m", "B=run.json", "-o", "run.gpus.csv"],
+    ["compare", "A=run.json", "run.csv", "-o", "run.json"], ["analyze", "run.csv", "-o", "run.csv"],
     ["run", "--blocks", "--tf", "new.csv", "-o", "new.blocks.csv", "--", "touch", "started"],
 ])
 def test_a_report_does_not_replace_what_it_is_made_of(cli, tmp_path, words):

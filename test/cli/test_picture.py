@@ -31,6 +31,13 @@ def texts(picture):
     return [element.text for element in xml.etree.ElementTree.fromstring(picture).iter(SVG + "text")]
 
 
+def test_plot_draws_all_charts_or_those_that_are_named(cli, recording):
+    done = cli("plot", recording)
+    assert done.returncode == 0 and done.stdout == cli("report", recording, "--plot", "all").stdout
+    named = cli("plot", recording, "--charts", "cpu")
+    assert named.returncode == 0 and named.stdout == cli("report", recording, "--plot", "cpu").stdout != done.stdout
+
+
 def test_charts_come_in_the_order_in_which_they_are_named(cli, recording, tmp_path):
     done = cli("report", recording, "--plot", "cpu,memory", "-o", "both.svg")
     assert done.returncode == 0 and done.stdout == "", done.stderr

@@ -207,3 +207,22 @@ def test_the_counters_were_opened_before(program, gpu_tracker, folder):
     assert "energy by powercap" not in fix and "energy-relay" not in fix
     # A counter that waits for a processor stands still.
     wait_until(lambda: re.search(r"rapl: powercap +ready", beside_a_counter(program, "doctor").stdout))
+
+
+@pytest.mark.parametrize("words", [["run", "--", "echo", "ran"], ["attach"], ["attach", "4194303"]])
+def test_a_process_that_proc_hides_is_no_missing_one(folder, gpu_tracker, words):
+    """In a namespace of mounts of its own, by a program that its user may not look into."""
+    copy = folder / "gpu-tracker"
+    shutil.copy(gpu_tracker, copy)
+    copy.chmod(0o4755)
+    script = 'mount -t proc -o hidepid=2 proc /proc || exit 77; sleep 100 >&- 2>&- & drop="setpriv --reuid=65534 --regid=65534 --clear-groups"'
+    script += "; cd /; " + " ".join(["$drop", str(copy), *words]) + (" $!" if words == ["attach"] else "") + "; s=$?; kill $!; exit $s"
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode == 77 or "unshare" in done.stderr or "setpriv" in done.stderr:
+        pytest.skip("this user may not mount")
+    [line] = done.stderr.splitlines()
+    if words[-1] == "4194303":
+        assert done.returncode == 125 and line.endswith("process 4194303 does not exist")
+        return
+    assert re.search(r"process \d+ is there, but /proc does not show it to this user: it is mounted with hidepid$", line)
+    assert (done.returncode, done.stdout) == ((0, "ran\n") if words[0] == "run" else (125, ""))

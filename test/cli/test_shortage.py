@@ -122,6 +122,21 @@ def test_calls_that_make_processes_are_forbidden(cli, tmp_path, names, error):
 
 
 @pytest.mark.parametrize("error", [EPERM, ENOSYS])
+@pytest.mark.parametrize("names", [["clone"], ["clone", "clone3"], ["clone", "clone3", "fork"], [*MAKING]])
+def test_a_block_where_calls_that_make_processes_are_forbidden(cli, gpu_tracker, tmp_path, names, error):
+    if platform.machine() != "x86_64":
+        pytest.skip("this architecture has no others")
+    (tmp_path / "blocks").mkdir()
+    done = cli("block", "work", "--", *LONELY, preexec_fn=forbid(names, error),
+               env={**os.environ, "GPU_TRACKER_BLOCKS": str(tmp_path / "blocks")})
+    assert (done.returncode, done.stdout) == (3, "done\n"), done.stderr
+    rows = next((tmp_path / "blocks").glob("*.csv")).read_text().splitlines()[1:]
+    marks = [row.split(",")[2] for row in rows if row]
+    assert marks == (["0"] if "vfork" in names else ["0", "1"])
+    assert ("the end of block 'work' is not marked" in done.stderr) == ("vfork" in names)
+
+
+@pytest.mark.parametrize("error", [EPERM, ENOSYS])
 def test_no_process_can_be_made(cli, tmp_path, error):
     """The job gets the only one there is, as it was when gpu-tracker was started."""
     names = [name for name in MAKING if MAKING[name][platform.machine() != "x86_64"] is not None]

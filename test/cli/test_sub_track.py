@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -50,6 +51,13 @@ def analyze(cli, *words):
 def test_analyze_agrees_with_the_original(cli, files, tracking, blocks):
     results = analyze(cli, f"--tf=tracking-A.{tracking}", f"--stf=blocks-A.{blocks}")
     assert_contains(results, json.loads((files / f"analyze-A.{tracking}.json").read_text()))
+
+
+def test_the_tracking_file_is_an_operand_of_analyze(cli, files):
+    words = "--stf=blocks-A.csv", "-f", "json"
+    done = cli("analyze", "tracking-A.csv", *words)
+    assert done.returncode == 0 and done.stdout == cli("sub-track", "analyze", "--tf=tracking-A.csv", *words).stdout
+    assert cli("sub-track", "analyze", "tracking-A.csv", *words).stdout == done.stdout
 
 
 def test_analyze_several_files_is_analyze_of_their_combination(cli, files):
@@ -331,3 +339,45 @@ def test_ones_own_file_of_blocks_is_kept(cli, tmp_path):
     assert done.returncode == 125 and "run.blocks.csv exists" in done.stderr
     assert (tmp_path / "run.blocks.csv").read_text() == "mine" and not (tmp_path / "started").exists()
     assert cli(words[0], "--overwrite", *words[1:]).returncode == 0
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_text(""),
+    "garbage": lambda path: path.write_bytes(bytes(range(256)) * 9),
+    "another table": lambda path: path.write_text("1,2,3\n"),
+    "no database": lambda path: path.with_suffix(".sqlite").write_text("none"),
+    "folder": lambda path: path.mkdir(),
+    "link": lambda path: path.symlink_to("/etc/passwd"),
+    "dangling link": lambda path: path.symlink_to("nowhere"),
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "pipe": lambda path: os.mkfifo(path),
+    "socket": lambda path: socket.socket(socket.AF_UNIX).bind(str(path)),
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+@pytest.mark.parametrize("damage", [pytest.param(each, id=name) for name, each in DAMAGE.items()])
+def test_foreign_files_among_blocks_cost_no_other_block(cli, gpu_tracker, tmp_path, monkeypatch, damage, suffix):
+    monkeypatch.chdir(tmp_path)
+    folder = pathlib.Path(f"run.{suffix}.blocks")
+    script = f"{gpu_tracker} block mine -- true; echo >> go; while ! test -e done; do sleep 0.02; done; {gpu_tracker} block late -- true"
+    with subprocess.Popen([gpu_tracker, "run", "--blocks", f"--tf=run.{suffix}", "--", "sh", "-c", script],
+                          cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        while not pathlib.Path("go").exists():
+            time.sleep(0.01)
+        damage(folder / "1.csv")
+        pathlib.Path("done").touch()
+        told = run.communicate(timeout=120)[1]
+    assert run.returncode == 0 and ".blocks/1." in told and ": left out" in told, told
+    blocks = analyze(cli, f"--tf=run.{suffix}")["code_block_results"]
+    assert sorted(block["name"] for block in blocks) == ["late", "mine"]
+    assert [path.stem for path in folder.iterdir() if path.name[0] != "."] == ["1"]
+
+
+def test_foreign_files_are_left_out_before_blocks_are_collected(cli, killed):
+    os.mkfifo(killed / "1.csv")
+    (killed / "2.csv").write_text("")
+    done = cli("sub-track", "analyze", "--tf=run.csv", "-f", "json")
+    assert done.returncode == 0 and "1.csv is no file that a process of the run left: left out" in done.stderr
+    assert "2.csv is empty: left out" in done.stderr
+    assert [block["name"] for block in json.loads(done.stdout)["code_block_results"]] == ["b"]

@@ -106,7 +106,7 @@ def test_what_slurm_was_asked_for(cli, monkeypatch):
     done = cli("run", "--disable-logs", "--tf=run.sqlite", "--", "sh", "-c", "sleep 0.3; kill -TERM $$")
     assert re.search(r"^  memory .* peak; [\d.]+ % of 68.7 GB asked for", done.stderr, re.MULTILINE), done.stderr
     assert re.search(r"^  cpu .* cores busy of 16: [\d.]+ % efficient$", done.stderr, re.MULTILINE)
-    assert "  ! the time of the allocation was over: it was ended " in done.stderr
+    assert "  ! the job was probably ended for its time: " in done.stderr
     assert re.search(r"^  ! 68.7 GB asked for, [\d.]+ MB used$", done.stderr, re.MULTILINE)
     limits = json.loads(cli("report", "-f", "json", "run.sqlite").stdout)["limits"]
     assert limits["scheduler"] == "slurm" and limits["memory"] == 65536 << 20 and limits["memory_source"] == "SLURM_MEM_PER_NODE"

@@ -253,6 +253,14 @@ def test_the_signature_is_the_documented_one():
     assert {state.name: state.value for state in Tracker.State} == {"NEW": 0, "STARTED": 1, "STOPPED": 2}
 
 
+def test_units_may_be_symbols():
+    with gpu_tracker.Tracker(sleep_time=0.05, ram_unit="MiB", gpu_ram_unit="GB", time_unit="s", disable_logs=True) as tracker:
+        memory = bytearray(1 << 24)
+    usage = tracker.resource_usage
+    assert (usage.max_ram.unit, usage.max_gpu_ram.unit, usage.compute_time.unit) == ("mebibytes", "gigabytes", "seconds")
+    assert len(memory) / 2**20 < usage.max_ram.combined.total_rss < 10_000
+
+
 @pytest.mark.parametrize("argument, said", [
     ({"sleep_time": 0}, "sleep time"), ({"sleep_time": math.nan}, "sleep time"), ({"ram_unit": "kg"}, "kg"),
     ({"gpu_ram_unit": "kg"}, "kg"), ({"time_unit": "weeks"}, "weeks"), ({"n_expected_cores": 0}, "cores"),

@@ -18,21 +18,44 @@ static void units_are_decimal(void **state)
 {
     (void)state;
     double factor, expected = 1;
-    for (int i = 0; gt_memory_units[i]; i++, expected *= 1000) {
-        assert_int_equal(gt_unit_memory(gt_memory_units[i], &factor, NULL), 0);
+    for (size_t i = 0; i < 5; i++, expected *= 1000) {
+        assert_int_equal(gt_unit_memory(gt_memory_unit(i), &factor, NULL), 0);
         assert_true(factor == expected);
     }
-    static const double seconds[] = {1, 60, 3600, 86400};
-    for (int i = 0; gt_time_units[i]; i++) {
-        assert_int_equal(gt_unit_time(gt_time_units[i], &factor, NULL), 0);
+    static const double seconds[] = {1, 60, 3600, 86400, 1e-3};
+    for (size_t i = 0; gt_time_unit(i); i++) {
+        assert_int_equal(gt_unit_time(gt_time_unit(i), &factor, NULL), 0);
         assert_true(factor == seconds[i]);
     }
+}
+
+static void symbols_are_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *symbol, *name;
+        double factor;
+    } memory[] = {{"B", "bytes", 1},        {"kB", "kilobytes", 1e3},      {"KB", "kilobytes", 1e3},
+                  {"GB", "gigabytes", 1e9}, {"MiB", "mebibytes", 1 << 20}, {"GiB", "gibibytes", 1 << 30}},
+      time[] = {{"ms", "milliseconds", 1e-3}, {"s", "seconds", 1}, {"min", "minutes", 60}, {"h", "hours", 3600}};
+    double factor;
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
+        assert_int_equal(gt_unit_memory(memory[i].symbol, &factor, NULL), 0);
+        assert_true(factor == memory[i].factor);
+        assert_string_equal(gt_unit_of_symbol(memory[i].symbol), memory[i].name);
+    }
+    for (size_t i = 0; i < sizeof time / sizeof *time; i++) {
+        assert_true(gt_seconds_of(time[i].symbol) == time[i].factor);
+        assert_string_equal(gt_unit_of_symbol(time[i].symbol), time[i].name);
+    }
+    assert_string_equal(gt_unit_of_symbol("furlongs"), "furlongs");
+    assert_true(isnan(gt_seconds_of("GB")));
 }
 
 static void wrong_units_name_the_choices(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"gigabyte", "GB", "", "seconds", NULL};
+    static const char *const wrong[] = {"gigabyte", "gb", "", "seconds", NULL};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct gt_error error = {0};
         double factor = 7;
@@ -88,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_are_decimal),
+        cmocka_unit_test(symbols_are_units),
         cmocka_unit_test(wrong_units_name_the_choices),
         cmocka_unit_test(metrics_are_well_formed),
         cmocka_unit_test(schema_tells_units_and_meanings),

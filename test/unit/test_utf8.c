@@ -33,6 +33,8 @@ static void what_acts_on_a_terminal_is_escaped(void **state)
     check_shown(EVIL, SHOWN, strlen(SHOWN) - 1);
     check_shown("\xf0\x9f\x98\x80\xe4\xb8\xad", "\xf0\x9f\x98\x80\xe4\xb8\xad", 2);
     check_shown("\xe2\x80\xa8\xef\xbb\xbf\xd8\x9c", "\\u2028\\ufeff\\u061c", 18);
+    check_shown("fit\xe2\x80\x8b\xe2\x81\xa0\xc2\xad", "fit\\u200b\\u2060\\u00ad", 21);
+    check_shown("tag\xf3\xa0\x81\x81\xf3\xa0\x84\x80", "tag\\U000e0041\xf3\xa0\x84\x80", 14);
     check_shown("\xed\xa0\x80\xc0\xaf", "\\xed\\xa0\\x80\\xc0\\xaf", 20);
     check_shown("cut \xe2\x82", "cut \\xe2\\x82", 12);
 }

@@ -102,6 +102,12 @@ static void test_out_of_memory(void **state)
         .oom_kills = 1, .largest_pid = 4712, .largest_ram = 15.7e9, .largest_name = "python", .largest_is_gone = true};
     assert_string_equal(said(&run, "out_of_memory"),
                         "the kernel killed python (pid 4712, 15.7 GB) at the limit of 16.0 GB");
+    struct gt_life life[] = {{.pid = 4712, .name = "sh", .ram_peak = 17e9},
+                             {.pid = 4712, .name = "python", .ram_peak = 16e9}};
+    run.outcome.lives = (struct gt_lives){.life = life, .count = 2};
+    assert_string_equal(said(&run, "out_of_memory"),
+                        "the kernel killed python (pid 4712, 16.0 GB) at the limit of 16.0 GB");
+    run.outcome.lives = (struct gt_lives){0};
     run.outcome.events.largest_is_gone = false; /* another one was killed */
     assert_string_equal(said(&run, "out_of_memory"), "the kernel killed a process at the limit of 16.0 GB");
     run.outcome.events = (struct gt_kernel_events){.oom_kills = 0};
@@ -109,6 +115,14 @@ static void test_out_of_memory(void **state)
     assert_null(said(&run, "out_of_memory"));
     run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 0;
     run.outcome.events.oom_kills_above = 1;
+    assert_string_equal(said(&run, "out_of_memory"),
+                        "the kernel probably killed a process at a memory limit that is not known");
+    run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 32e9; /* of a group above the one that was too small */
+    assert_string_equal(said(&run, "out_of_memory"),
+                        "the kernel probably killed a process at a memory limit that is not known");
+    run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 0;
+    run.row[GT_SCOPE_SYSTEM].value[GT_RAM] = 63e9;
+    sample(&run, 1);
     assert_string_equal(said(&run, "out_of_memory"),
                         "the kernel probably killed a process when the machine had no memory left");
     run.outcome.exit_status = 0; /* somebody else was killed */
@@ -148,7 +162,10 @@ static void test_time_limit(void **state)
     run.machine.limit[GT_LIMIT_TIME].value = 130;
     assert_null(said(&run, "time_limit"));
     run.outcome.exit_status = 143;
-    assert_string_equal(said(&run, "time_limit"), "the time of the allocation was over: it was ended 30 s before");
+    assert_string_equal(said(&run, "time_limit"),
+                        "the job was probably ended for its time: 30 s of the allocation were left");
+    run.machine.limit[GT_LIMIT_TIME].value = 99;
+    assert_string_equal(said(&run, "time_limit"), "the job was probably ended for its time: the allocation was over");
     run.machine.limit[GT_LIMIT_TIME].value = 200;
     assert_null(said(&run, "time_limit"));
     end(&run);

@@ -56,6 +56,7 @@ static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct
 {
     const char *const *file = analysis->options->sub_tracking_files;
     analysis->borders.skip_bad = analysis->options->skip_bad_rows;
+    analysis->borders.skip_foreign = !file || !*file;
     int status = file && *file ? 0 : read_collected(analysis, optional, error);
     for (; status == 0 && file && *file; file++)
         status = gt_block_event_list_add(&analysis->borders, *file, error);

@@ -64,7 +64,7 @@ static void tell(struct gt_block_brief *ret, const struct gt_intervals *interval
 void gt_block_brief(struct gt_block_brief *ret, const struct gt_usage *usage)
 {
     char path[PATH_MAX];
-    struct gt_block_event_list list = {.skip_bad = true};
+    struct gt_block_event_list list = {.skip_bad = true, .skip_foreign = true};
     struct gt_intervals intervals = {0};
     double elapsed = usage->outcome->elapsed, end = (double)usage->machine->start_real_ns / 1e9 + elapsed;
     *ret = (struct gt_block_brief){.shares = ""};

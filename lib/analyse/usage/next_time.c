@@ -52,7 +52,7 @@ static double killed_at(const struct gt_usage *usage)
 {
     if (gt_usage_out_of_memory(usage) == GT_MEMORY_SUFFICED)
         return NAN;
-    double limit = gt_usage_memory_limit(usage);
+    double limit = gt_usage_memory_limit_met(usage);
     return isnan(limit) ? gt_usage_peak_bound(usage) : limit;
 }
 

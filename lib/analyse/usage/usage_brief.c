@@ -127,9 +127,9 @@ static void describe_memory(const struct gt_usage *usage, double peak, char *wor
 {
     char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
     double limit = gt_usage_memory_limit(usage), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
-    double capacity = usage->machine->ram_capacity;
-    if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && limit > 0)
-        snprintf(words, size, "peak, at the limit of %s", gt_human_round_bytes(whole, limit));
+    double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
+    if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && met > 0)
+        snprintf(words, size, "peak, at the limit of %s", gt_human_round_bytes(whole, met));
     else if (asked > 0)
         snprintf(words, size, "peak; %s of %s %s", gt_human_percent(percent, peak / asked),
                  gt_human_round_bytes(whole, asked), asked == limit ? "limit" : "asked for");

@@ -12,7 +12,7 @@
 
 /* Shorter runs say little about shares of time. */
 static const double LEAST_SECONDS = 1, LEAST_TO_ADVISE = 10;
-static const double LITTLE = 1e6, UNUSED = 4e9, AT_LIMIT = 0.97;
+static const double LITTLE = 1e6, UNUSED = 4e9, AT_LIMIT = 0.97, NEARLY_FULL = 0.9;
 
 __attribute__((format(printf, 2, 3))) static void say(struct gt_warning *warning, const char *format, ...)
 {
@@ -41,6 +41,13 @@ double gt_usage_memory_limit(const struct gt_usage *usage)
     return gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
 }
 
+/* A group that the job made, or one above, may have killed it with much less. */
+double gt_usage_memory_limit_met(const struct gt_usage *usage)
+{
+    double limit = gt_usage_memory_limit(usage);
+    return fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= limit / 2 ? limit : NAN;
+}
+
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 static bool was_killed(const struct gt_usage *usage)
@@ -60,15 +67,39 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
                                                                              : GT_MEMORY_SUFFICED;
 }
 
+static void say_where(const struct gt_usage *usage, char *text, size_t size)
+{
+    char bytes[GT_HUMAN_SIZE];
+    double limit = gt_usage_memory_limit_met(usage), used = usage->summary->of[GT_SCOPE_SYSTEM][GT_RAM].max;
+    if (limit > 0)
+        snprintf(text, size, "at the limit of %s", gt_human_bytes(bytes, limit));
+    else if (used >= NEARLY_FULL * usage->machine->ram_capacity)
+        snprintf(text, size, "when the machine had no memory left");
+    else
+        snprintf(text, size, "at a memory limit that is not known");
+}
+
+/* The largest known: its last reading is older than its end. */
+static double victim_peak(const struct gt_usage *usage)
+{
+    const struct gt_kernel_events *events = &usage->outcome->events;
+    const struct gt_lives *lives = &usage->outcome->lives;
+    double peak = events->largest_ram;
+    if (events->largest_pid == usage->machine->pid)
+        peak = fmax(peak, gt_usage_scope_peak(usage, GT_SCOPE_MAIN));
+    for (size_t i = 0; i < lives->count; i++)
+        if (lives->life[i].pid == events->largest_pid && !strcmp(lives->life[i].name, events->largest_name))
+            peak = fmax(peak, lives->life[i].ram_peak);
+    return peak;
+}
+
 /* The kernel kills the largest, where that has most of what there is. */
 static void name_victim(const struct gt_usage *usage, char *text, size_t size)
 {
     const struct gt_kernel_events *events = &usage->outcome->events;
-    double limit = gt_usage_memory_limit(usage), whole = isnan(limit) ? gt_usage_peak(usage) : limit;
+    double limit = gt_usage_memory_limit_met(usage), whole = isnan(limit) ? gt_usage_peak(usage) : limit;
     char ram[GT_HUMAN_SIZE];
-    double peak = events->largest_pid == usage->machine->pid
-                      ? fmax(events->largest_ram, gt_usage_scope_peak(usage, GT_SCOPE_MAIN))
-                      : events->largest_ram;
+    double peak = victim_peak(usage);
     if (!events->largest_pid || !events->largest_is_gone || !(peak > whole / 2))
         snprintf(text, size, "a process");
     else
@@ -101,13 +132,12 @@ static double growth_at_end(const struct gt_usage *usage)
 static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warning)
 {
     enum gt_out_of_memory what = gt_usage_out_of_memory(usage);
-    char victim[128], bytes[GT_HUMAN_SIZE], where[80] = "when the machine had no memory left";
-    double limit = gt_usage_memory_limit(usage), growth = growth_at_end(usage);
+    char victim[128], bytes[GT_HUMAN_SIZE], where[80];
+    double limit = gt_usage_memory_limit_met(usage), growth = growth_at_end(usage);
     struct gt_block_brief blocks;
     if (what == GT_MEMORY_SUFFICED)
         return false;
-    if (limit > 0)
-        snprintf(where, sizeof where, "at the limit of %s", gt_human_bytes(bytes, limit));
+    say_where(usage, where, sizeof where);
     name_victim(usage, victim, sizeof victim);
     say(warning, "the kernel %skilled %s %s", what == GT_MEMORY_RAN_OUT ? "" : "probably ", victim, where);
     gt_block_brief(&blocks, usage);
@@ -161,9 +191,11 @@ static bool time_limit(const struct gt_usage *usage, struct gt_warning *warning)
     if ((status != 128 + SIGTERM && status != 128 + SIGKILL && status != 128 + SIGXCPU) || !(left < 60))
         return false;
     warning->value = left;
-    say(warning, "the time of the allocation was over: it was ended %s before", gt_human_seconds(text, fmax(left, 0)));
-    if (left <= 0)
-        say(warning, "the time of the allocation was over");
+    if (left > 0)
+        say(warning, "the job was probably ended for its time: %s of the allocation were left",
+            gt_human_seconds(text, left));
+    else
+        say(warning, "the job was probably ended for its time: the allocation was over");
     return true;
 }
 

@@ -13,6 +13,8 @@
  * does not show it. */
 int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t pid);
 void gt_process_close(struct gt_process *process);
+/* After -ESRCH: -ESRCH with a sentence, or -EACCES where the process is there and /proc hides it. */
+int gt_process_missing(const struct gt_root *root, pid_t pid, struct gt_error *error);
 
 /* Read what every sample reads. Returns 0, or -ESRCH with is_gone set. */
 int gt_process_read(struct gt_process *process, const struct gt_root *root);

@@ -1,9 +1,12 @@
 /* Records of processes, and processes of other users, that this user may not read. */
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collect/process/events.h"
+#include "collect/process/process.h"
 #include "collect/remedy.h"
 
 static bool are_records_denied(struct gt_access *access)
@@ -27,21 +30,44 @@ static bool is_member(gid_t gid)
     return is;
 }
 
+/* What hidepid= says of /proc, or NULL where it hides nothing; and where the group of the mount is told. */
+static const char *find_hidepid(const char *text, const char **group)
+{
+    const char *line = !strncmp(text, "proc /proc proc ", 16) ? text : NULL;
+    for (const char *next = text; (next = strstr(next, "\nproc /proc proc ")); next++)
+        line = next; /* the last one lies on top */
+    size_t length = line ? strcspn(line + 1, "\n") + 1 : 0;
+    const char *hidden = line ? memmem(line, length, "hidepid=", 8) : NULL;
+    *group = line ? memmem(line, length, ",gid=", 5) : NULL;
+    return hidden && hidden[8] != '0' && strncmp(hidden + 8, "off", 3) != 0 ? hidden + 8 : NULL;
+}
+
+/* The kernel answers for a process that /proc does not show. */
+int gt_process_missing(const struct gt_root *root, pid_t pid, struct gt_error *error)
+{
+    char text[65536];
+    const char *group;
+    bool is_there = root->is_machine && (kill(pid, 0) == 0 || errno == EPERM);
+    if (!is_there)
+        return gt_error_set(error, ESRCH, "process %d does not exist", (int)pid);
+    bool is_known = gt_root_read(root, "proc/mounts", text, sizeof text) > 0 && find_hidepid(text, &group);
+    return gt_error_set(error, EACCES, "process %d is there, but /proc does not show it to this user%s", (int)pid,
+                        is_known ? ": it is mounted with hidepid" : "");
+}
+
 /* proc(5): who is in the group of the mount sees all processes, but with hidepid=ptraceable. */
 static bool is_proc_hidden(struct gt_access *access, bool *has_group)
 {
     char text[65536];
+    const char *group;
     *has_group = false;
     if (gt_access_has(access, GT_CAPABILITY_SYS_PTRACE) ||
         gt_root_read(access->root, "proc/mounts", text, sizeof text) <= 0)
         return false;
-    const char *line = !strncmp(text, "proc /proc proc ", 16) ? text : strstr(text, "\nproc /proc proc ");
-    size_t length = line ? strcspn(line + 1, "\n") + 1 : 0;
-    const char *hidden = line ? memmem(line, length, "hidepid=", 8) : NULL;
-    const char *group = line ? memmem(line, length, ",gid=", 5) : NULL;
-    if (!hidden || hidden[8] == '0' || !strncmp(hidden + 8, "off", 3))
+    const char *hidden = find_hidepid(text, &group);
+    if (!hidden)
         return false;
-    bool by_ptrace = hidden[8] == '4' || !strncmp(hidden + 8, "ptraceable", 10);
+    bool by_ptrace = hidden[0] == '4' || !strncmp(hidden, "ptraceable", 10);
     *has_group = group && !by_ptrace;
     return !*has_group || !is_member((gid_t)strtoul(group + 5, NULL, 10));
 }

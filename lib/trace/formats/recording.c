@@ -134,7 +134,7 @@ static int take_interval(struct gt_reading *reading, const struct gt_interval *i
 static int read_blocks(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
-    struct gt_block_event_list list = {.skip_bad = true};
+    struct gt_block_event_list list = {.skip_bad = true, .skip_foreign = true};
     struct gt_intervals intervals = {0};
     double end = -INFINITY, clock_end = -INFINITY;
     int status = gt_block_event_list_add(&list, path, error);
