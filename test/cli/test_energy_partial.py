@@ -26,12 +26,21 @@ class Counter:
         (zone / "name").write_text("package-0\n")
         (zone / "max_energy_range_uj").write_text("262143328850\n")
         self.root, self.fail, self.back = root, None, 0.0
-        self.file = os.open(zone / "energy_uj", os.O_RDWR | os.O_CREAT)
+        self.path = zone / "energy_uj"
+        self.file = os.open(self.path, os.O_RDWR | os.O_CREAT)
         self.begin = time.monotonic()
         self.set(1000)
 
     def set(self, joules):
         os.pwrite(self.file, b"%020d\n" % int(joules * 1e6), 0)
+
+    def replace(self):
+        """As a driver does that is loaded anew: the old file fails, and another has its name."""
+        old = self.file
+        self.path.unlink()
+        self.file = os.open(self.path, os.O_RDWR | os.O_CREAT)
+        os.ftruncate(old, 0)
+        os.close(old)
 
     def live(self, stopped):
         while not stopped.wait(0.005):
@@ -102,6 +111,12 @@ def test_a_counter_that_comes_back_is_told(cli, gpu_tracker, tmp_path, counter, 
         assert 40 < energy["cpu"]["covered"] < 85
         assert energy["cpu"]["gap"] == f"from {begin} s to {returned} s: its counter stood still"
         assert f"% of the time; not known from {begin} s to {returned} s: its counter stood still" in text
+
+
+def test_a_counter_file_that_is_made_anew_is_read_on(gpu_tracker, tmp_path, counter):
+    _, energy, _ = track(gpu_tracker, tmp_path, counter, counter.replace, job=("sleep", str(SECONDS + 2)))
+    assert energy["cpu"]["covered"] == 100
+    assert energy["cpu"]["total"] == pytest.approx(WATTS * (SECONDS + 2), rel=0.25)
 
 
 @pytest.mark.parametrize("fail", LEFT)

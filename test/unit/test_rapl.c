@@ -327,6 +327,35 @@ static void what_is_no_count_in_range_is_no_reading(void **state)
     }
 }
 
+/* `left`: what the old file shows from then on. */
+static void replace_counter(struct gpu_machine *machine, const char *left)
+{
+    zone(machine, "intel-rapl:0", "package-0", 50000000);
+    assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
+    set(machine, "intel-rapl:0", 60000000);
+    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    zone_file(machine, "intel-rapl:0", "energy_uj", left);
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
+    gpu_machine_remove(machine, "sys/class/powercap/intel-rapl:0/energy_uj");
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
+    zone(machine, "intel-rapl:0", "package-0", 90000000);
+    gpu_machine_system(machine, 1, GT_CPU_ENERGY);
+    assert_true(fabs(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - 40) < 1e-9); /* false of NaN */
+    set(machine, "intel-rapl:0", 95000000);
+    assert_true(fabs(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - 45) < 1e-9);
+}
+
+/* As those of a driver that was loaded anew. */
+static void a_counter_that_was_made_anew_is_opened_anew(void **state)
+{
+    replace_counter(*state, "");
+}
+
+static void a_counter_of_which_an_old_file_is_left_is_opened_anew(void **state)
+{
+    replace_counter(*state, "60000000\n");
+}
+
 /* One that is a number is told by the power that it would take. */
 static void a_jump_that_no_power_explains_is_no_energy(void **state)
 {
@@ -660,6 +689,8 @@ int main(void)
         TEST(a_jump_that_no_power_explains_is_no_energy),
         TEST(a_range_that_is_no_number_is_not_known),
         TEST(a_counter_that_was_set_to_half_adds_nothing),
+        TEST(a_counter_that_was_made_anew_is_opened_anew),
+        TEST(a_counter_of_which_an_old_file_is_left_is_opened_anew),
         TEST(without_a_range_a_drop_adds_nothing),
         TEST(a_failed_reading_is_none_and_its_energy_is_not_lost),
         TEST(one_package_that_cannot_be_read_leaves_no_part_of_a_sum),

@@ -161,6 +161,9 @@ const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES] = {
 /* Sources that can both be read are compared once, over at least this time; counters of 1 ms refresh then differ by much less. */
 static const int64_t COMPARE_NS = GT_SECOND;
 
+/* Counters that fail are opened anew so often. */
+static const int64_t REOPEN_NS = GT_SECOND;
+
 struct state {
     struct gt_rapl_zones zones;
     int from[GT_RAPL_DOMAINS];       /* the source of the figure; -1: none has moved yet */
@@ -168,7 +171,8 @@ struct state {
     double package_carried[GT_RAPL_DOMAINS][GT_PACKAGES];
     int package_count, package[GT_PACKAGES]; /* as found; the frame may have given them up */
     const struct gt_clock *clock;
-    int64_t open_ns;
+    const struct gt_root *root;
+    int64_t open_ns, reopen_ns; /* when those that fail may be opened anew */
     bool is_compared, is_platform_wrong;
     char comparison[200];
 };
@@ -265,6 +269,7 @@ static int rapl_open(void **ret, const struct gt_collect_options *options, struc
     if (!state)
         return gt_error_system(error, ENOMEM, "rapl collector");
     state->clock = options->clock;
+    state->root = options->root;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
         state->from[domain] = -1;
     find_zones(&state->zones, options->root);
@@ -355,6 +360,10 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
     struct state *state = opaque;
     int64_t now = gt_clock_monotonic(state->clock), age = now - state->open_ns;
     gt_rapl_read(&state->zones, now);
+    if (now >= state->reopen_ns) {
+        gt_rapl_reopen(&state->zones, state->root); /* the next reading is of them */
+        state->reopen_ns = now + REOPEN_NS;
+    }
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
         if (frame->owner[gt_rapl_metrics[domain]] == &gt_collector_rapl) {
             frame->system[gt_rapl_metrics[domain]] = figure(state, domain);

@@ -58,6 +58,8 @@ struct gt_rapl_zone *gt_rapl_add(struct gt_rapl_zones *zones, enum gt_rapl_inter
 void gt_rapl_advance(struct gt_rapl_zone *zone, uint64_t counts, int64_t now_ns);
 /* Read every zone. One that fails has no reading this time: its next covers the gap. */
 void gt_rapl_read(struct gt_rapl_zones *zones, int64_t now_ns);
+/* Open those anew that fail, or have stopped: a driver that was loaded again has other files of the same names. */
+void gt_rapl_reopen(struct gt_rapl_zones *zones, const struct gt_root *root);
 /* Returns joules of a domain since the first reading, as one interface has them. NaN: it has no zone of the domain, one of its zones has no
  * reading, or one has not moved yet, for a counter that stands still measures nothing. */
 double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);

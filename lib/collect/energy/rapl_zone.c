@@ -182,6 +182,45 @@ static bool has_stopped(const struct gt_rapl_zone *zone)
     return zone->domain != GT_RAPL_UNCORE && zone->last_ns - zone->moved_ns > STILL_NS;
 }
 
+/* One that never moved is left: virtual machines show such. */
+static bool is_lost(const struct gt_rapl_zone *zone)
+{
+    return zone->fd >= 0 && (zone->is_unread || (zone->joules > 0 && has_stopped(zone)));
+}
+
+static void take_over(struct gt_rapl_zone *zone, struct gt_rapl_zones *anew)
+{
+    for (int i = 0; i < anew->count; i++) {
+        struct gt_rapl_zone *found = &anew->zone[i];
+        if (found->fd < 0 || found->interface != zone->interface || strcmp(found->name, zone->name) != 0)
+            continue;
+        close(zone->fd);
+        zone->fd = found->fd;
+        found->fd = -ENOENT;
+        return;
+    }
+}
+
+void gt_rapl_reopen(struct gt_rapl_zones *zones, const struct gt_root *root)
+{
+    bool has_lost[GT_RAPL_INTERFACES] = {false}, any = false;
+    for (int i = 0; i < zones->count; i++) {
+        has_lost[zones->zone[i].interface] |= is_lost(&zones->zone[i]);
+        any |= is_lost(&zones->zone[i]);
+    }
+    struct gt_rapl_zones *anew = any ? calloc(1, sizeof *anew) : NULL;
+    if (!anew)
+        return;
+    for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
+        if (has_lost[interface])
+            gt_rapl_sources[interface]->find(anew, root);
+    for (int i = 0; i < zones->count; i++)
+        if (is_lost(&zones->zone[i]))
+            take_over(&zones->zone[i], anew);
+    gt_rapl_close(anew);
+    free(anew);
+}
+
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
 {
     double doubt = 0;
