@@ -119,7 +119,8 @@ static const char about_names[] =
     "show a line break as \\en, other control characters and bytes that are not UTF\\-8 as \\ex1b, and characters that turn the direction\n"
     "of writing, or that nobody sees, as \\eu202e and \\eu200b. Formats for programs (json, csv, pickle)\n"
     "and recordings have them as they are (json with its own escapes, which mean the same), always in valid UTF\\-8:\n"
-    "each byte that is none is U+FFFD there. Reports as csv are opened in spreadsheets, which compute what begins with = + \\- @ or a\n"
+    "each byte that is none is U+FFFD there; in a terminal csv is shown as text is.\n"
+    "Reports as csv are opened in spreadsheets, which compute what begins with = + \\- @ or a\n"
     "control character: such a text has an apostrophe in front there. Recordings and sub\\-tracking files have none.\n";
 
 static void put_formats(void)

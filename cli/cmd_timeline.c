@@ -1,3 +1,4 @@
+#include <string.h>
 #include <unistd.h>
 
 /* timeline merge and info. */
@@ -28,6 +29,15 @@ static int merge(const struct options *options, int count, char **operands)
     return output_result(&output, status, report, &error);
 }
 
+/* "-" is standard input. */
+static void name_input(int count, char **operands)
+{
+    static char input[] = "/dev/stdin";
+    for (int i = 0; i < count; i++)
+        if (strcmp(operands[i], "-") == 0)
+            operands[i] = input;
+}
+
 static int info(const struct options *options, int count, char **operands)
 {
     struct output output;
@@ -37,6 +47,7 @@ static int info(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    name_input(count, operands);
     status = gt_timeline_info((const char *const *)operands, (size_t)count, &request, &report, &error);
     return output_result(&output, status, report, &error);
 }
@@ -69,7 +80,7 @@ const struct command command_timeline_info = {
         "Sources, formats, nodes, ranks, steps, phases, range of time, and what of damaged files could not be read. Formats: "
         "PyTorch profiler (Kineto) and any other Chrome trace, TensorFlow, Horovod, SMDebug's folders, cProfile dumps, "
         "pyinstrument, Nsight Systems' SQLite exports, and the tracking and sub-tracking files of gpu-tracker; plain or gzip. "
-        "They are known by what they hold, not by their names.",
+        "They are known by what they hold, not by their names. \"-\" is standard input.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

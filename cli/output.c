@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "message.h"
 
 /* ".png" of "folder/a.png"; NULL when the name has none. */
@@ -244,6 +245,34 @@ static unsigned style_of(const struct output *output)
            (output->as_original ? GT_STYLE_ORIGINAL : 0) | (output->is_quiet ? GT_STYLE_ONLY_WARNINGS : 0);
 }
 
+/* Only ends of lines are left as they are: a terminal obeys nothing else of what a name holds. */
+static int show_lines(struct gt_buffer *out, char *text)
+{
+    for (char *line = text, *next; *line; line = next) {
+        size_t length = strcspn(line, "\n");
+        next = line + length + (line[length] == '\n');
+        bool has_return = length && next > line + length && line[length - 1] == '\r';
+        line[length - has_return] = '\0';
+        gt_utf8_show(out, line);
+        gt_buffer_text(out, has_return ? "\r\n" : next > line + length ? "\n" : "");
+    }
+    return out->failed;
+}
+
+/* CSV is exact for programs; people see it in a terminal. */
+static int output_rendered(const struct output *output, char *text, size_t length)
+{
+    struct gt_buffer shown = {0};
+    if (output->path || strcmp(output->format, "csv") != 0 || !isatty(output->fd))
+        return output_text(output, text, length);
+    int status = show_lines(&shown, text);
+    if (status < 0)
+        say("standard output: %s", strerror(-status));
+    status = status < 0 ? EXIT_TRACKER : shown.data ? output_text(output, shown.data, shown.length) : 0;
+    gt_buffer_release(&shown);
+    return status;
+}
+
 int output_report(const struct output *output, struct gt_report *report)
 {
     gt_report_width(report, columns_of(output));
@@ -258,7 +287,7 @@ int output_report(const struct output *output, struct gt_report *report)
                      : gt_report_render(report, output->format, &text, &length, &error);
     if (status < 0)
         return say_failure(status, &error);
-    status = output_text(output, text, length);
+    status = output_rendered(output, text, length);
     free(text);
     return status;
 }

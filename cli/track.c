@@ -178,6 +178,13 @@ static int command_status(int wait_status)
     return WIFSIGNALED(wait_status) ? EXIT_SIGNAL + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+/* A sentence behind a report for programs, on the same stream, would spoil it. */
+static bool ends_in_sentence(const struct output *output)
+{
+    bool is_read = strcmp(output->format, "text") == 0 || strcmp(output->format, "markdown") == 0;
+    return !output->is_brief && (output->path || output->fd != STDERR_FILENO || is_read);
+}
+
 /* The original counts signals as negative status codes; so does its sentence. */
 static void say_completed(FILE *stream, int wait_status)
 {
@@ -325,7 +332,7 @@ static int end(struct track *track, const struct options *options, char **words,
     if (as_original)
         say_completed(stdout, track->watch.wait_status);
     int collected = 0, written = conclude(track, options, as_original ? NULL : words, &collected);
-    if (!as_original && !track->output.is_brief)
+    if (!as_original && ends_in_sentence(&track->output))
         say_completed(stderr, track->watch.wait_status);
     int status = command_status(track->watch.wait_status);
     return status || !track->is_strict ? status : written ? written : collected;
@@ -396,7 +403,7 @@ int track_process(const struct options *options, pid_t pid)
         int watched = watch(&track, options);
         int collected;
         status = conclude(&track, options, NULL, &collected);
-        if (!track.output.is_quiet)
+        if (!track.output.is_quiet && (track.output.is_brief || ends_in_sentence(&track.output)))
             fprintf(stderr, "Resource tracking complete. Process %d %s.\n", (int)pid,
                     track.watch.main_ended ? "has ended" : "goes on");
         status = watched < 0 ? EXIT_TRACKER : status;

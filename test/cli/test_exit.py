@@ -202,9 +202,7 @@ def test_attach_until_the_process_ends(cli):
     assert reaper.exists()
     done = cli("attach", QUIET, "--st", "0.1", "--tu", "seconds", "-f", "json", process.pid)
     assert done.returncode == 0 and done.stdout == ""
-    report, sentence = done.stderr.rsplit("}\n", 1)
-    assert 0 < json.loads(report + "}")["compute_time"]["time"] < 2
-    assert sentence == f"Resource tracking complete. Process {process.pid} has ended.\n"
+    assert 0 < json.loads(done.stderr)["compute_time"]["time"] < 2  # no sentence follows it
     process.wait()
 
 
@@ -249,3 +247,11 @@ def test_standard_output_that_nobody_reads(gpu_tracker, tmp_path):
     tracker.stdout.close()
     assert tracker.stderr.read() == "Resource tracking complete. Process completed with status code: 0\n"
     assert tracker.wait() == 0
+
+
+@pytest.mark.parametrize("words", [[], ["-o", "-"]])
+def test_a_report_for_programs_stands_alone(cli, words):
+    """On the stream that it has, no sentence follows it."""
+    done = cli("run", "-f", "json", *words, "--", "true")
+    assert done.returncode == 0 and "max_ram" in json.loads(done.stdout if words else done.stderr)
+    assert not words or done.stderr.startswith("Resource tracking complete.")

@@ -176,3 +176,14 @@ def test_what_is_wrong_with_a_trace_is_said_of_the_pipe(gpu_tracker, recording):
                               check=False)
         assert done.returncode == 2
         assert re.fullmatch("gpu-tracker: /dev/fd/[0-9]+: no trace or profile that is known without its name, .*\n", done.stderr)
+
+
+def test_a_dash_is_standard_input(gpu_tracker):
+    trace = (pathlib.Path(__file__).parents[1] / "fixture/traces/torch.json.gz").read_bytes()
+
+    def told(name):
+        done = subprocess.run([gpu_tracker, "timeline", "info", name, "-f", "json"], input=trace, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert told("-") == told("/dev/stdin")

@@ -1,9 +1,11 @@
 """Names from outside hold anything: no command, process, block or file adds a line or moves the cursor, and programs get them exactly."""
+import contextlib
 import csv
 import io
 import json
 import os
 import pickle
+import pty
 import re
 import signal
 import sqlite3
@@ -189,3 +191,29 @@ def test_sentences_of_python_do_nothing_to_a_terminal(cli, tmp_path):
     (tmp_path / "b.csv").write_text("process_id,code_block_name,position,timestamp\n1,a,0,la\x1b[2Jte\n")
     done = subprocess.run([sys.executable, "-c", PYTHON], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     assert r'la\x1b[2Jte' in done.stdout and not ACTS.search(done.stdout)
+
+
+def in_terminal(words, folder):
+    """What a terminal gets, without its own carriage returns."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(words, cwd=folder, stdin=slave, stdout=slave, stderr=slave) as process:
+        os.close(slave)
+        got = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(master, 65536):
+                got += piece
+        os.close(master)
+        assert process.wait(60) == 0
+    return got.decode().replace("\r\r\n", "\r\n").replace("\r\n", "\n")
+
+
+def test_csv_in_a_terminal_is_shown_and_elsewhere_exact(cli, gpu_tracker, recording, tmp_path):
+    piped = cli("report", recording, "-f", "csv", text=False).stdout.decode()
+    assert EVIL in piped
+    cli("report", recording, "-f", "csv", "-o", "out.csv")
+    assert (tmp_path / "out.csv").read_bytes().decode().replace("\r\n", "\n") == piped.replace("\r\n", "\n")
+    seen = in_terminal([gpu_tracker, "report", recording, "-f", "csv"], tmp_path)
+    assert not ACTS.search(seen)
+    assert re.sub(r"\\r|\\x1b|\\x07|\\u009b|\\u202e", "", seen) == ACTS.sub("", piped)
+    for words in (["run", QUIET, "-f", "csv", "--", "true", EVIL], ["schema", "-f", "csv"]):
+        assert not ACTS.search(in_terminal([gpu_tracker, *words], tmp_path))
