@@ -159,7 +159,8 @@ static int conclude(struct track *track, const struct options *options, char **w
         return EXIT_TRACKER; /* which was told when it began */
     int finished = gt_tracker_finish(track->watch.tracker, &error);
     if (finished < 0) {
-        say("%s", error.text);
+        if (!strstr(track->watch.told, error.text))
+            say("%s", error.text);
         error = (struct gt_error){0};
     }
     *collected = collect_blocks(track, options);

@@ -119,6 +119,9 @@ void watch_warn(void *context, const char *sentence)
     struct watch *watch = context;
     if (watch->is_quiet)
         return;
+    size_t length = strlen(watch->told);
+    if (length + strlen(sentence) + 2 <= sizeof watch->told)
+        snprintf(watch->told + length, sizeof watch->told - length, "%s\n", sentence);
     progress_erase(&watch->progress);
     say("%s", sentence);
 }

@@ -25,6 +25,7 @@ struct watch {
     bool owns_children; /* every child that is waited for belongs to the job */
     bool waits_for_all; /* the descendants count, too */
     bool is_quiet;      /* no warnings */
+    char told[1500];    /* the warnings so far, as many as fit */
 
     bool main_ended;
     int wait_status;   /* of the main process, once it has ended; only when it was a child */

@@ -17,7 +17,8 @@ int gt_run_keep(const struct gt_tracker *tracker, char *const words[], char **ch
 /* A table of the latest `most` runs (0: all) whose command or folder holds all of the words, the latest first. */
 int gt_runs_report(const char *const *words, size_t count, size_t most, struct gt_report **ret, struct gt_error *error);
 
-/* The recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no recording, or that is gone. */
+/* The recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no recording, or that is gone, or its
+ * file holds another run by now. */
 int gt_run_recording(long long back, char **ret, struct gt_error *error);
 
 #endif

@@ -6,12 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyse/energy.h"
 #include "api/tracker.h"
 #include "base/utf8.h"
 #include "store/secret.h"
+#include "store/store.h"
 
 /* Longer commands are cut. */
 enum { COMMAND_MOST = 4000 };
@@ -92,7 +94,7 @@ int gt_run_keep(const struct gt_tracker *tracker, char *const words[], char **ch
         status = gt_error_system(error, ENOMEM, "list of runs");
     if (!status) {
         cut(command.data);
-        recording = tracker->options.tracking_file ? realpath(recorder->path, NULL) : NULL;
+        recording = gt_recorder_has_recording(recorder) ? realpath(recorder->path, NULL) : NULL;
         describe(&run, recorder, command.data, getcwd(folder, sizeof folder), recording);
         if (change)
             status = find_change(change, &run, path, error);
@@ -104,6 +106,34 @@ int gt_run_keep(const struct gt_tracker *tracker, char *const words[], char **ch
     return status;
 }
 
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+/* Its file may have been removed, or hold a later run by now, which began at another moment. */
+static bool is_kept(const struct gt_past_run *run)
+{
+    const double exactness = 5e-6; /* of moments in recordings */
+    struct stat facts;
+    struct gt_recording *recording;
+    if (!run->recording || stat(run->recording, &facts) < 0)
+        return false;
+    if (!S_ISREG(facts.st_mode))
+        return S_ISDIR(facts.st_mode); /* folders of experiments do not tell when they began */
+    if (gt_recording_open(&recording, run->recording, NULL) < 0)
+        return false;
+    double start = (double)gt_recording_machine(recording)->start_real_ns / 1e9;
+    gt_recording_close(recording);
+    return !(start > 0) || fabs(start - run->start) < exactness;
+}
+
+static void drop_those_gone(struct gt_past_runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        if (!is_kept(&runs->run[i])) {
+            free(runs->run[i].recording);
+            runs->run[i].recording = NULL;
+        }
+}
+
 int gt_runs_report(const char *const *words, size_t count, size_t most, struct gt_report **ret, struct gt_error *error)
 {
     char path[PATH_MAX];
@@ -112,6 +142,7 @@ int gt_runs_report(const char *const *words, size_t count, size_t most, struct g
     int status = gt_past_runs_path(path, sizeof path, error);
     if (!status)
         status = gt_past_runs_read(&runs, path, &filter, error);
+    drop_those_gone(&runs);
     if (!status)
         status = gt_past_runs_table(ret, &runs, error);
     gt_past_runs_release(&runs);
@@ -128,6 +159,9 @@ static int take_recording(char **ret, const struct gt_past_runs *runs, long long
                             back, run->command ? run->command : "");
     if (access(run->recording, F_OK) < 0)
         return gt_error_system(error, errno, "the recording of run @%lld, %s", back, run->recording);
+    if (!is_kept(run))
+        return gt_error_set(error, ENOENT, "the recording of run @%lld is gone: %.300s holds another run now", back,
+                            run->recording);
     *ret = strdup(run->recording);
     return *ret ? 0 : gt_error_system(error, ENOMEM, "list of runs");
 }

@@ -317,7 +317,7 @@ int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct
     struct gt_usage_sources sources = {.machine = &recorder->machine,
                                        .summary = &recorder->summary,
                                        .outcome = &recorder->outcome,
-                                       .recording = *recorder->path ? recorder->path : NULL};
+                                       .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL};
     if (recorder->is_finished)
         return gt_usage_report(ret, &sources, error);
     struct gt_outcome outcome = {0};

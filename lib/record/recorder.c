@@ -354,11 +354,17 @@ static void read_last(struct gt_recorder *recorder)
     gt_sampler_read_last(&recorder->sampler);
 }
 
+bool gt_recorder_has_recording(const struct gt_recorder *recorder)
+{
+    return *recorder->path && !recorder->store_failure.code;
+}
+
 static int close_store(struct gt_recorder *recorder, struct gt_error *error)
 {
-    int status = recorder->store_failure.code
-                     ? gt_error_copy(error, &recorder->store_failure)
-                     : open_store(recorder, error); /* a job that ended before the first sample has a recording, too */
+    if (!recorder->store_failure.code)
+        open_store(recorder, &recorder->store_failure);
+    int status = gt_error_copy(
+        error, &recorder->store_failure); /* a job that ended before the first sample has a recording, too */
     if (!recorder->store)
         return status;
     int closed = gt_store_close(recorder->store, &recorder->outcome, error);

@@ -81,6 +81,8 @@ bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid);
 /* The figures so far, as a finished run has them. */
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error);
 void gt_outcome_release(struct gt_outcome *outcome);
+/* False where none was asked for, or its file could not be made. */
+bool gt_recorder_has_recording(const struct gt_recorder *recorder);
 /* The final reading and figures, and the recording closed with them. */
 int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error);
 

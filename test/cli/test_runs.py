@@ -192,3 +192,35 @@ def test_many_at_once(gpu_tracker, runs, tmp_path):
     lock.close()
     assert [job.wait() for job in jobs] == [0] * 8
     assert len(runs("--all")) == 8
+
+
+def test_a_name_never_shows_another_run(cli, runs, tmp_path):
+    cli("run", "--tf", "same.sqlite", "--", "sh", "-c", "exit 4")
+    cli("run", "--tf", "a.csv", "--", "true")
+    assert [bool(run["recording"]) for run in runs()] == [True, True]
+    cli("run", "--overwrite", "--tf", "same.sqlite", "--", "true")
+    assert [bool(run["recording"]) for run in runs()] == [True, True, False]
+    assert json.loads(cli("report", "-f", "json", "@1").stdout)["run"]["exit_status"] == 0
+    done = cli("report", "@3")
+    assert done.returncode == 125 and done.stdout == "" and "same.sqlite holds another run now" in done.stderr
+    (tmp_path / "same.sqlite").unlink()
+    assert [bool(run["recording"]) for run in runs()] == [False, True, False]
+
+
+def race_for(name, gpu_tracker, tmp_path):
+    """What two runs that begin at once with one name of a file say, once both commands have run."""
+    for number in range(20):
+        command = [gpu_tracker, "run", f"--tf={number}-{name}", "--", "sleep", "0.3"]
+        jobs = [subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [job.communicate(timeout=60)[1] for job in jobs]
+        if not any(job.returncode for job in jobs):
+            return f"{number}-{name}", said
+    return pytest.skip("they never began at the same moment")
+
+
+def test_a_recording_that_could_not_be_made_is_not_kept(gpu_tracker, cli, runs, tmp_path):
+    name, said = race_for("tw.sqlite", gpu_tracker, tmp_path)
+    [loser] = [text for text in said if "File exists" in text or "exists already" in text]
+    assert len([line for line in loser.splitlines() if line.startswith("gpu-tracker: ")]) == 1, loser
+    assert f"report {name}" not in loser and "with -o run.html" in loser
+    assert sorted(bool(run["recording"]) for run in runs("--top", "2")) == [False, True]

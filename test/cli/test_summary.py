@@ -1,6 +1,7 @@
 """What people see when a run has ended: a summary on standard error, and the whole report where they ask for it."""
 import json
 import re
+import subprocess
 import sqlite3
 
 import pytest
@@ -45,6 +46,15 @@ def test_lines(run):
     assert lines[-1] == "  all figures: gpu-tracker report 'a run.sqlite' -o run.html"
     for absent in "gpu ", "swap", "energy", "n/a", "Resource tracking", "No GPU":
         assert absent not in text
+
+
+def test_without_a_recording_it_says_how_to_get_all_figures(run, cli):
+    hint = "  all figures: with -o run.html or --tracking-file run.sqlite"
+    assert run("--", "sleep", "0.4").splitlines()[-1] == hint
+    job = subprocess.Popen(["sleep", "0.4"])
+    said = cli("attach", str(job.pid)).stderr
+    job.wait()
+    assert f"\n{hint}\n" in said, said
 
 
 def test_blocks(run, cli, gpu_tracker):

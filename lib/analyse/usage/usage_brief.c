@@ -423,7 +423,7 @@ static void add_more(const struct gt_usage *usage, struct gt_node *brief)
     if (usage->recording && *usage->recording)
         snprintf(more, sizeof more, "all figures: gpu-tracker report %s -o run.html", path);
     else
-        snprintf(more, sizeof more, "all figures: gpu-tracker run -o run.html --tracking-file run.sqlite -- ...");
+        snprintf(more, sizeof more, "all figures: with -o run.html or --tracking-file run.sqlite");
     gt_brief_more(brief, more);
 }
 
