@@ -3,18 +3,20 @@
 
 #include "report/chart.h"
 
-enum { ROW = 20, NAMES = 250, LETTERS = 34 };
+enum { ROW = 20, NAMES = 250, LETTERS = 34, WHOLE = 100, STEPS = 5 };
 
 struct forest {
     struct gt_buffer *out;
     const struct gt_node *series;
-    double most; /* the axis goes from -most to most */
+    double least, most; /* of the axis */
+    double step;        /* between its marks */
 };
 
 static double place(const struct forest *forest, double x)
 {
     double left = NAMES, width = GT_CHART_WIDTH - GT_CHART_RIGHT - NAMES;
-    return left + (fmin(fmax(x / forest->most, -1), 1) + 1) / 2 * width;
+    double share = (x - forest->least) / (forest->most - forest->least);
+    return left + fmin(fmax(share, 0), 1) * width;
 }
 
 /* Wide intervals end at the border: what is known better is to be seen. */
@@ -27,6 +29,16 @@ static double most_of(const struct gt_node *series)
             most = fmax(most, fabs(point[1].x) * 1.5);
     }
     return most;
+}
+
+/* Round steps; nothing falls by more than all of it. */
+static void find_axis(struct forest *forest)
+{
+    double most = most_of(forest->series), least = fmax(-most, -WHOLE);
+    double rough = (most - least) / STEPS, power = pow(10, floor(log10(rough))), lead = rough / power;
+    forest->step = power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
+    forest->most = ceil(most / forest->step - 1e-9) * forest->step;
+    forest->least = fmax(-forest->most, -WHOLE);
 }
 
 static void put_name(const struct forest *forest, const char *name, size_t row)
@@ -56,16 +68,16 @@ static void put_interval(const struct forest *forest, const struct gt_point *poi
 
 static void put_axis(const struct forest *forest, int height)
 {
-    static const double shares[] = {-1, -0.5, 0, 0.5, 1};
-    for (int i = 0; i < 5; i++) {
-        double x = place(forest, shares[i] * forest->most);
-        gt_buffer_text(forest->out, i == 2 ? "<path class=\"limit\" d=\"M" : "<path class=\"grid\" d=\"M");
+    int first = (int)ceil(forest->least / forest->step - 1e-9), last = (int)lround(forest->most / forest->step);
+    for (int i = first; i <= last; i++) {
+        double x = place(forest, i * forest->step);
+        gt_buffer_text(forest->out, i == 0 ? "<path class=\"limit\" d=\"M" : "<path class=\"grid\" d=\"M");
         gt_chart_number(forest->out, x, 1);
         gt_buffer_printf(forest->out, " 0V%d\"/><text text-anchor=\"middle\" y=\"%d\" x=\"", height - GT_CHART_BOTTOM,
                          height - GT_CHART_BOTTOM + 18);
         gt_chart_number(forest->out, fmin(x, GT_CHART_WIDTH - 24), 1);
-        gt_buffer_text(forest->out, shares[i] > 0 ? "\">+" : "\">");
-        gt_chart_number(forest->out, shares[i] * forest->most, forest->most < 10 ? 1 : 0);
+        gt_buffer_text(forest->out, i > 0 ? "\">+" : "\">");
+        gt_chart_number(forest->out, i * forest->step, forest->step < 1 ? 1 : 0);
         gt_buffer_text(forest->out, " %</text>\n");
     }
 }
@@ -78,7 +90,8 @@ int gt_chart_forest_height(const struct gt_node *series)
 /* A value of y above 0 marks a line whose change is certain. */
 void gt_chart_forest(struct gt_buffer *out, const struct gt_node *series)
 {
-    struct forest forest = {.out = out, .series = series, .most = most_of(series)};
+    struct forest forest = {.out = out, .series = series};
+    find_axis(&forest);
     put_axis(&forest, gt_chart_forest_height(series));
     for (size_t line = 0; line < gt_series_lines(series); line++) {
         const struct gt_point *point;

@@ -109,6 +109,15 @@ def test_few_runs_have_an_interval_and_no_verdict(cli, sessions, runs):
     assert summary_of(cli("sub-track", "compare", *words).stdout)["whole job", "Time (seconds)"][-1] == "too few runs"
 
 
+def test_a_file_given_twice_counts_once(cli, sessions, tmp_path):
+    words = sessions(a=[results(2.0)], b=[results(3.0)])
+    (tmp_path / "link.json").symlink_to("a0.json")
+    done = cli("sub-track", "compare", *words, *4 * ["-m", "a=link.json"], *3 * ["-m", "b=./b0.json"], "-f", "json")
+    assert {row["significant"] for row in json.loads(done.stdout)["significance"]} == {"too few runs"}, done.stdout
+    sentences = done.stderr.splitlines()
+    assert 'gpu-tracker: link.json: session "a" has the same file already: it counts once' in sentences and len(sentences) == 7
+
+
 def test_intervals_are_welchs(cli, sessions):
     words = sessions(a=[results(duration=x) for x in (1, 2, 3.5, 4)], b=[results(duration=x) for x in (5, 6.5, 9)])
     tree = compare(cli, *words)

@@ -213,6 +213,16 @@ def test_a_comparison_begins_with_the_verdict(comparison, tmp_path):
     assert forest.count("<circle") >= 1 and "0 %" in forest
 
 
+@pytest.mark.parametrize("after, marks", [(0.3, [-100, -50, 0, 50, 100, 150]), (30, [0, 1000, 2000, 3000, 4000, 5000])])
+def test_changes_have_round_marks(cli, tmp_path, after, marks):
+    for name, size in ("before", 1), ("after", after):
+        record(tmp_path / f"{name}.csv", [(size, *row[1:]) for row in rows_of(50)])
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    forest = page[page.index('id="figure1"'):page.index("</figure>")]
+    assert [int(text) for text in re.findall(r'<text text-anchor="middle"[^>]*>([^<]*) %', forest)] == marks
+
+
 @needs_browser
 def test_curves_of_sessions_lie_on_each_other(comparison, tmp_path):
     assert comparison().returncode == 0

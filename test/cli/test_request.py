@@ -16,7 +16,7 @@ def recording(cli):
 @pytest.mark.parametrize("kind, expected", [
     ("slurm", "--mem=512M --cpus-per-task=1 --time=0:10:00\n"),
     ("pbs", "-l select=1:ncpus=1:mem=512mb -l walltime=0:10:00\n"),
-    ("k8s", "requests: {cpu: 100m, memory: 512Mi}\nlimits: {memory: 512Mi}\n"),
+    ("k8s", "resources: {requests: {cpu: 100m, memory: 512Mi}, limits: {memory: 512Mi}}\n"),
     ("docker", "--memory=512m --cpus=1\n"),
 ])
 def test_kinds(cli, recording, kind, expected):

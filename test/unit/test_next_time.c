@@ -86,7 +86,7 @@ static void test_one_run(void **state)
     add(&next, &run);
     asks(&next, "slurm", "--mem=16G --cpus-per-task=2 --gpus=1 --time=1:35:00");
     asks(&next, "pbs", "-l select=1:ncpus=2:mem=16gb:ngpus=1 -l walltime=1:35:00");
-    asks(&next, "k8s", "requests: {cpu: 1600m, memory: 16Gi}\nlimits: {memory: 16Gi, nvidia.com/gpu: 1}");
+    asks(&next, "k8s", "resources: {requests: {cpu: 1600m, memory: 16Gi}, limits: {memory: 16Gi, nvidia.com/gpu: 1}}");
     asks(&next, "docker", "--memory=16g --cpus=2 --gpus=1");
     struct gt_buffer out = {0};
     assert_int_equal(gt_next_time_request(&out, &next, "sun"), -ENOENT);

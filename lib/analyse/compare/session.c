@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
@@ -193,6 +194,32 @@ static struct gt_session *session_named(struct gt_comparison *comparison, const 
     return session->name ? session : NULL;
 }
 
+static bool is_same_file(const char *one, const char *other)
+{
+    struct stat first, second;
+    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* Verdicts rest on runs that are independent: one that a session has twice would count as two. */
+static bool is_given_already(const struct gt_comparison *comparison, size_t index)
+{
+    const char *const *given = comparison->options->sessions;
+    const char *name = given[index];
+    size_t length = strcspn(name, "=");
+    if (!name[length])
+        return false;
+    for (size_t i = 0; i < index; i++) {
+        bool is_in_session = !strncmp(name, given[i], length + 1);
+        if (!is_in_session || !is_same_file(name + length + 1, given[i] + length + 1))
+            continue;
+        gt_compare_warn(comparison, "%s: session \"%.*s\" has the same file already: it counts once", name + length + 1,
+                        (int)length, name);
+        return true;
+    }
+    return false;
+}
+
 static int load_run(struct gt_comparison *comparison, const char *mapping, struct gt_error *error)
 {
     const struct gt_compare_options *options = comparison->options;
@@ -232,7 +259,7 @@ static int load(struct gt_comparison *comparison, struct gt_error *error)
         return gt_error_system(error, ENOMEM, "sessions");
     int status = 0;
     for (size_t i = 0; i < count && status == 0; i++)
-        status = load_run(comparison, mapping[i], error);
+        status = is_given_already(comparison, i) ? 0 : load_run(comparison, mapping[i], error);
     return status;
 }
 

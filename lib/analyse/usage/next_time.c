@@ -183,23 +183,23 @@ static void put_pbs(struct gt_buffer *out, const struct gt_next_time *next)
     }
 }
 
-/* No limit on cores: it would only hold the job back. */
+/* No limit on cores: it would only hold the job back. Inline, so that it is YAML on one line, too. */
 static void put_k8s(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    gt_buffer_printf(out, "requests: {cpu: %.0fm",
+    gt_buffer_printf(out, "resources: {requests: {cpu: %.0fm",
                      isnan(next->cores) ? 1000 : fmax(ceil(next->cores * 10 - 1e-9) * 100, 100));
     if (!isnan(next->memory)) {
         gt_buffer_text(out, ", memory: ");
         put_memory(out, next->memory, "Gi", "Mi");
     }
-    gt_buffer_text(out, "}\nlimits: {");
+    gt_buffer_text(out, "}, limits: {");
     if (!isnan(next->memory)) {
         gt_buffer_text(out, "memory: ");
         put_memory(out, next->memory, "Gi", "Mi");
     }
     if (next->gpus > 0)
         gt_buffer_printf(out, "%snvidia.com/gpu: %.0f", isnan(next->memory) ? "" : ", ", next->gpus);
-    gt_buffer_text(out, "}");
+    gt_buffer_text(out, "}}");
 }
 
 static void put_docker(struct gt_buffer *out, const struct gt_next_time *next)
