@@ -14,6 +14,13 @@ static const char *const beginnings[] = {"ghp_",  "gho_",  "ghs_", "ghu_", "gith
 
 enum { SHORTEST_KEY = 12, SHORTEST_RANDOM = 24, SHORTEST_HEX = 32 };
 
+/* Language models have tokens and tokenizers. */
+static bool tells(const char *plain, const char *word)
+{
+    const char *found = strstr(plain, word);
+    return found && strncmp(found, "tokens", 6) != 0 && strncmp(found, "tokeniz", 7) != 0;
+}
+
 static bool names_secret(const char *name, size_t length)
 {
     char plain[64];
@@ -23,7 +30,7 @@ static bool names_secret(const char *name, size_t length)
             plain[used++] = (char)tolower((unsigned char)name[i]);
     plain[used] = '\0';
     for (size_t i = 0; i < sizeof telling / sizeof *telling; i++)
-        if (strstr(plain, telling[i]))
+        if (tells(plain, telling[i]))
             return true;
     return false;
 }

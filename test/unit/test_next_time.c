@@ -94,6 +94,20 @@ static void test_one_run(void **state)
     assert_null(out.data);
 }
 
+/* Forked workers have inherited what they did not use. */
+static void test_workers_beside_a_large_parent(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_next_time next;
+    gt_next_time_init(&next);
+    begin(&run, 429e6, 60);
+    run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND] = 3720e6;
+    work(&run, 60, 0.5, 0);
+    add(&next, &run);
+    asks(&next, "slurm", "--mem=1G --cpus-per-task=1 --time=0:10:00");
+}
+
 /* A mean just above one core is one; small memory in steps of 256 MiB, with so much to spare. */
 static void test_small(void **state)
 {
@@ -164,7 +178,8 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_run),         cmocka_unit_test(test_small),
+        cmocka_unit_test(test_one_run),         cmocka_unit_test(test_workers_beside_a_large_parent),
+        cmocka_unit_test(test_small),
         cmocka_unit_test(test_never_below_use), cmocka_unit_test(test_the_largest_of_several),
         cmocka_unit_test(test_killed),
     };

@@ -53,6 +53,7 @@ static void test_what_is_no_secret(void **state)
     HIDDEN("sk-learn --help", "sk-learn", "--help");
     HIDDEN("a --no-password --verbose", "a", "--no-password", "--verbose");
     HIDDEN("  a  b ", " ", "a  b", "");
+    HIDDEN("t --max-tokens 512 --tokenizer=fast", "t", "--max-tokens", "512", "--tokenizer=fast");
 }
 
 static struct gt_past_run run_of(double peak, double elapsed)

@@ -9,6 +9,7 @@
 #include "schema/human.h"
 
 static const double MIB = 1048576, GIB = 1073741824;
+static const double MOST_ABOVE_ESTIMATE = 1.3; /* see docs/memory.md */
 static const double SPARE = 1.2, LEAST_SPARE_MIB = 256, FINE_BELOW_GIB = 8;
 static const double SPARE_SECONDS = 300, ROUND_SECONDS = 300;
 static const double USED = 0.05;             /* of the time, at which a GPU is counted */
@@ -41,11 +42,14 @@ static double seconds_for(double elapsed)
     return round_up(elapsed * SPARE + SPARE_SECONDS, ROUND_SECONDS);
 }
 
-/* The kernel's marks rather than the largest sample. The page cache is not added: the kernel gives it up. */
+/* The kernel's marks rather than the largest sample. They count what forked processes inherited once for each, so beside a large parent
+ * their sum is many times what was used: it counts as far as the best estimate may be too low. The page cache is not added: the kernel
+ * gives it up. */
 static double memory_of(const struct gt_usage *usage)
 {
     double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
-    return memory_for(gt_usage_peak_bound(usage) + (swap > 0 ? swap : 0));
+    double used = fmin(gt_usage_peak_bound(usage), MOST_ABOVE_ESTIMATE * gt_usage_peak(usage));
+    return memory_for(used + (swap > 0 ? swap : 0));
 }
 
 static double killed_at(const struct gt_usage *usage)
