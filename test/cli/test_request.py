@@ -26,6 +26,11 @@ def test_kinds(cli, recording, kind, expected):
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
+def test_a_file_of_it_ends_its_line(cli, recording, tmp_path):
+    assert cli("report", "--request", "slurm", "-o", "asked", recording).returncode == 0
+    assert (tmp_path / "asked").read_text() == "--mem=512M --cpus-per-task=1 --time=0:10:00\n"
+
+
 def test_the_largest_of_several_runs(cli, recording):
     work = "import time; data = b'x' * 2_000_000_000; time.sleep(0.1)"
     assert cli("run", "--disable-logs", "--tf=large.sqlite", "--", "python3", "-c", work).returncode == 0
