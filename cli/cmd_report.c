@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,7 +58,11 @@ static int print_request(const struct options *options, const struct output *out
         return say_failure(status, &error);
     if (doubt)
         say("next time: %s", doubt);
-    status = output_text(output, request, strlen(request));
+    char *text = NULL;
+    int length = asprintf(&text, "%s\n", request);
+    status = length < 0 ? EXIT_TRACKER : output_text(output, text, (size_t)length);
+    if (length >= 0)
+        free(text);
     free(request);
     free(doubt);
     return status;

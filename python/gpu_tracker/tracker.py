@@ -222,7 +222,7 @@ class Tracker:
 
     Raises:
         ValueError: An argument is wrong, or a GPU is not there.
-        TypeError: `process_id` is no int.
+        TypeError: `process_id` is no int, or `on_sample` nothing that can be called.
         FileExistsError: The tracking file exists, and `overwrite` is not set.
 
     Attributes:
@@ -256,6 +256,8 @@ class Tracker:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
         if n_join_attempts < 1 or not join_timeout > 0:
             raise ValueError("n_join_attempts and join_timeout must be positive")
+        if on_sample is not None and not callable(on_sample):
+            raise TypeError(f"on_sample must be callable, not {type(on_sample).__name__}")
         self._options = {name: self._arguments.get(name) for name in _core.tracker_options()}
         self._options["sleep_time"] = float(sleep_time)
         self._options["gpu_uuids"] = None if gpu_uuids is None else ",".join(sorted(gpu_uuids))

@@ -1,6 +1,8 @@
 """report --request: what to ask a scheduler for next time."""
 import json
 import re
+import subprocess
+import time
 
 import pytest
 
@@ -24,6 +26,11 @@ def test_kinds(cli, recording, kind, expected):
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
+def test_a_file_of_it_ends_its_line(cli, recording, tmp_path):
+    assert cli("report", "--request", "slurm", "-o", "asked", recording).returncode == 0
+    assert (tmp_path / "asked").read_text() == "--mem=512M --cpus-per-task=1 --time=0:10:00\n"
+
+
 def test_the_largest_of_several_runs(cli, recording):
     work = "import time; data = b'x' * 2_000_000_000; time.sleep(0.1)"
     assert cli("run", "--disable-logs", "--tf=large.sqlite", "--", "python3", "-c", work).returncode == 0
@@ -36,6 +43,21 @@ def test_after_a_kill(cli, limited):  # noqa: F811
     memory = int(re.fullmatch(r"--mem=(\d+)M --cpus-per-task=1\n", done.stdout)[1])
     assert memory * 2 ** 20 >= 2 * LIMIT
     assert done.stderr == "gpu-tracker: next time: more than 300 MB; this run cannot tell how much\n"
+
+
+def test_after_the_tracker_was_killed(cli, recording, gpu_tracker, tmp_path):
+    line = [gpu_tracker, "run", "--disable-logs", "--st=0.05", "--tf=gone.sqlite", "--", "sh", "-c", "touch began; sleep 1"]
+    tracker = subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    while not (tmp_path / "began").exists():
+        time.sleep(0.02)
+    time.sleep(0.4)
+    tracker.kill()
+    tracker.wait()
+    doubt = "has no end, so that it cannot tell what the job used later"
+    done = cli("report", "--request=slurm", "gone.sqlite")
+    assert done.returncode == 0 and done.stdout.startswith("--mem=512M")
+    assert done.stderr == f"gpu-tracker: next time: this recording {doubt}\n"
+    assert cli("report", "--request=slurm", recording, "gone.sqlite").stderr == f"gpu-tracker: next time: a recording {doubt}\n"
 
 
 def test_in_the_summary(cli, slurm):  # noqa: F811

@@ -96,3 +96,8 @@ def test_sizes(text, size):
     from gpu_tracker import live
 
     assert live.size_of(text) == size
+
+
+def test_on_sample_is_looked_at_when_it_is_given():
+    with pytest.raises(TypeError, match="on_sample must be callable, not int"):
+        gput.Tracker(on_sample=3)

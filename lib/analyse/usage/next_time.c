@@ -17,7 +17,8 @@ static const double CORES_EXACTNESS = 1.011; /* of steps in aggregate/occupancy.
 
 void gt_next_time_init(struct gt_next_time *next)
 {
-    *next = (struct gt_next_time){0, NAN, NAN, NAN, NAN, NAN, NAN};
+    *next = (struct gt_next_time){
+        .memory = NAN, .cores = NAN, .gpus = NAN, .gpu_ram = NAN, .seconds = NAN, .killed_at = NAN};
 }
 
 /* ---- What a run tells -------------------------------------------------------------------------------------------- */
@@ -112,6 +113,7 @@ void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
     next->gpu_ram = fmax(next->gpu_ram, gpu_ram_of(usage));
     next->seconds = fmax(next->seconds, seconds_of(usage));
     next->killed_at = fmax(next->killed_at, limit);
+    next->is_unfinished |= !usage->outcome->complete;
     if (!isnan(limit))
         next->memory = fmax(next->memory, round_memory(2 * limit));
 }
@@ -243,6 +245,9 @@ void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next)
     if (!isnan(next->killed_at))
         gt_buffer_printf(out, "more than %s; %s cannot tell how much", gt_human_bytes(bytes, next->killed_at),
                          next->runs > 1 ? "a run that was killed there" : "this run");
+    if (next->is_unfinished)
+        gt_buffer_printf(out, "%s%s has no end, so that it cannot tell what the job used later",
+                         isnan(next->killed_at) ? "" : "; ", next->runs > 1 ? "a recording" : "this recording");
 }
 
 /* ---- For programs ------------------------------------------------------------------------------------------------ */

@@ -398,20 +398,22 @@ static void quote(char *ret, size_t size, const char *path)
     gt_buffer_release(&quoted);
 }
 
-/* Where a scheduler has to be asked. After a kill for memory nobody knows how much it takes. */
+/* Where a scheduler has to be asked. After a kill for memory, or of the tracker, nobody knows how much it takes. */
 static void add_request(const struct gt_usage *usage, struct gt_node *brief)
 {
     struct gt_next_time next;
-    struct gt_buffer heading = {0}, request = {0};
+    struct gt_buffer heading = {0}, doubt = {0}, request = {0};
     gt_next_time_init(&next);
     gt_next_time_add(&next, usage);
-    bool is_doubtful = !isnan(next.killed_at);
-    gt_buffer_text(&heading, is_doubtful ? "next time: " : "next time, from this one run:");
-    gt_next_time_doubt(&heading, &next);
-    gt_buffer_text(&heading, is_doubtful ? ". Try" : "");
+    gt_next_time_doubt(&doubt, &next);
+    if (doubt.data)
+        gt_buffer_printf(&heading, "next time: %s. Try", doubt.data);
+    else
+        gt_buffer_text(&heading, "next time, from this one run:");
     if (gt_next_time_request(&request, &next, usage->machine->scheduler) == 0 && request.data && heading.data)
         gt_brief_request(brief, heading.data, request.data);
     gt_buffer_release(&heading);
+    gt_buffer_release(&doubt);
     gt_buffer_release(&request);
 }
 
