@@ -42,11 +42,17 @@ static size_t reserved(const struct text *text, const struct gt_grid *grid, size
     return grid->is_text[column] ? row > 0 : row == 0;
 }
 
+/* pandas gives every character one. */
+static size_t columns_of(const struct text *text, const char *cell)
+{
+    return text->pandas ? gt_utf8_columns(cell) : gt_utf8_width_of(cell, strlen(cell));
+}
+
 static size_t column_width(const struct text *text, const struct gt_grid *grid, size_t column)
 {
     size_t width = 0;
     for (size_t row = 0; row < grid->rows; row++) {
-        size_t needed = gt_utf8_columns(gt_grid_at(grid, row, column)) + reserved(text, grid, row, column);
+        size_t needed = columns_of(text, gt_grid_at(grid, row, column)) + reserved(text, grid, row, column);
         width = needed > width ? needed : width;
     }
     return width;
@@ -62,7 +68,7 @@ static size_t gap_before(const struct text *text, const struct gt_grid *grid, si
 static void put_cell(struct text *text, const struct gt_grid *grid, size_t row, size_t column, size_t width)
 {
     const char *cell = gt_grid_at(grid, row, column);
-    size_t space = width - gt_utf8_columns(cell);
+    size_t space = width - columns_of(text, cell);
     bool left = is_row_name(grid, column) || (grid->is_text[column] && !text->pandas);
     bool last = column + 1 == grid->columns;
     put_spaces(text, gap_before(text, grid, column) + (left ? 0 : space));
@@ -79,14 +85,6 @@ static void fit(const struct text *text, const struct gt_grid *grid, int level, 
     gt_wrap_fit(width, grid->is_text, grid->columns, available > taken ? available - taken : 0);
 }
 
-static size_t characters_in(const char *text, size_t length)
-{
-    size_t characters = 0;
-    for (size_t i = 0; i < length; i++)
-        characters += (text[i] & 0xc0) != 0x80;
-    return characters;
-}
-
 /* One line of a row: what fits of each cell, which then begins behind it. Whether anything is left. */
 static bool put_line(struct text *text, const struct gt_grid *grid, const char **cell, const size_t *width)
 {
@@ -95,7 +93,8 @@ static bool put_line(struct text *text, const struct gt_grid *grid, const char *
     for (size_t column = 0; column < grid->columns; column++) {
         const char *next;
         size_t length = gt_wrap_piece(cell[column], grid->is_text[column] ? width[column] : SIZE_MAX, &next);
-        size_t characters = characters_in(cell[column], length), space = width[column] - characters;
+        size_t taken = gt_utf8_width_of(cell[column], length),
+               space = width[column] > taken ? width[column] - taken : 0;
         pending += gap_before(text, grid, column) + (grid->is_text[column] ? 0 : space);
         if (length) {
             put_spaces(text, pending);
