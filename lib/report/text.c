@@ -10,6 +10,8 @@
 #include "report/human_text.h"
 #include "report/wrap.h"
 
+enum { LEAST_LAST = 16 }; /* columns of a terminal that the last column gets, if others can be left out */
+
 struct text {
     const struct gt_report *report;
     struct gt_buffer *out;
@@ -109,6 +111,36 @@ static bool put_line(struct text *text, const struct gt_grid *grid, const char *
     return is_more;
 }
 
+static void remove_column(struct gt_grid *grid, size_t column, size_t *width)
+{
+    size_t kept = 0, all = grid->columns * grid->rows;
+    for (size_t i = 0; i < all; i++) {
+        if (i % grid->columns == column)
+            free(grid->text[i]);
+        else
+            grid->text[kept++] = grid->text[i];
+    }
+    memset(grid->text + kept, 0, (all - kept) * sizeof *grid->text);
+    grid->columns--;
+    for (; column < grid->columns; column++) {
+        width[column] = width[column + 1];
+        grid->is_text[column] = grid->is_text[column + 1];
+    }
+}
+
+/* The columns before the last go, from the right, until the rest fits. */
+static void drop_columns(const struct text *text, struct gt_grid *grid, int level, size_t *width)
+{
+    while (grid->columns > 2) {
+        size_t needed = (size_t)level * strlen(text->indent), last = width[grid->columns - 1];
+        for (size_t column = 0; column + 1 < grid->columns; column++)
+            needed += width[column] + gap_before(text, grid, column + 1);
+        if (needed + (last < LEAST_LAST ? last : LEAST_LAST) <= gt_report_width_of(text->report))
+            return;
+        remove_column(grid, grid->columns - 2, width);
+    }
+}
+
 static int put_broken_rows(struct text *text, const struct gt_grid *grid, int level, size_t *width)
 {
     const char **cell = calloc(grid->columns + 1, sizeof *cell);
@@ -144,7 +176,10 @@ static int put_grid(struct text *text, const struct gt_node *node, int level)
     for (size_t column = 0; width && column < grid.columns; column++)
         width[column] = column_width(text, &grid, column);
     status = width ? 0 : -ENOMEM;
-    if (width && gt_report_width_of(text->report) && !text->pandas)
+    bool is_in_terminal = gt_report_width_of(text->report) && !text->pandas;
+    if (width && is_in_terminal && gt_node_table(node) && gt_node_table(node)->flags & GT_FEWER_COLUMNS)
+        drop_columns(text, &grid, level, width);
+    if (width && is_in_terminal)
         status = put_broken_rows(text, &grid, level, width);
     else if (width)
         put_rows(text, &grid, level, width);

@@ -102,13 +102,20 @@ def test_words_choose(cli, runs):
     assert [row["command"] for row in rows] == ["true three", "true two", "true one"]
 
 
-def test_the_table_fits_a_terminal(gpu_tracker, cli, tmp_path):
+@pytest.mark.parametrize("width, titles", [
+    (100, "Run Began Exit Time Memory Cores Kept Command"), (60, "Run Began Exit Time Memory Command"), (40, "Run Began Command"),
+    (24, "Run Command")])
+def test_the_table_fits_a_terminal(gpu_tracker, cli, tmp_path, width, titles):
     cli("run", "--", "true", "a name\n\x1b[31m\u202e", *["words"] * 100)
-    script = f"stty cols 80; {gpu_tracker} runs"
+    script = f"stty cols {width}; {gpu_tracker} runs"
     text = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, text=True, check=True, cwd=tmp_path,
                           timeout=60).stdout
-    assert max(map(len, text.splitlines())) <= 80 and "\x1b" not in text
-    assert "aname\\n\\x1b[31m\\u202e" in "".join(text.split()) and "today" in text
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width and "\x1b" not in text
+    assert [word for word in lines[1].split() if word != "Energy"] == titles.split()
+    command = "".join(line[lines[1].index("Command"):] for line in lines[2:])
+    assert "aname\\n\\x1b[31m\\u202e" in "".join(command.split())
+    assert ("today" in text) == (width > 24)
 
 
 def test_only_so_many_are_kept(cli, runs, path):
