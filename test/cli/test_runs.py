@@ -165,6 +165,14 @@ def test_no_place_for_the_list_is_quiet(cli, state):
     assert done.returncode == 0 and len(told(done)) == 1
 
 
+def test_a_home_that_is_not_there_is_not_made(cli, tmp_path):
+    environment = {**os.environ, "HOME": str(tmp_path / "nobody"), "XDG_STATE_HOME": ""}
+    done = cli("run", "--", "true", env=environment)
+    assert done.returncode == 0 and not told(done) and not (tmp_path / "nobody").exists()
+    done = cli("runs", env=environment)
+    assert done.returncode == 125 and "nobody: No such file" in done.stderr
+
+
 def test_a_full_disk(gpu_tracker, tmp_path):
     mount = "mount -t tmpfs -o size=4k none full && dd if=/dev/zero of=full/x bs=4k count=1 2>/dev/null; "
     (tmp_path / "full").mkdir()
