@@ -191,6 +191,7 @@ int gt_past_runs_table(struct gt_report **ret, const struct gt_past_runs *runs, 
         return status;
     struct gt_table *table = gt_report_table(gt_report_root(report), "runs", "Runs");
     add_columns(table);
+    gt_table_flags(table, GT_FEWER_COLUMNS);
     if (!runs->count) {
         gt_table_flags(table, GT_ONLY_DATA);
         struct gt_node *none = gt_report_text(gt_report_root(report), "none", "Runs", "none is listed");

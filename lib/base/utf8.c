@@ -144,3 +144,39 @@ size_t gt_utf8_columns(const char *text)
     }
     return columns;
 }
+
+struct range {
+    uint32_t first, last;
+};
+
+static bool is_in(uint32_t code, const struct range *range, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (code >= range[i].first && code <= range[i].last)
+            return true;
+    return false;
+}
+
+/* Blocks of Unicode: standard annex 11 tells which are wide. */
+size_t gt_utf8_width(const char *text)
+{
+    static const struct range wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x4dbf},   {0x4e00, 0xa4cf},
+                                        {0xa960, 0xa97c},   {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
+                                        {0xff01, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff},
+                                        {0x1f900, 0x1f9ff}, {0x1fa70, 0x1faff}, {0x20000, 0x3fffd}};
+    static const struct range joined[] = {
+        {0x0300, 0x036f}, {0x200b, 0x200d}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+    if ((*text & 0xc0) == 0x80)
+        return 0;
+    int length = gt_utf8_length(text);
+    uint32_t code = length > 1 ? code_point((const unsigned char *)text, length) : 0;
+    return is_in(code, wide, sizeof wide / sizeof *wide) ? 2 : !is_in(code, joined, sizeof joined / sizeof *joined);
+}
+
+size_t gt_utf8_width_of(const char *text, size_t length)
+{
+    size_t columns = 0;
+    for (size_t i = 0; i < length; i++)
+        columns += gt_utf8_width(text + i);
+    return columns;
+}

@@ -36,4 +36,10 @@ int gt_utf8_show(struct gt_buffer *out, const char *text);
 /* How many columns it then takes, every character one. */
 size_t gt_utf8_columns(const char *text);
 
+/* The columns of a terminal that the character at `text` takes, which is valid and shown as it is: 2 for those of East Asia and pictures,
+ * 0 for those that join the one before, and for the further bytes of a character. */
+size_t gt_utf8_width(const char *text);
+/* The sum of them over so many bytes. */
+size_t gt_utf8_width_of(const char *text, size_t length);
+
 #endif

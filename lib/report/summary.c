@@ -28,10 +28,7 @@ static void put_spaces(struct page *page, size_t count)
 
 static size_t columns_of(const char *shown)
 {
-    size_t columns = 0;
-    for (; *shown; shown++)
-        columns += (*shown & 0xc0) != 0x80;
-    return columns;
+    return gt_utf8_width_of(shown, strlen(shown));
 }
 
 /* The text as it may be shown, in ASCII where the terminal has no more: malloc'ed, or NULL without memory. */
@@ -101,10 +98,8 @@ static void put_cut(struct page *page, const char *text, size_t columns)
     if (columns_of(text) > columns)
         room = columns > sign_columns ? columns - sign_columns : 0;
     const char *end = text;
-    for (size_t taken = 0; *end && taken < room; taken++)
-        do
-            end++;
-        while ((*end & 0xc0) == 0x80);
+    for (size_t taken = 0; *end && taken + gt_utf8_width(end) <= room; end++)
+        taken += gt_utf8_width(end);
     gt_buffer_append(page->out, text, (size_t)(end - text));
     gt_buffer_text(page->out, *end ? sign : "");
 }

@@ -10,6 +10,8 @@
 #include "report/human_text.h"
 #include "report/wrap.h"
 
+enum { LEAST_LAST = 16 }; /* columns of a terminal that the last column gets, if others can be left out */
+
 struct text {
     const struct gt_report *report;
     struct gt_buffer *out;
@@ -42,11 +44,17 @@ static size_t reserved(const struct text *text, const struct gt_grid *grid, size
     return grid->is_text[column] ? row > 0 : row == 0;
 }
 
+/* pandas gives every character one. */
+static size_t columns_of(const struct text *text, const char *cell)
+{
+    return text->pandas ? gt_utf8_columns(cell) : gt_utf8_width_of(cell, strlen(cell));
+}
+
 static size_t column_width(const struct text *text, const struct gt_grid *grid, size_t column)
 {
     size_t width = 0;
     for (size_t row = 0; row < grid->rows; row++) {
-        size_t needed = gt_utf8_columns(gt_grid_at(grid, row, column)) + reserved(text, grid, row, column);
+        size_t needed = columns_of(text, gt_grid_at(grid, row, column)) + reserved(text, grid, row, column);
         width = needed > width ? needed : width;
     }
     return width;
@@ -62,7 +70,7 @@ static size_t gap_before(const struct text *text, const struct gt_grid *grid, si
 static void put_cell(struct text *text, const struct gt_grid *grid, size_t row, size_t column, size_t width)
 {
     const char *cell = gt_grid_at(grid, row, column);
-    size_t space = width - gt_utf8_columns(cell);
+    size_t space = width - columns_of(text, cell);
     bool left = is_row_name(grid, column) || (grid->is_text[column] && !text->pandas);
     bool last = column + 1 == grid->columns;
     put_spaces(text, gap_before(text, grid, column) + (left ? 0 : space));
@@ -79,14 +87,6 @@ static void fit(const struct text *text, const struct gt_grid *grid, int level, 
     gt_wrap_fit(width, grid->is_text, grid->columns, available > taken ? available - taken : 0);
 }
 
-static size_t characters_in(const char *text, size_t length)
-{
-    size_t characters = 0;
-    for (size_t i = 0; i < length; i++)
-        characters += (text[i] & 0xc0) != 0x80;
-    return characters;
-}
-
 /* One line of a row: what fits of each cell, which then begins behind it. Whether anything is left. */
 static bool put_line(struct text *text, const struct gt_grid *grid, const char **cell, const size_t *width)
 {
@@ -95,7 +95,8 @@ static bool put_line(struct text *text, const struct gt_grid *grid, const char *
     for (size_t column = 0; column < grid->columns; column++) {
         const char *next;
         size_t length = gt_wrap_piece(cell[column], grid->is_text[column] ? width[column] : SIZE_MAX, &next);
-        size_t characters = characters_in(cell[column], length), space = width[column] - characters;
+        size_t taken = gt_utf8_width_of(cell[column], length),
+               space = width[column] > taken ? width[column] - taken : 0;
         pending += gap_before(text, grid, column) + (grid->is_text[column] ? 0 : space);
         if (length) {
             put_spaces(text, pending);
@@ -108,6 +109,36 @@ static bool put_line(struct text *text, const struct gt_grid *grid, const char *
     }
     gt_buffer_char(text->out, '\n');
     return is_more;
+}
+
+static void remove_column(struct gt_grid *grid, size_t column, size_t *width)
+{
+    size_t kept = 0, all = grid->columns * grid->rows;
+    for (size_t i = 0; i < all; i++) {
+        if (i % grid->columns == column)
+            free(grid->text[i]);
+        else
+            grid->text[kept++] = grid->text[i];
+    }
+    memset(grid->text + kept, 0, (all - kept) * sizeof *grid->text);
+    grid->columns--;
+    for (; column < grid->columns; column++) {
+        width[column] = width[column + 1];
+        grid->is_text[column] = grid->is_text[column + 1];
+    }
+}
+
+/* The columns before the last go, from the right, until the rest fits. */
+static void drop_columns(const struct text *text, struct gt_grid *grid, int level, size_t *width)
+{
+    while (grid->columns > 2) {
+        size_t needed = (size_t)level * strlen(text->indent), last = width[grid->columns - 1];
+        for (size_t column = 0; column + 1 < grid->columns; column++)
+            needed += width[column] + gap_before(text, grid, column + 1);
+        if (needed + (last < LEAST_LAST ? last : LEAST_LAST) <= gt_report_width_of(text->report))
+            return;
+        remove_column(grid, grid->columns - 2, width);
+    }
 }
 
 static int put_broken_rows(struct text *text, const struct gt_grid *grid, int level, size_t *width)
@@ -145,7 +176,10 @@ static int put_grid(struct text *text, const struct gt_node *node, int level)
     for (size_t column = 0; width && column < grid.columns; column++)
         width[column] = column_width(text, &grid, column);
     status = width ? 0 : -ENOMEM;
-    if (width && gt_report_width_of(text->report) && !text->pandas)
+    bool is_in_terminal = gt_report_width_of(text->report) && !text->pandas;
+    if (width && is_in_terminal && gt_node_table(node) && gt_node_table(node)->flags & GT_FEWER_COLUMNS)
+        drop_columns(text, &grid, level, width);
+    if (width && is_in_terminal)
         status = put_broken_rows(text, &grid, level, width);
     else if (width)
         put_rows(text, &grid, level, width);

@@ -1,5 +1,7 @@
 #include "report/wrap.h"
 
+#include "base/utf8.h"
+
 enum { NARROWEST = 16 };
 
 void gt_wrap_fit(size_t *width, const bool *gives_way, size_t columns, size_t available)
@@ -17,18 +19,16 @@ void gt_wrap_fit(size_t *width, const bool *gives_way, size_t columns, size_t av
     }
 }
 
-static bool goes_on(char byte)
-{
-    return (byte & 0xc0) == 0x80;
-}
-
 size_t gt_wrap_piece(const char *text, size_t width, const char **ret_next)
 {
-    size_t length = 0, characters = 0, space = 0;
-    for (; text[length] && (characters < width || goes_on(text[length])); length++) {
+    size_t length = 0, columns = 0, space = 0;
+    for (; text[length]; length++) {
+        size_t own = gt_utf8_width(text + length);
+        if (columns && own && columns + own > width)
+            break;
         if (text[length] == ' ')
             space = length;
-        characters += !goes_on(text[length + 1]);
+        columns += own;
     }
     if (text[length] && text[length] != ' ' && space)
         length = space;

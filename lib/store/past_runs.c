@@ -48,6 +48,8 @@ int gt_past_runs_path(char *ret, size_t size, struct gt_error *error)
     int length;
     if (state && *state == '/')
         length = snprintf(ret, size, "%s" WITHIN_STATE, state);
+    else if (home && *home == '/' && access(home, F_OK) < 0)
+        return gt_error_system(error, errno, "there is no place for the list of runs: %s", home);
     else if (home && *home == '/')
         length = snprintf(ret, size, "%s/.local/state" WITHIN_STATE, home);
     else

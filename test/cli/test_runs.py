@@ -102,13 +102,20 @@ def test_words_choose(cli, runs):
     assert [row["command"] for row in rows] == ["true three", "true two", "true one"]
 
 
-def test_the_table_fits_a_terminal(gpu_tracker, cli, tmp_path):
+@pytest.mark.parametrize("width, titles", [
+    (100, "Run Began Exit Time Memory Cores Kept Command"), (60, "Run Began Exit Time Memory Command"), (40, "Run Began Command"),
+    (24, "Run Command")])
+def test_the_table_fits_a_terminal(gpu_tracker, cli, tmp_path, width, titles):
     cli("run", "--", "true", "a name\n\x1b[31m\u202e", *["words"] * 100)
-    script = f"stty cols 80; {gpu_tracker} runs"
+    script = f"stty cols {width}; {gpu_tracker} runs"
     text = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, text=True, check=True, cwd=tmp_path,
                           timeout=60).stdout
-    assert max(map(len, text.splitlines())) <= 80 and "\x1b" not in text
-    assert "aname\\n\\x1b[31m\\u202e" in "".join(text.split()) and "today" in text
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width and "\x1b" not in text
+    assert [word for word in lines[1].split() if word != "Energy"] == titles.split()
+    command = "".join(line[lines[1].index("Command"):] for line in lines[2:])
+    assert "aname\\n\\x1b[31m\\u202e" in "".join(command.split())
+    assert ("today" in text) == (width > 24)
 
 
 def test_only_so_many_are_kept(cli, runs, path):
@@ -156,6 +163,14 @@ def test_no_place_for_the_list_is_quiet(cli, state):
     assert done.returncode == 0 and not told(done)
     done = cli("run", "--history", "--", "true", env={**os.environ, "XDG_STATE_HOME": state})
     assert done.returncode == 0 and len(told(done)) == 1
+
+
+def test_a_home_that_is_not_there_is_not_made(cli, tmp_path):
+    environment = {**os.environ, "HOME": str(tmp_path / "nobody"), "XDG_STATE_HOME": ""}
+    done = cli("run", "--", "true", env=environment)
+    assert done.returncode == 0 and not told(done) and not (tmp_path / "nobody").exists()
+    done = cli("runs", env=environment)
+    assert done.returncode == 125 and "nobody: No such file" in done.stderr
 
 
 def test_a_full_disk(gpu_tracker, tmp_path):

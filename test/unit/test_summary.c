@@ -124,6 +124,25 @@ static void test_short(void **state)
     gt_report_free(report);
 }
 
+/* Letters of East Asia take two columns, marks that join none. */
+static void test_wide_letters(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("resource_usage");
+    struct gt_node *brief = gt_brief_add(gt_report_root(report), "日本語日本語日本語", "exit 0, 1 ms, 1.00 MB", false);
+    gt_brief_warning(brief, "日本語日本語日本語日本語日本語日本語", NULL);
+    gt_brief_warning(brief, "e\u0301e\u0301", NULL);
+    gt_report_width(report, 50);
+    assert_writes(report, "summary",
+                  "gpu-tracker  日本語日本語…   exit 0, 1 ms, 1.00 MB\n\n"
+                  "  ! 日本語日本語日本語日本語日本語日本語\n  ! e\u0301e\u0301\n");
+    gt_report_width(report, 30);
+    assert_writes(report, "summary",
+                  "gpu-tracker  日本語日本語日本…\n  exit 0, 1 ms, 1.00 MB\n\n"
+                  "  ! 日本語日本語日本語日本語日\n    本語日本語\n  ! e\u0301e\u0301\n");
+    gt_report_free(report);
+}
+
 /* Colour only says again what words say. */
 static void test_colour(void **state)
 {
@@ -187,9 +206,10 @@ static void test_without(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),  cmocka_unit_test(test_only_warnings), cmocka_unit_test(test_short),
-        cmocka_unit_test(test_colour),  cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_other_formats),
-        cmocka_unit_test(test_without),
+        cmocka_unit_test(test_widths),        cmocka_unit_test(test_only_warnings),
+        cmocka_unit_test(test_short),         cmocka_unit_test(test_wide_letters),
+        cmocka_unit_test(test_colour),        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_other_formats), cmocka_unit_test(test_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
