@@ -311,6 +311,12 @@ function limitText(chart) {
     return chart.unit === 'cores' ? `${digits(chart.limit.value)} cores` : `${chart.limit.name} ${worded(chart, chart.limit.value)}`;
 }
 
+// The dot is at a sample; between two there may have been more.
+function peakText(chart, value) {
+    const sample = worded(chart, value), peak = worded(chart, chart.peak);
+    return `largest sample ${sample}` + (chart.peak > value && peak !== sample ? `, peak ${peak}` : '');
+}
+
 function drawUnder(track, context, box, graph) {
     const {chart} = track, limit = chart.limit;
     context.save();
@@ -333,13 +339,14 @@ function drawUnder(track, context, box, graph) {
     }
     const peak = track.peak;
     if (peak && peak.x >= shown[0] && peak.x <= shown[1]) {
-        const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y), isRight = x > box.x + box.w - 90;
+        const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y);
+        const words = peakText(chart, peak.y), isRight = x > box.x + box.w - context.measureText(words).width - 12;
         context.fillStyle = colour('--text');
         context.beginPath();
         context.arc(x, y, 4, 0, 2 * Math.PI);
         context.fill();
         context.textAlign = isRight ? 'right' : 'left';
-        const words = 'peak ' + worded(chart, peak.y), at = [x + (isRight ? -8 : 8), Math.max(y + 3, box.y + 9)];
+        const at = [x + (isRight ? -8 : 8), Math.max(y + 3, box.y + 9)];
         context.strokeStyle = colour('--back');
         context.lineWidth = 4;
         context.strokeText(words, ...at);

@@ -5,6 +5,7 @@ import html.parser
 import json
 import random
 import re
+import sys
 import zlib
 
 import pytest
@@ -277,3 +278,18 @@ def test_print_shows_the_still_pictures(blocks_page):
         assert seen and set(seen) == {"block"}
         assert page.value("getComputedStyle(document.querySelector('.track')).display") == "none"
         page.call("Page.printToPDF")
+
+
+@needs_browser
+def test_a_dot_is_a_sample_and_a_greater_peak_stands_beside_it(cli, tmp_path):
+    spike = "import time\ntime.sleep(1)\nheld = b'x' * 100_000_000\ntime.sleep(1.2)\nmore = b'x' * 200_000_000\ndel more\ntime.sleep(0.7)"
+    assert cli("run", "--st=0.5", "--tf=run.sqlite", "-o", "page.html", "--", sys.executable, "-c", spike).returncode == 0
+    memory = next(chart for chart in data_of((tmp_path / "page.html").read_text())["charts"] if chart["key"] == "memory_over_time")
+    assert 0.29 < memory["peak"] < 0.4
+    listen = "window.said = []; CanvasRenderingContext2D.prototype.fillText = text => { said.push(text) }; 0"
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        page.value(listen)
+        page.call("Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False)
+        wait_for(lambda: page.value("said.some(text => text.startsWith('largest'))"), 15)
+        assert page.value("said.some(text => /^largest sample 1\\d\\d MB, peak 3\\d\\d MB$/.test(text))"), page.value("said.join()")
