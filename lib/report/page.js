@@ -442,11 +442,14 @@ function drawOverview() {
     context.globalAlpha = 0.45;
     context.beginPath();
     context.moveTo(plot.left, base);
+    let end = plot.left;
     for (const number of [...parts.keys()].sort((a, b) => a - b)) {
         const part = parts.get(number);
-        if (part.count) context.lineTo(x((part.x + part.last) / 2), base - (chart.peaks ? part.most : part.sum / part.count) / chart.range[1] * (base - 2));
+        if (!part.count) continue;
+        end = x((part.x + part.last) / 2);
+        context.lineTo(end, base - (chart.peaks ? part.most : part.sum / part.count) / chart.range[1] * (base - 2));
     }
-    context.lineTo(plot.left + plot.width, base);
+    context.lineTo(end, base);
     context.fill();
     context.globalAlpha = 1;
     context.fillStyle = colour('--veil');

@@ -293,3 +293,15 @@ def test_a_dot_is_a_sample_and_a_greater_peak_stands_beside_it(cli, tmp_path):
         page.call("Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False)
         wait_for(lambda: page.value("said.some(text => text.startsWith('largest'))"), 15)
         assert page.value("said.some(text => /^largest sample 1\\d\\d MB, peak 3\\d\\d MB$/.test(text))"), page.value("said.join()")
+
+
+@needs_browser
+def test_the_overview_ends_where_its_line_ends(cli, tmp_path):
+    for name, count in ("before", 40), ("after", 200):
+        record(tmp_path / f"{name}.csv", rows_of(count))
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    painted = "(share => { const box = [...document.querySelectorAll('canvas')].filter(one => !one.closest('.track')).pop(); return "
+    painted += "box.getContext('2d').getImageData(box.width * share, box.clientHeight - 4, 1, 1).data[3] })"
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        assert page.value(painted + "(0.15)") > 0 and page.value(painted + "(0.6)") == 0
