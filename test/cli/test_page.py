@@ -1,10 +1,12 @@
 """Pages: their data is the recording's, nothing else runs or is loaded, and in a browser the charts move together."""
 import base64
+import contextlib
 import hashlib
 import html.parser
 import json
 import random
 import re
+import sqlite3
 import sys
 import zlib
 
@@ -305,3 +307,13 @@ def test_the_overview_ends_where_its_line_ends(cli, tmp_path):
     with Browser(tmp_path / "page.html") as page:
         page.wait(READY)
         assert page.value(painted + "(0.15)") > 0 and page.value(painted + "(0.6)") == 0
+
+
+def test_values_beyond_all_bounds_stay_in_the_picture(cli, tmp_path):
+    assert cli("run", "--disable-logs", "--st=0.1", "--tf=run.sqlite", "--", "sleep", "0.6").returncode == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "run.sqlite")) as recording, recording:
+        recording.execute("UPDATE data SET combined_ram = 5.6e16")
+    assert cli("report", "run.sqlite", "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    bars = [(int(y), int(height)) for y, height in re.findall(r'<rect class="bar" x="\d+" y="(-?\d+)" width="\d+" height="(-?\d+)"', page)]
+    assert bars and all(y >= 0 and height > 0 for y, height in bars), bars
