@@ -103,9 +103,13 @@ static int add_figure(struct gt_node *root, const struct figure *figure, const s
     char text[200];
     int status = gt_scaling_fit(scaling, points, count);
     if (status == -EDOM)
-        return gt_error_set(error, EINVAL,
-                            "%zu runs that ended well are too few to tell how %s grows: it takes %d, of three sizes",
-                            count, figure->key, GT_SCALING_LEAST);
+        return gt_error_set(
+            error, EINVAL,
+            count < GT_SCALING_LEAST
+                ? "%zu runs that ended well are too few to tell how %s grows: it takes %d, of three sizes"
+                : "the %zu runs that ended well have too few sizes to tell how %s grows: it takes %d "
+                  "runs, of three sizes",
+            count, figure->key, GT_SCALING_LEAST);
     if (status < 0)
         return gt_error_system(error, -status, "scaling");
     describe(scaling, figure->human, text, sizeof text);

@@ -323,6 +323,12 @@ function drawBands(chart, context, box, graph) {
     context.globalAlpha = 1;
 }
 
+// The dot is at a sample; between two there may have been more.
+function peakText(chart, value) {
+    const sample = worded(chart, value), peak = worded(chart, chart.peak);
+    return `largest sample ${sample}` + (chart.peak > value && peak !== sample ? `, peak ${peak}` : '');
+}
+
 function drawUnder(track, context, box, graph) {
     const {chart} = track, limit = chart.limit;
     context.save();
@@ -346,13 +352,14 @@ function drawUnder(track, context, box, graph) {
     }
     const peak = track.peak;
     if (peak && peak.x >= shown[0] && peak.x <= shown[1]) {
-        const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y), isRight = x > box.x + box.w - 90;
+        const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y);
+        const words = peakText(chart, peak.y), isRight = x > box.x + box.w - context.measureText(words).width - 12;
         context.fillStyle = colour('--text');
         context.beginPath();
         context.arc(x, y, 4, 0, 2 * Math.PI);
         context.fill();
         context.textAlign = isRight ? 'right' : 'left';
-        const words = 'peak ' + worded(chart, peak.y), at = [x + (isRight ? -8 : 8), Math.max(y + 3, box.y + 9)];
+        const at = [x + (isRight ? -8 : 8), Math.max(y + 3, box.y + 9)];
         context.strokeStyle = colour('--back');
         context.lineWidth = 4;
         context.strokeText(words, ...at);
@@ -448,11 +455,14 @@ function drawOverview() {
     context.globalAlpha = 0.45;
     context.beginPath();
     context.moveTo(plot.left, base);
+    let end = plot.left;
     for (const number of [...parts.keys()].sort((a, b) => a - b)) {
         const part = parts.get(number);
-        if (part.count) context.lineTo(x((part.x + part.last) / 2), base - (chart.peaks ? part.most : part.sum / part.count) / chart.range[1] * (base - 2));
+        if (!part.count) continue;
+        end = x((part.x + part.last) / 2);
+        context.lineTo(end, base - (chart.peaks ? part.most : part.sum / part.count) / chart.range[1] * (base - 2));
     }
-    context.lineTo(plot.left + plot.width, base);
+    context.lineTo(end, base);
     context.fill();
     context.globalAlpha = 1;
     context.fillStyle = colour('--veil');

@@ -23,6 +23,7 @@ struct gt_series {
     struct gt_band *band;
     size_t bands, band_capacity;
     struct gt_mark limit;
+    double peak;
 };
 
 struct gt_node {
@@ -535,6 +536,17 @@ int gt_series_limit(struct gt_node *node, const char *title, double value)
     free((char *)node->series.limit.title);
     node->series.limit = (struct gt_mark){strdup(title), value};
     return node->series.limit.title ? 0 : fail(node);
+}
+
+void gt_series_peak(struct gt_node *node, double value)
+{
+    if (node && isfinite(value))
+        node->series.peak = value;
+}
+
+double gt_series_peak_of(const struct gt_node *node)
+{
+    return node->series.peak;
 }
 
 const char *gt_series_x_unit(const struct gt_node *node)

@@ -116,6 +116,8 @@ int gt_series_band(struct gt_node *series, const char *title, double from, doubl
 int gt_series_lane_band(struct gt_node *series, int lane, const char *title, double from, double to);
 /* Marks a value that is not to be exceeded. NaN and infinities are none. */
 int gt_series_limit(struct gt_node *series, const char *title, double value);
+/* The greatest value that the first line is known to have had, perhaps between two samples; 0: it is not known. */
+void gt_series_peak(struct gt_node *series, double value);
 
 /* Makes a report of sections and facts alone, as readers of data see `report`, with texts in valid UTF-8. */
 int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error);
@@ -181,6 +183,7 @@ const struct gt_whole_course *gt_series_course_of(const struct gt_node *series, 
                                                   double *ret_unit);
 size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
 struct gt_mark gt_series_limit_of(const struct gt_node *series);
+double gt_series_peak_of(const struct gt_node *series);
 
 /* Renders into `out`; the error of -EINVAL names the formats there are (format.def). */
 int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);

@@ -147,8 +147,8 @@ MODEL = """<(sleep 0.2; printf 'tdp_watts = 10\\n')"""
     (f"-e true --disable-logs --power-model {MODEL}", "", "true"),
     (f"doctor -f json --power-model {MODEL}", "", "estimated by use of the CPU"),
     ("run --disable-logs -f json --power-model /dev/stdin -- cat", "echo tdp_watts = 10 |", "estimated by use of the CPU"),
-    ("run --disable-logs -f json --carbon-intensity XX --carbon-file <(sleep 0.2; printf 'region,name,year,grams_per_kwh,source\\nXX,X,2023,77,me\\n') -- true", "",
-     "77.0"),
+    ("run --disable-logs -f json --carbon-intensity XX --carbon-file "
+     "<(sleep 0.2; printf 'region,name,year,grams_per_kwh,source\\nXX,X,2023,77,me\\n') -- true", "", "77.0"),
 ], ids=["run", "execute", "doctor", "stdin", "carbon"])
 def test_what_is_read_again_comes_through_a_pipe_once(gpu_tracker, words, before, said):
     done = subprocess.run(["bash", "-c", f"{before} {gpu_tracker} {words}"], capture_output=True, text=True, timeout=60, check=False)

@@ -55,7 +55,8 @@ def test_the_last_of_a_repeated_option_counts(cli):
     ("GB", "gigabytes", "s", "seconds"), ("MB", "megabytes", "min", "minutes"), ("MiB", "mebibytes", "ms", "milliseconds"),
     ("kB", "kilobytes", "h", "hours")])
 def test_units_have_symbols(cli, tmp_path, memory, bytes_of, time, seconds):
-    done = cli("run", QUIET, f"--ru={memory}", f"--gru={memory}", f"--tu={time}", "--tf=run.sqlite", "--st=20ms", "-f", "json", "-o", "-", "--", "sleep", "0.3")
+    done = cli("run", QUIET, f"--ru={memory}", f"--gru={memory}", f"--tu={time}", "--tf=run.sqlite", "--st=20ms", "-f", "json",
+               "-o", "-", "--", "sleep", "0.3")
     told = json.loads(done.stdout)
     assert (told["max_ram"]["unit"], told["compute_time"]["unit"]) == (bytes_of, seconds)
     size, length = {"kB": 1e3, "MB": 1e6, "GB": 1e9, "MiB": 1 << 20}[memory], {"ms": 1e-3, "s": 1, "min": 60, "h": 3600}[time]

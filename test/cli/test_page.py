@@ -1,10 +1,13 @@
 """Pages: their data is the recording's, nothing else runs or is loaded, and in a browser the charts move together."""
 import base64
+import contextlib
 import hashlib
 import html.parser
 import json
 import random
 import re
+import sqlite3
+import sys
 import zlib
 
 import pytest
@@ -277,3 +280,40 @@ def test_print_shows_the_still_pictures(blocks_page):
         assert seen and set(seen) == {"block"}
         assert page.value("getComputedStyle(document.querySelector('.track')).display") == "none"
         page.call("Page.printToPDF")
+
+
+@needs_browser
+def test_a_dot_is_a_sample_and_a_greater_peak_stands_beside_it(cli, tmp_path):
+    spike = "import time\ntime.sleep(1)\nheld = b'x' * 100_000_000\ntime.sleep(1.2)\nmore = b'x' * 200_000_000\ndel more\ntime.sleep(0.7)"
+    assert cli("run", "--st=0.5", "--tf=run.sqlite", "-o", "page.html", "--", sys.executable, "-c", spike).returncode == 0
+    memory = next(chart for chart in data_of((tmp_path / "page.html").read_text())["charts"] if chart["key"] == "memory_over_time")
+    assert 0.29 < memory["peak"] < 0.4
+    listen = "window.said = []; CanvasRenderingContext2D.prototype.fillText = text => { said.push(text) }; 0"
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        page.value(listen)
+        page.call("Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False)
+        wait_for(lambda: page.value("said.some(text => text.startsWith('largest'))"), 15)
+        assert page.value("said.some(text => /^largest sample 1\\d\\d MB, peak 3\\d\\d MB$/.test(text))"), page.value("said.join()")
+
+
+@needs_browser
+def test_the_overview_ends_where_its_line_ends(cli, tmp_path):
+    for name, count in ("before", 40), ("after", 200):
+        record(tmp_path / f"{name}.csv", rows_of(count))
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    painted = "(share => { const box = [...document.querySelectorAll('canvas')].filter(one => !one.closest('.track')).pop(); return "
+    painted += "box.getContext('2d').getImageData(box.width * share, box.clientHeight - 4, 1, 1).data[3] })"
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        assert page.value(painted + "(0.15)") > 0 and page.value(painted + "(0.6)") == 0
+
+
+def test_values_beyond_all_bounds_stay_in_the_picture(cli, tmp_path):
+    assert cli("run", "--disable-logs", "--st=0.1", "--tf=run.sqlite", "--", "sleep", "0.6").returncode == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "run.sqlite")) as recording, recording:
+        recording.execute("UPDATE data SET combined_ram = 5.6e16")
+    assert cli("report", "run.sqlite", "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    bars = [(int(y), int(height)) for y, height in re.findall(r'<rect class="bar" x="\d+" y="(-?\d+)" width="\d+" height="(-?\d+)"', page)]
+    assert bars and all(y >= 0 and height > 0 for y, height in bars), bars

@@ -215,7 +215,8 @@ def test_a_process_that_proc_hides_is_no_missing_one(folder, gpu_tracker, words)
     copy = folder / "gpu-tracker"
     shutil.copy(gpu_tracker, copy)
     copy.chmod(0o4755)
-    script = 'mount -t proc -o hidepid=2 proc /proc || exit 77; sleep 100 >&- 2>&- & drop="setpriv --reuid=65534 --regid=65534 --clear-groups"'
+    script = 'mount -t proc -o hidepid=2 proc /proc || exit 77; sleep 100 >&- 2>&- & '
+    script += 'drop="setpriv --reuid=65534 --regid=65534 --clear-groups"'
     script += "; cd /; " + " ".join(["$drop", str(copy), *words]) + (" $!" if words == ["attach"] else "") + "; s=$?; kill $!; exit $s"
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=120, check=False)
     if done.returncode == 77 or "unshare" in done.stderr or "setpriv" in done.stderr:

@@ -112,6 +112,14 @@ def test_by_the_size_of_files(cli, tmp_path):
     assert [row["size"] for row in report["runs"]] == [1000, 2000, 4000, 8000]
 
 
+def test_runs_of_one_size_have_too_few_sizes(cli, refused, tmp_path):
+    names = [f"{number}.sqlite" for number in range(4)]
+    (tmp_path / "in").write_bytes(b"x" * 1000)
+    for name in names:
+        assert cli("run", "--disable-logs", f"--tf={name}", "--", "cat", "in").returncode == 0
+    refused(2, "the 4 runs that ended well have too few sizes", "report", "--by=size", *names)
+
+
 def test_failed_runs_tell_nothing(cli, runs):
     assert cli("run", "--disable-logs", "--tf=run-a9.sqlite", "--", "sh", "-c", "exit 3").returncode == 3
     report = json.loads(cli("report", "--by=name", "-f", "json", *runs, "run-a9.sqlite").stdout)

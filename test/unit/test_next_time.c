@@ -178,9 +178,11 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_run),         cmocka_unit_test(test_workers_beside_a_large_parent),
+        cmocka_unit_test(test_one_run),
+        cmocka_unit_test(test_workers_beside_a_large_parent),
         cmocka_unit_test(test_small),
-        cmocka_unit_test(test_never_below_use), cmocka_unit_test(test_the_largest_of_several),
+        cmocka_unit_test(test_never_below_use),
+        cmocka_unit_test(test_the_largest_of_several),
         cmocka_unit_test(test_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,8 @@ static struct gt_node *new_series(const struct gt_over_time *recording, struct g
     bool is_size = gt_metrics[metric].unit == GT_BYTES && gt_metrics[metric].kind == GT_GAUGE;
     gt_node_flags(series, GT_ONLY_PEOPLE | (is_size ? GT_PEAKS : 0));
     gt_series_limit(series, metric == GT_CPU_UTILIZATION ? "cores" : "limit", limit_of(recording, metric) / unit);
+    if (metric == GT_RAM)
+        gt_series_peak(series, recording->memory_peak / unit);
     return series;
 }
 

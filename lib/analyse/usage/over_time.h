@@ -11,6 +11,7 @@ struct gt_over_time {
     struct gt_whole_course *course; /* NULL: the history is all there is */
     const struct gt_machine *machine;
     double memory_limit; /* bytes; 0 or NaN: the machine's memory */
+    double memory_peak;  /* bytes: the job's, which no sample may have seen; 0 or NaN: not known */
 };
 
 /* Adds a chart for each resource that was measured at least twice. */

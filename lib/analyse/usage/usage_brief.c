@@ -106,7 +106,7 @@ static bool draw(const struct course *course, double scale, struct gt_brief_curv
             top = fmax(top, ret->cell[i]);
     }
     for (int i = 0; i < GT_BRIEF_CELLS; i++)
-        ret->cell[i] = top > 0 ? ret->cell[i] / top : ret->cell[i];
+        ret->cell[i] = isnan(ret->cell[i]) ? NAN : fmin(top > 0 ? ret->cell[i] / top : ret->cell[i], 1);
     fill(ret);
     return known >= LEAST_SPANS;
 }
