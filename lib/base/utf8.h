@@ -36,6 +36,10 @@ int gt_utf8_show(struct gt_buffer *out, const char *text);
 /* How many columns it then takes, every character one. */
 size_t gt_utf8_columns(const char *text);
 
+/* The character at `text`, which is valid. */
+uint32_t gt_utf8_code(const char *text);
+/* The columns of a terminal that a character takes: 0, 1 or 2. */
+int gt_utf8_code_width(uint32_t code);
 /* The columns of a terminal that the character at `text` takes, which is valid and shown as it is: 2 for those of East Asia and pictures,
  * 0 for those that join the one before, and for the further bytes of a character. */
 size_t gt_utf8_width(const char *text);

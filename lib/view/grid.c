@@ -32,43 +32,11 @@ void gt_cells_clear(const struct gt_view_grid *grid)
 
 /* ---- Texts ------------------------------------------------------------------------------------------------------- */
 
-struct range {
-    uint32_t first, last;
-};
-
-static bool is_in(uint32_t code, const struct range *range, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (code >= range[i].first && code <= range[i].last)
-            return true;
-    return false;
-}
-
-/* Unicode's East_Asian_Width W and F, emoji with them; and marks that stand above others (Mn, Me) or are not seen (Cf). Blocks rather
- * than single characters: a terminal may differ in rare ones, which moves the rest of one line. */
-static int width_of(uint32_t code)
-{
-    static const struct range wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},
-                                        {0x4e00, 0x9fff},   {0xa000, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},
-                                        {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
-                                        {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
-    static const struct range none[] = {{0x300, 0x36f},    {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},
-                                        {0x64b, 0x65f},    {0xe31, 0xe31},   {0xe34, 0xe3a},   {0x200b, 0x200f},
-                                        {0x2060, 0x2064},  {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
-                                        {0xe0000, 0xe01ef}};
-    if (is_in(code, none, sizeof none / sizeof *none))
-        return 0;
-    return is_in(code, wide, sizeof wide / sizeof *wide) ? 2 : 1;
-}
-
 /* The next character of a valid text. */
 static uint32_t next_code(const char **text)
 {
-    const unsigned char *s = (const unsigned char *)*text;
+    uint32_t code = gt_utf8_code(*text);
     int length = gt_utf8_length(*text);
-    uint32_t code = length <= 1 ? *s : *s & (0xff >> (length + 1));
-    for (int i = 1; i < length; i++)
-        code = code << 6 | (s[i] & 0x3f);
     *text += length ? length : 1;
     return code;
 }
@@ -81,7 +49,7 @@ struct pen {
 
 static void pen_put(struct pen *pen, uint32_t code)
 {
-    int width = width_of(code);
+    int width = gt_utf8_code_width(code);
     if (pen->grid && width && pen->used + width <= pen->width) {
         put(pen->grid, pen->row, pen->column + pen->used, code, pen->style);
         if (width == 2)
@@ -105,7 +73,7 @@ static int draw(struct pen *pen, const char *text)
 static void mend(const struct gt_view_grid *grid, int row, int column)
 {
     struct gt_view_cell *here = at(grid, row, column), *left = at(grid, row, column - 1);
-    if (here && here->character && left && width_of(left->character) == 2)
+    if (here && here->character && left && gt_utf8_code_width(left->character) == 2)
         left->character = ' ';
 }
 
