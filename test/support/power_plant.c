@@ -294,19 +294,21 @@ static void write_process(struct power_plant *plant, int process)
     char allowed[16];
     int last_slot = plant->second ? plant->second * 10 - 1 : 0;
     if (!plant_lives(process, plant->second)) {
-        fake_proc_remove(plant->machine.path, pid);
+        if (plant_lives(process, plant->second - 1))
+            fake_proc_remove(plant->machine.path, pid);
         return;
     }
-    fake_proc_write(plant->machine.path, &(struct fake_process){
-                                             .pid = pid,
-                                             .parent = process > 0 && process < PLANT_JOB ? PLANT_FIRST : 1,
-                                             .start = (1ull << 50) + (unsigned)process,
-                                             .cpu_ticks = plant->ticks[process],
-                                             .reaped_cpu_ticks = process == 0 ? reaped_ticks(plant) : 0,
-                                             .resident_pages = RESIDENT_PAGES,
-                                             .cpu = cpu_of(place_of(process, last_slot), process % 2),
-                                             .allowed = allowed_of(process, allowed),
-                                         });
+    struct fake_process now = {
+        .pid = pid,
+        .parent = process > 0 && process < PLANT_JOB ? PLANT_FIRST : 1,
+        .start = (1ull << 50) + (unsigned)process,
+        .cpu_ticks = plant->ticks[process],
+        .reaped_cpu_ticks = process == 0 ? reaped_ticks(plant) : 0,
+        .resident_pages = RESIDENT_PAGES,
+        .cpu = cpu_of(place_of(process, last_slot), process % 2),
+        .allowed = allowed_of(process, allowed),
+    };
+    (plant->second ? fake_proc_run : fake_proc_write)(plant->machine.path, &now);
 }
 
 static void write_files(struct power_plant *plant)
