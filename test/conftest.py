@@ -4,12 +4,16 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 GPU_TRACKER = pathlib.Path(os.environ.get("GPU_TRACKER", BUILD / "gpu-tracker"))
+
+# What pytest makes of the test files is kept for its other workers and the next run; programs under test leave nothing there.
+sys.dont_write_bytecode = False
 
 # A shell that starts the tests in the background ignores these, and every program under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
