@@ -74,4 +74,5 @@ def pytest_collection_modifyitems(config, items):
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: one more repetition (make test-long)")
     config.addinivalue_line("markers", "sanitize: also run with the sanitizers (make python-sanitize)")
+    config.addinivalue_line("markers", "sanitize_long: what it adds is Python: with the sanitizers not in make test")
     config.addinivalue_line("markers", "plain_heap: not with them, which are slow, and keep freed memory")
