@@ -225,6 +225,8 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
     if (status >= 0)
         status = gt_block_event_check(file, overwrite, error);
     if (status >= 0)
+        status = gt_store_make_folder(file, error);
+    if (status >= 0)
         status = make_folder(path, overwrite, error);
     if (status < 0)
         return status;
