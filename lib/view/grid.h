@@ -8,7 +8,6 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "view/course.h"
 
 struct gt_view_grid {
     int columns, rows;

@@ -7,7 +7,7 @@
 #include "sample/life_tree.h"
 #include "sample/sample.h"
 #include "store/store.h"
-#include "view/course.h"
+#include "aggregate/course.h"
 
 /* Lines of the course; then come two for each GPU: busy and memory. */
 enum gt_view_line {
@@ -77,7 +77,7 @@ struct gt_view_model {
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;
     struct gt_view_block *block;
-    struct gt_course course;
+    struct gt_course *course;
 };
 
 /* Reads a recording, again and again while it is written. */
