@@ -11,6 +11,7 @@
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/usage.h"
 #include "api/own.h"
+#include "api/program.h"
 #include "api/python.h"
 #include "api/recorded.h"
 #include "base/grow.h"

@@ -87,7 +87,6 @@ int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool want
  * Returns 1 when there is something new, 0, or negative errno. */
 int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t now_ns, struct gt_error *error);
 const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader);
-const char *gt_view_reader_path(const struct gt_view_reader *reader);
 void gt_view_reader_close(struct gt_view_reader *reader);
 
 /* The blocks that the job has marked up to a moment. Both are times of day in seconds: the begin of the recording, and the moment. */

@@ -82,11 +82,6 @@ const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *re
     return &reader->model;
 }
 
-const char *gt_view_reader_path(const struct gt_view_reader *reader)
-{
-    return reader->path;
-}
-
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
 
 static double smaller(double limit, double known)
