@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "base/rank.h"
 #include "base/root.h"
 #include "jobs.h"

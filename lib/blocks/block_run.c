@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
-#include "gpu_tracker.h"
+#include "blocks/block_run.h"
 #include "store/store.h"
 
 #define MARK ".gpu-tracker-blocks"
