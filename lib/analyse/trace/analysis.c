@@ -408,10 +408,10 @@ static int select_functions(struct gt_trace *trace, const char *select, struct g
 }
 
 static int load(struct gt_trace **ret, const char *const *paths, size_t count, const struct gt_analysis *analysis,
-                const struct gt_trace_options *options, struct gt_error *error)
+                const struct gt_trace_options *options, bool has_by, struct gt_error *error)
 {
     struct gt_trace_options reading = *options;
-    reading.arguments = analysis->arguments;
+    reading.arguments = has_by && analysis->arguments_by ? analysis->arguments_by : analysis->arguments;
     reading.by_step = options->by_step && !analysis->of_profiles; /* their steps need no events */
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
@@ -515,11 +515,12 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
     if (!count || (analysis->inputs > 1 && count != (size_t)analysis->inputs))
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
+    bool has_by = options && options->by;
     int status = check_options(analysis, options, error);
     if (status >= 0)
-        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, error);
+        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
     if (status >= 0 && analysis->inputs > 1)
-        status = load(&other, paths + 1, 1, analysis, reading, error);
+        status = load(&other, paths + 1, 1, analysis, reading, has_by, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0)

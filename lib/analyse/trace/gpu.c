@@ -135,6 +135,12 @@ static size_t find_call(const struct call *calls, size_t count, struct call want
     return found ? calls[low - 1].event : SIZE_MAX;
 }
 
+/* CUPTI counts from 1. */
+static bool has_correlation(const struct gt_trace_events *events, size_t event)
+{
+    return events->id[event] != GT_TRACE_NO_ID && events->id[event] != 0;
+}
+
 int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **ret)
 {
     const struct gt_trace_events *events = &input->trace->events;
@@ -149,13 +155,13 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
         return -ENOMEM;
     }
     for (size_t i = 0; i < events->count; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && events->id[i] != GT_TRACE_NO_ID &&
+        if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && has_correlation(events, i) &&
             gt_trace_is_slice(input->trace, i))
             calls[count++] = call_of(input, i);
     qsort(calls, count, sizeof *calls, compare_calls);
     for (size_t i = 0; i < spans->count; i++) {
         size_t event = spans->span[i].event;
-        found[i] = events->id[event] == GT_TRACE_NO_ID ? SIZE_MAX : find_call(calls, count, call_of(input, event));
+        found[i] = !has_correlation(events, event) ? SIZE_MAX : find_call(calls, count, call_of(input, event));
     }
     free(calls);
     *ret = found;
