@@ -469,8 +469,13 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
     if (status < 0 || !reading->sink || !reading->sink->event || reading->is_other_node)
         return status;
     uint32_t node = reading->options->by_step ? gt_trace_node_of(reading->trace, reading->file) : 0;
-    if (!filter_event(reading->filter, node, event.step, event.start, end) || !filter_name(reading->filter, label))
+    if (!filter_event(reading->filter, node, event.step, event.start, end))
         return 0;
+    if (!filter_name(reading->filter, label)) {
+        if (!reading->options->keep_hidden)
+            return 0;
+        event.flag |= GT_TRACE_HIDDEN;
+    }
     return hand_on(reading, &event, label);
 }
 

@@ -181,6 +181,48 @@ static void backward_work_is_told_with_the_forward_operator(void **state)
     }
 }
 
+/* Calls, kernels and outer operators have other names than what is shown. */
+static void a_selection_hides_and_joins_all(void **state)
+{
+    const char *text = "[" OPERATOR("aten::linear", 10, 50, "") "," OPERATOR("aten::mm", 15, 30, "") "," CALL(
+        20, 5, 3) "," KERNEL("gemm", 100, 40, "\"correlation\":3") "," CALL(145, 2,
+                                                                            4) "," KERNEL("gemm", 150, 40,
+                                                                                          "\"correlation\":4") "]";
+    struct gt_trace_options reading = GT_TRACE_OPTIONS;
+    reading.select = "aten::mm";
+    struct gt_report *report = report_of(*state, "operators", text, NULL, &reading);
+    assert_int_equal(traces_rows(report, "operators"), 1);
+    assert_true(figure(report, "aten::mm", "gpu_us") == 40);
+    assert_true(figure(report, "aten::mm", "self_us") == 25);
+    gt_report_free(report);
+    reading.select = "gemm";
+    report = report_of(*state, "idle", text, NULL, &reading);
+    assert_true(traces_number(report, "devices", 0, "other_us") == 0);
+    assert_true(traces_number(report, "devices", 0, "host_wait_us") == 10);
+    gt_report_free(report);
+    report = report_of(*state, "launches", text, NULL, &reading);
+    assert_true(traces_number(report, "launches", 0, "count") == 2);
+    gt_report_free(report);
+}
+
+/* The holders are shown by their names. */
+static void selected_holders_of_memory_are_shown(void **state)
+{
+#define MEMORY(time, bytes, address, total)                                                                \
+    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
+    ",\"Addr\":" #address ",\"Total Allocated\":" #total ",\"Total Reserved\":200,\"Device Type\":1,\"Device Id\":0}}"
+    struct gt_trace_options reading = GT_TRACE_OPTIONS;
+    reading.select = "inner";
+    struct gt_report *report = report_of(*state, "memory",
+                                         "[" OPERATOR("outer", 1, 30, "") "," OPERATOR("inner", 5, 10, "") "," MEMORY(
+                                             7, 100, 1, 100) "," MEMORY(20, 50, 2, 150) "]",
+                                         NULL, &reading);
+    assert_true(traces_number(report, "memory", 0, "peak_allocated_bytes") == 150);
+    assert_int_equal(traces_rows(report, "holders"), 1);
+    assert_string_equal(traces_text(report, "holders", 0, "operator"), "inner");
+    gt_report_free(report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +234,8 @@ int main(void)
         TEST(an_operator_alone_in_itself_counts_once),
         TEST(shapes_are_told_apart),
         TEST(backward_work_is_told_with_the_forward_operator),
+        TEST(a_selection_hides_and_joins_all),
+        TEST(selected_holders_of_memory_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static int collect_loader(const struct gt_analysis_input *input, struct gt_spans
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_loader_part part = gt_loader_part(input, i);
-        if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_WORKER || part == GT_LOADER_NEXT)
+        if (part != GT_LOADER_BATCH && gt_trace_is_slice(input->trace, i))
             status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i), part));
     }
     gt_spans_sort(spans);
@@ -524,5 +524,6 @@ const struct gt_analysis gt_analysis_advice = {
     .help = "what to look at first, in words, with the numbers it rests on and the analysis that shows them",
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
+    .joins = true,
     .build = build,
 };

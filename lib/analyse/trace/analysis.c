@@ -412,6 +412,7 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
 {
     struct gt_trace_options reading = *options;
     reading.arguments = has_by && analysis->arguments_by ? analysis->arguments_by : analysis->arguments;
+    reading.keep_hidden = analysis->joins;
     reading.by_step = options->by_step && !analysis->of_profiles; /* their steps need no events */
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)

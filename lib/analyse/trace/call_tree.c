@@ -29,7 +29,7 @@ static int collect(struct gt_call_tree *tree, const struct gt_analysis_input *in
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_work work = gt_analysis_work(input, i);
-        if (is_call(work) && gt_trace_is_slice(input->trace, i))
+        if (is_call(work) && gt_trace_lasts(input->trace, i))
             status = gt_spans_add_event(&tree->spans, input->trace, i,
                                         GT_SPAN_KEY(events->track[i], rank_of(work, events->external[i]),
                                                     (uint32_t)events->external[i],
@@ -199,7 +199,7 @@ static int open_joining(struct joining *joining)
 {
     size_t events = joining->input->trace->events.count;
     joining->span_of = malloc((events + 1) * sizeof *joining->span_of);
-    int status = joining->span_of ? gt_gpu_spans(joining->input, &joining->work) : -ENOMEM;
+    int status = joining->span_of ? gt_gpu_all_spans(joining->input, &joining->work) : -ENOMEM;
     if (status >= 0)
         status = gt_gpu_launches(joining->input, &joining->work, &joining->call);
     if (status >= 0)

@@ -39,7 +39,7 @@ static enum gt_loader_part part_of(const char *name)
 enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t event)
 {
     enum gt_work work = gt_analysis_work(input, event);
-    if (!gt_trace_is_slice(input->trace, event) || (work != GT_WORK_OTHER && work != GT_WORK_ANNOTATION))
+    if (!gt_trace_lasts(input->trace, event) || (work != GT_WORK_OTHER && work != GT_WORK_ANNOTATION))
         return GT_LOADER_BATCH;
     enum gt_loader_part part = part_of(gt_trace_text(input->trace, input->trace->events.name[event]));
     if (part != GT_LOADER_BATCH)
@@ -65,7 +65,7 @@ static int collect(const struct gt_analysis_input *input, struct gt_spans *spans
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_loader_part part = gt_loader_part(input, i);
-        if (part == GT_LOADER_BATCH)
+        if (part == GT_LOADER_BATCH || !gt_trace_is_slice(input->trace, i))
             continue;
         status = gt_spans_add_event(spans, input->trace, i,
                                     GT_SPAN_KEY(gt_analysis_node(input, i), process_of(input, i), part));

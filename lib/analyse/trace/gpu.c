@@ -10,11 +10,15 @@
 
 /* ---- the work of GPUs as spans ---- */
 
-bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
+static bool is_work(const struct gt_analysis_input *input, size_t event)
 {
     enum gt_work work = gt_analysis_work(input, event);
-    return (work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET) &&
-           gt_trace_is_slice(input->trace, event);
+    return work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET;
+}
+
+bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
+{
+    return is_work(input, event) && gt_trace_is_slice(input->trace, event);
 }
 
 static enum gt_use use_of(const struct gt_analysis_input *input, size_t event)
@@ -24,12 +28,13 @@ static enum gt_use use_of(const struct gt_analysis_input *input, size_t event)
     return (enum gt_use)input->usage[input->trace->events.name[event]];
 }
 
-int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+static int collect_spans(const struct gt_analysis_input *input, struct gt_spans *spans,
+                         bool (*is_wanted)(const struct gt_trace *trace, size_t event))
 {
     const struct gt_trace *trace = input->trace;
     int status = 0;
     for (size_t i = 0; i < trace->events.count && status >= 0; i++) {
-        if (!gt_gpu_is_work(input, i))
+        if (!is_work(input, i) || !is_wanted(trace, i))
             continue;
         const struct gt_trace_track *track = &trace->track[trace->events.track[i]];
         status = gt_spans_add_event(spans, trace, i,
@@ -38,6 +43,16 @@ int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
                                                 gt_analysis_place(input, track->tid), use_of(input, i)));
     }
     return status;
+}
+
+int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    return collect_spans(input, spans, gt_trace_is_slice);
+}
+
+int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    return collect_spans(input, spans, gt_trace_lasts);
 }
 
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span)
@@ -156,7 +171,7 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
     }
     for (size_t i = 0; i < events->count; i++)
         if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && has_correlation(events, i) &&
-            gt_trace_is_slice(input->trace, i))
+            gt_trace_lasts(input->trace, i))
             calls[count++] = call_of(input, i);
     qsort(calls, count, sizeof *calls, compare_calls);
     for (size_t i = 0; i < spans->count; i++) {
@@ -430,6 +445,7 @@ static int build_idle(const struct gt_analysis_input *input, struct gt_node *roo
 const struct gt_analysis gt_analysis_idle = {
     .name = "idle",
     .help = "why GPUs stood still: waiting for the host (and its data loader), between kernels, other",
+    .joins = true,
     .build = build_idle,
 };
 
@@ -604,5 +620,6 @@ static int build_launches(const struct gt_analysis_input *input, struct gt_node 
 const struct gt_analysis gt_analysis_launches = {
     .name = "launches",
     .help = "launch delay of GPU work, length of the queues, time blocked on a full queue",
+    .joins = true,
     .build = build_launches,
 };

@@ -7,8 +7,9 @@
 /* The keys of the spans: node, device (Kineto's pid) and stream (its tid) are places. */
 enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 
-/* Adds kernels, copies and fills of memory, in the order of events. */
+/* Add kernels, copies and fills of memory, in the order of events; gt_gpu_all_spans also what is not selected. */
 int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
+int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
 /* Returns "GPU 0", as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);

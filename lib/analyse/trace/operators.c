@@ -36,7 +36,8 @@ static int list_operators(const struct gt_analysis_input *input, const struct gt
     int status = 0;
     for (size_t i = 0; i < tree->spans.count && status >= 0; i++) {
         struct gt_keyed_span span = tree->spans.span[i];
-        if (tree->is_repeat[i] || gt_analysis_work(input, span.event) != GT_WORK_OPERATOR)
+        if (tree->is_repeat[i] || gt_analysis_work(input, span.event) != GT_WORK_OPERATOR ||
+            !gt_trace_is_slice(input->trace, span.event))
             continue;
         span.key[0] = gt_analysis_node(input, span.event);
         span.key[1] = gt_analysis_place(input, input->trace->events.name[span.event]);
@@ -126,6 +127,7 @@ const struct gt_analysis gt_analysis_operators = {
     .takes = GT_TAKES_BY | GT_TAKES_KEY | GT_TAKES_TOP,
     .arguments = operator_arguments,
     .arguments_by = shape_arguments,
+    .joins = true,
     .build = build_operators,
 };
 
@@ -184,6 +186,7 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
             .reserved = argument(input, i, RESERVED),
             .address = argument(input, i, ADDRESS),
             .event = i,
+            .is_hidden = events->flag[i] & GT_TRACE_HIDDEN,
         };
     }
     return count;
@@ -198,8 +201,11 @@ static int find_owners(const struct gt_analysis_input *input, struct gt_memory_c
     for (size_t i = 0; i < count && status >= 0; i++) {
         uint32_t span = gt_call_tree_at(&tree, change[i].track, change[i].time);
         span = gt_call_tree_operator(&tree, input, span);
-        if (span != GT_TRACE_NONE)
-            change[i].owner = gt_analysis_place(input, input->trace->events.name[tree.spans.span[span].event]);
+        if (span == GT_TRACE_NONE)
+            continue;
+        size_t event = tree.spans.span[span].event;
+        change[i].owner = gt_analysis_place(input, input->trace->events.name[event]);
+        change[i].is_hidden = input->trace->events.flag[event] & GT_TRACE_HIDDEN;
     }
     gt_call_tree_close(&tree);
     return status;
@@ -276,7 +282,8 @@ int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t
         return -ENOMEM;
     for (size_t i = from; i < to; i++)
         if (!isnan(change[i].address) && !isnan(change[i].bytes))
-            holder[live++] = (struct gt_memory_holder){change[i].address, change[i].bytes, change[i].owner, i};
+            holder[live++] = (struct gt_memory_holder){change[i].address, change[i].bytes, change[i].owner, i,
+                                                       change[i].is_hidden};
     live = keep_live(holder, live);
     qsort(holder, live, sizeof *holder, by_owner);
     for (size_t first = 0, next; first < live; first = next) {
@@ -307,7 +314,10 @@ static int add_holders(const struct gt_analysis_input *input, struct gt_table *t
     struct gt_memory_holder *holder = NULL;
     size_t count = 0;
     int status = gt_memory_holders(change, from, to, &holder, &count);
-    for (size_t i = 0; i < count && i < gt_list_top(input, 20); i++) {
+    for (size_t i = 0, shown = 0; i < count && shown < gt_list_top(input, 20); i++) {
+        if (holder[i].is_hidden)
+            continue;
+        shown++;
         gt_table_text(table, gt_analysis_text(input, change[from].node));
         gt_table_text(table, device);
         gt_table_text(table, gt_analysis_text(input, holder[i].owner));
@@ -376,5 +386,6 @@ const struct gt_analysis gt_analysis_memory = {
     .help = "memory allocated and reserved on devices over time, and the biggest holders at the peak",
     .arguments = arguments,
     .takes = GT_TAKES_TOP,
+    .joins = true,
     .build = build_memory,
 };
