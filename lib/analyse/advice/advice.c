@@ -45,8 +45,23 @@ void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
 
 struct gt_gain gt_gain_of(double part, double whole)
 {
+    part = part < whole ? part : whole;
     double percent = gt_percent(part, whole);
     return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3};
+}
+
+bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part)
+{
+    const struct gt_trace *trace = adviser->input->trace;
+    uint32_t known = GT_TRACE_NONE;
+    for (size_t i = 0; i < trace->events.count; i++) {
+        if (trace->events.name[i] == known || gt_analysis_node(adviser->input, i) != node)
+            continue;
+        known = trace->events.name[i];
+        if (strstr(gt_trace_text(trace, known), part))
+            return true;
+    }
+    return false;
 }
 
 const char *gt_advice_bytes(double bytes, char text[32])
@@ -137,6 +152,7 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
 {
     const char *name = gt_analysis_text(adviser->input, node);
     const struct part *start = &part[GT_LOADER_INITIALIZATION], *next = &part[GT_LOADER_NEXT];
+    struct gt_gain gain;
     int64_t first, last;
     char workers[60] = "";
     if (!gt_node_range(adviser->input, node, &first, &last))
@@ -146,21 +162,24 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (most >= 0)
         snprintf(workers, sizeof workers,
                  most ? " with %d workers" : " without workers, in the training process itself", most);
+    gain = gt_gain_of(waits, whole);
     if (next->count && !has_gpu_work(adviser->input, node))
-        gt_advise(adviser, gt_gain_of(waits, whole), "dataloader",
+        gt_advise(adviser, gain, "dataloader",
                   "%s: %.0f %% of the time waiting for data, %.1f us in the median of %zu fetches%s: %s", name,
-                  gt_percent(waits, whole), next->median / 1e3, next->count, workers,
+                  gain.percent, next->median / 1e3, next->count, workers,
                   most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
+    gain = gt_gain_of(start->total, whole);
     if (start->count)
         gt_advise(
-            adviser, gt_gain_of(start->total, whole), "dataloader",
+            adviser, gain, "dataloader",
             "%s: %.0f %% of the time making iterators of the data loader, %zu times, %.1f us in the median: keep the workers between epochs (persistent_workers)",
-            name, gt_percent(start->total, whole), start->count, start->median / 1e3);
+            name, gain.percent, start->count, start->median / 1e3);
+    gain = gt_gain_of(next->excess, whole);
     if (next->outliers)
         gt_advise(
-            adviser, gt_gain_of(next->excess, whole), "dataloader",
+            adviser, gain, "dataloader",
             "%s: %zu of %zu fetches take at least twice the median of %.1f us, and %.0f %% of the time more than it: samples of uneven cost, or storage that stalls; a longer prefetch",
-            name, next->outliers, next->count, next->median / 1e3, gt_percent(next->excess, whole));
+            name, next->outliers, next->count, next->median / 1e3, gain.percent);
 }
 
 static void advise_loader(struct gt_adviser *adviser)

@@ -60,6 +60,17 @@ struct gt_launch_queue {
     double area;     /* length times ns */
 };
 
+/* One call launches one piece of work, or a graph of many. */
+struct gt_launch {
+    size_t call;   /* event */
+    int64_t begin; /* of its first work on the GPU */
+    int64_t work;  /* ns on the GPU, of all its work */
+};
+/* Finds the launches of spans from..to, by their calls (gt_gpu_launches); work of unknown calls is left out. The caller
+ * frees them. */
+int gt_gpu_launch_list(const struct gt_spans *spans, const size_t *call, size_t from, size_t to, struct gt_launch **ret,
+                       size_t *ret_count);
+
 /* Finds the changes of the queue by spans from..to and their calls (gt_gpu_launches), in time. The caller frees
  * them. */
 int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spans *spans, const size_t *call,
