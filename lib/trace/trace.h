@@ -239,6 +239,12 @@ uint32_t *gt_trace_order(const struct gt_trace *trace);
 /* Returns the kept argument number `key` of an event, or NULL. */
 const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, size_t event, uint32_t key);
 
+/* Returns ns in microseconds: whole ones exactly, others to the nearest that a double holds. */
+static inline double gt_trace_us(int64_t ns)
+{
+    return (double)(ns / 1000) + (double)(ns % 1000) / 1e3;
+}
+
 /* Make room for one more event, and add a sample. Return 0, -ENOMEM or -EOVERFLOW. */
 int gt_trace_event_room(struct gt_trace_events *events);
 int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value);

@@ -30,7 +30,7 @@ static void system_metrics_are_samples(void **state)
     assert_string_equal(trace->file[0].format, "smdebug-system");
     assert_int_equal(trace->samples.count, 3);
     assert_int_equal(trace->series_count, 3);
-    assert_int_equal(trace->samples.time[0], INT64_C(1597730460123456700));
+    assert_int_equal(trace->samples.time[0], INT64_C(1597730460123457000));
     assert_true(trace->samples.value[0] == 12.5);
     assert_string_equal(gt_trace_text(trace, trace->series[trace->samples.series[2]].dimension), "GPUUtilization");
     assert_string_equal(gt_trace_text(trace, trace->series[0].node), "algo-1");

@@ -233,7 +233,7 @@ enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t even
 
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time)
 {
-    return (double)(time - input->origin) / 1e3;
+    return gt_trace_us(time - input->origin);
 }
 
 /* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */
