@@ -121,8 +121,11 @@ static int measure(const struct gt_analysis_input *input, const struct gt_spans 
     }
     ret->median = gt_numbers_percentile(&lengths, 50);
     ret->total = gt_numbers_total(&lengths);
-    for (size_t i = 0; i < lengths.count && ret->median > 0; i++)
-        if (lengths.value[i] >= 2 * ret->median) {
+    double least = NAN;
+    if (status >= 0)
+        status = gt_loader_outlier(&lengths, &least);
+    for (size_t i = 0; i < lengths.count && least > 0; i++)
+        if (lengths.value[i] >= least) {
             ret->outliers++;
             ret->excess += lengths.value[i] - ret->median;
         }
