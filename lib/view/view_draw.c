@@ -281,8 +281,8 @@ static int draw_disk(const struct gt_view_picture *picture, int row)
     struct gauge gauge = {.label = "disk", .line = GT_VIEW_DISK, .share = NAN};
     if (!(model->disk_read > 0 || model->disk_written > 0))
         return 0;
-    gt_quantity_bytes(rate, isnan(model->disk) ? 0 : model->disk);
-    snprintf(gauge.value, sizeof gauge.value, "%.20s/s", rate);
+    snprintf(gauge.value, sizeof gauge.value, isnan(model->disk) ? "n/a" : "%.20s/s",
+             gt_quantity_bytes(rate, model->disk));
     if (!isnan(model->disk_written))
         snprintf(gauge.tail[0], sizeof gauge.tail[0], "%s written", gt_quantity_bytes(written, model->disk_written));
     if (!isnan(model->disk_read))

@@ -33,7 +33,8 @@ struct gt_view_gpu {
 struct gt_view_process {
     pid_t pid;
     char name[GT_LIFE_NAME], command[GT_LIFE_COMMAND]; /* "": not known */
-    double cpu, ram, peak, gpu_ram, threads, read, written, age;
+    double cpu, cpu_time, ram, peak, gpu_ram, threads, read, written,
+        age;        /* cpu: NaN when it has ended; cpu_time: only then */
     unsigned depth; /* as struct gt_life_place has it */
     uint64_t open;
 };
@@ -73,7 +74,7 @@ struct gt_view_model {
     size_t process_count; /* those that live, in the order of the tree */
     struct gt_view_process *process;
     bool has_detail;          /* the recording tells of processes */
-    bool has_ended_processes; /* of a job that ended: all that it had, their use of CPU and memory over their lives */
+    bool has_ended_processes; /* of a job that ended: all that it had, their CPU time and most memory */
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;
     struct gt_view_block *block;

@@ -31,7 +31,9 @@ struct gt_view_reader {
     double *value;                /* [lines of the course] */
     struct gt_sample_copy sample; /* the last one up to the moment shown */
     double counted_at, energy_cpu, energy_gpu, bytes;
-    double last; /* moment of the last sample of the recording that was seen */
+    double until;   /* the moment wanted the last time */
+    double reached; /* moment of `sample` */
+    double last;    /* of the last sample of the recording that was seen */
     int64_t last_real_ns;
 };
 
@@ -102,6 +104,15 @@ static void take_limits(struct gt_view_model *model, const struct gt_machine *ma
     model->time_limit = limit[GT_LIMIT_TIME].value;
 }
 
+/* What no sample has told is not known. */
+static void forget_figures(struct gt_view_model *model)
+{
+    model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = NAN;
+    model->power = model->cpu_power = model->gpu_power = model->energy = model->carbon = NAN;
+    model->disk = model->disk_read = model->disk_written = model->disk_wait = NAN;
+    model->processes = model->threads = NAN;
+}
+
 static int set_up(struct gt_view_reader *reader, const struct gt_machine *machine, struct gt_error *error)
 {
     struct gt_view_model *model = &reader->model;
@@ -117,9 +128,11 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
         snprintf(model->pid_text, sizeof model->pid_text, "%d", (int)machine->pid);
     take_limits(model, machine);
     for (size_t i = 0; i < machine->gpu_length; i++) {
+        model->gpu[i] = (struct gt_view_gpu){"", NAN, NAN, NAN, NAN, NAN, NAN};
         gt_life_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
         model->gpu[i].capacity = machine->gpu[i].memory > 0 ? machine->gpu[i].memory : NAN;
     }
+    forget_figures(model);
     reader->period = model->period = machine->period > 0 ? machine->period : 0;
     reader->begin_real_ns = machine->start_real_ns;
     return 0;
@@ -208,6 +221,7 @@ static void take(struct gt_view_reader *reader, const struct gt_sample *sample, 
 static void fill_process(struct gt_view_process *process, const struct gt_row *row)
 {
     process->cpu = row->value[GT_CPU_UTILIZATION];
+    process->cpu_time = NAN;
     process->ram = row->value[GT_RAM];
     process->peak = row->value[GT_RAM_PEAK];
     process->gpu_ram = row->value[GT_GPU_RAM];
@@ -218,9 +232,9 @@ static void fill_process(struct gt_view_process *process, const struct gt_row *r
 
 static void fill_life(struct gt_view_process *process, const struct gt_life *life)
 {
-    process->cpu = process->age > 0 ? life->cpu_time / process->age : NAN;
+    process->cpu_time = life->cpu_time;
     process->peak = life->ram_peak;
-    process->ram = process->gpu_ram = process->threads = process->read = process->written = NAN;
+    process->cpu = process->ram = process->gpu_ram = process->threads = process->read = process->written = NAN;
 }
 
 static int all_lives(struct gt_lives *ret, const struct gt_lives *lives)
@@ -314,7 +328,13 @@ static int seek(struct gt_view_reader *reader, struct gt_recording *recording, s
     return status;
 }
 
-/* Samples up to `until`. A sample behind it is left for later. 1: there was one. */
+/* Is a sample behind `until` nearer to it than the one before? */
+static bool is_nearest(const struct gt_view_reader *reader, double at, double until)
+{
+    return !reader->has_sample || at - until < fabs(until - reader->reached);
+}
+
+/* Samples up to the one that is nearest to `until`. Those behind it are left for later. 1: there was one. */
 static int read_samples(struct gt_view_reader *reader, struct gt_recording *recording, double until,
                         struct gt_error *error)
 {
@@ -329,9 +349,10 @@ static int read_samples(struct gt_view_reader *reader, struct gt_recording *reco
         double at = (double)(sample->monotonic_ns - reader->begin_ns) / GT_SECOND;
         reader->last = fmax(reader->last, at);
         reader->last_real_ns = sample->real_ns;
-        if (at > until && reader->has_sample)
+        if (at > until && !is_nearest(reader, at, until))
             break;
         take(reader, sample, at);
+        reader->reached = at;
         if (gt_sample_copy_set(&reader->sample, sample, sample->row_count) < 0)
             return gt_error_system(error, ENOMEM, "%s", reader->path);
         gt_recording_place(recording, &reader->place);
@@ -361,6 +382,8 @@ static void take_end(struct gt_view_reader *reader, const struct gt_outcome *out
 {
     struct gt_view_model *model = &reader->model;
     model->is_past = until < reader->last;
+    if (model->is_past)
+        model->at = until;
     if (model->state != GT_VIEW_ENDED || model->is_past)
         return;
     const double *job = outcome->value[GT_SCOPE_COMBINED];
@@ -388,8 +411,9 @@ int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t n
         reader->last = 0;
         forget(reader);
     }
-    if (reader->has_begun && until < reader->model.at)
+    if (reader->has_begun && until < reader->until)
         forget(reader);
+    reader->until = until;
     int status = gt_recording_open(&recording, reader->path, error);
     if (status >= 0)
         status = seek(reader, recording, error);

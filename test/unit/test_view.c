@@ -74,6 +74,7 @@ static void add_process(struct gt_view_model *model, const char *name, const cha
     struct gt_view_process *process = &model->process[i];
     *process = (struct gt_view_process){.pid = 4711 + (pid_t)(i ? 20 + i : 0),
                                         .cpu = i ? 0.27 - 0.01 * (double)i : 0.98,
+                                        .cpu_time = NAN,
                                         .ram = i ? 0.8e9 : 9.8e9,
                                         .peak = i ? 0.9e9 : 10.6e9,
                                         .gpu_ram = i ? NAN : 31.2e9,
@@ -237,6 +238,8 @@ static void test_states(void **state)
     model->state = GT_VIEW_ENDED;
     model->exit_status = 137;
     model->has_ended_processes = true;
+    for (size_t i = 0; i < processes; i++)
+        model->process[i].cpu_time = i ? 0.03 : 75;
     model->disk_read = model->disk_written = model->energy = model->cores = model->ram_capacity = NAN;
     expect("ended", picture(model, NULL, (struct gt_view_choice){0}, 80, 20, false));
     expect("waiting", picture(&empty, NULL, (struct gt_view_choice){0}, 80, ROWS, false));
