@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "blocks/block_progress.h"
 #include "sample/life_tree.h"
 #include "sample/sample.h"
 #include "store/store.h"
@@ -78,6 +79,7 @@ struct gt_view_model {
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;
     struct gt_view_block *block;
+    struct gt_progress progress; /* of a job that runs */
     struct gt_course course;
 };
 

@@ -1,5 +1,6 @@
 /* From a recording to the model. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "blocks/block_event.h"
 #include "store/type.h"
 #include "store/field.h"
 #include "view/view_model.h"
@@ -24,6 +26,7 @@ struct gt_view_reader {
     char *path;
     struct gt_view_model model;
     struct gt_recording_place place;
+    struct gt_block_progress *progress; /* NULL: nobody has looked for it */
     struct stat file;
     bool wants_blocks, has_begun, has_sample;
     int64_t begin_ns, begin_real_ns; /* monotonic and time of day of the begin */
@@ -61,6 +64,7 @@ static void forget(struct gt_view_reader *reader)
     free(model->gpu);
     free(model->process);
     free(model->block);
+    gt_block_progress_close(reader->progress);
     free(reader->value);
     *reader = (struct gt_view_reader){.path = reader->path,
                                       .wants_blocks = reader->wants_blocks,
@@ -110,7 +114,7 @@ static void forget_figures(struct gt_view_model *model)
     model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = NAN;
     model->power = model->cpu_power = model->gpu_power = model->energy = model->carbon = NAN;
     model->disk = model->disk_read = model->disk_written = model->disk_wait = NAN;
-    model->processes = model->threads = NAN;
+    model->processes = model->threads = model->progress.left = NAN;
 }
 
 static int set_up(struct gt_view_reader *reader, const struct gt_machine *machine, struct gt_error *error)
@@ -394,12 +398,28 @@ static void take_end(struct gt_view_reader *reader, const struct gt_outcome *out
     model->energy = isnan(job[GT_ENERGY]) ? model->energy : job[GT_ENERGY];
 }
 
+static void take_progress(struct gt_view_reader *reader, int64_t now_ns)
+{
+    char folder[PATH_MAX];
+    struct gt_view_model *model = &reader->model;
+    model->progress = (struct gt_progress){.left = NAN};
+    if (model->state != GT_VIEW_RUNNING || model->is_past)
+        return;
+    if (!reader->progress && gt_block_event_folder(folder, sizeof folder, reader->path) >= 0)
+        reader->progress = gt_block_progress_open(folder);
+    if (!reader->progress)
+        return;
+    gt_block_progress_read(reader->progress);
+    model->progress = gt_block_progress_at(reader->progress, (double)now_ns / GT_SECOND);
+}
+
 /* Of a job that runs they are told up to now: the last sample is a while ago. */
 static int take_blocks(struct gt_view_reader *reader, int64_t now_ns, struct gt_error *error)
 {
     struct gt_view_model *model = &reader->model;
     double begin = (double)reader->begin_real_ns / GT_SECOND;
     bool is_now = model->state == GT_VIEW_RUNNING && !model->is_past;
+    take_progress(reader, now_ns);
     model->block_at = is_now ? (double)now_ns / GT_SECOND - begin : model->at;
     return gt_view_blocks_read(model, reader->path, begin, begin + model->block_at, error);
 }

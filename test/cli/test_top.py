@@ -108,11 +108,11 @@ def test_what_the_job_was_given(top, gpu_tracker, tmp_path):
     job = subprocess.Popen(line, cwd=tmp_path, env={**os.environ, **given}, stderr=subprocess.DEVNULL)
     wait_until(lambda: (tmp_path / "s.sqlite").exists())
     once = [gpu_tracker, "top", "--once", "s.sqlite"]
-    wait_until(lambda: b"running" in subprocess.run(once, cwd=tmp_path, capture_output=True, check=False).stdout)
+    wait_until(lambda: b" left" in subprocess.run(once, cwd=tmp_path, capture_output=True, check=False).stdout)
     lines = top("s.sqlite")
     job.terminate()
     job.wait()
-    assert re.search(r"0:\d\d of (59:5\d|1:00:00) running$", lines[0]) and " of 4.29 GB" in lines[1]
+    assert re.search(r"0:\d\d of (59:5\d|1:00:00)  59:[45]\d left$", lines[0]) and " of 4.29 GB" in lines[1]
 
 
 def test_an_original_recording(top, tmp_path):
@@ -250,6 +250,17 @@ def test_blocks_while_they_run(top, gpu_tracker, tmp_path):
     assert any(re.match(r" outer +\d", line) for line in top("a.sqlite"))
     job.terminate()
     job.wait()
+
+
+def test_how_far_it_is_and_how_long_it_takes(top, gpu_tracker, tmp_path):
+    """From blocks that are counted: each of `gpu-tracker block` is a process of its own."""
+    script = f"for i in 1 2 3; do {gpu_tracker} block --total 4 part -- sleep 0.1; done; {gpu_tracker} block --total 4 part -- sleep 300"
+    job = subprocess.Popen([gpu_tracker, "run", "--disable-logs", "--blocks", "--st=0.1", "--tf", "a.sqlite", "--", "sh", "-c", script],
+                           cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "a.sqlite").exists() and re.search(r"\d  part 3 of 4  ~\d+ s left$", top("a.sqlite")[0]))
+    job.terminate()
+    job.wait()
+    assert "left" not in top("a.sqlite")[0]
 
 
 def test_a_process_that_nobody_follows(top, tmp_path, monkeypatch):

@@ -38,6 +38,7 @@ static struct gt_view_model *model_new(size_t gpus)
                                     .gpu_power = 316,
                                     .energy = 0.21 * 3.6e6,
                                     .carbon = NAN,
+                                    .progress = {.left = NAN},
                                     .disk = 31e6,
                                     .disk_read = 41e9,
                                     .disk_written = 1.2e9,
@@ -213,6 +214,21 @@ static void test_choices(void **state)
     model->time_limit = 7200;
     expect("limit",
            picture(model, NULL, (struct gt_view_choice){.hides_processes = true, .hides_gpus = true}, 80, ROWS, false));
+    model->progress = (struct gt_progress){"epoch", 9, 20, 2280};
+    for (size_t i = 0; i < 4; i++) {
+        char name[40];
+        int columns = ((const int[]){40, 60, 80, 120})[i];
+        snprintf(name, sizeof name, "progress-%d", columns);
+        expect(name, picture(model, NULL,
+                             (struct gt_view_choice){.hides_processes = true, .hides_gpus = true, .hides_blocks = true},
+                             columns, ROWS, false));
+    }
+    model->progress.left = 6000;
+    expect("too-late",
+           picture(model, NULL,
+                   (struct gt_view_choice){.hides_processes = true, .hides_gpus = true, .hides_blocks = true}, 80, ROWS,
+                   false));
+    model->progress = (struct gt_progress){.left = NAN};
     before->whole = 4000;
     before->ram = 12e9;
     expect("against", picture(model, before, (struct gt_view_choice){.hides_processes = true}, 80, ROWS, false));
