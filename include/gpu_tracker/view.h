@@ -43,6 +43,23 @@ void gt_view_draw(struct gt_view *view, int columns, int rows, struct gt_view_ce
 /* The same as text: lines without control characters. Free with free(). As many lines as there is to tell, `rows` at most. */
 int gt_view_text(struct gt_view *view, int columns, int rows, char **ret, struct gt_error *error);
 
+/* One line about a job that this process tracks: how it is, how far, and how long it will still take. */
+struct gt_status;
+struct gt_status_options {
+    size_t size;
+    const char *blocks; /* the folder of its code blocks, of which some are counted, or NULL */
+    char *const *words; /* its command, of which earlier runs tell how long it takes; NULL: none is asked */
+    int ascii;          /* no other characters */
+};
+/* The tracker stays open until the line is closed. */
+int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, const struct gt_status_options *options,
+                   struct gt_error *error);
+/* Without control characters, of `columns` columns at most, and `size` bytes with the NUL at the end. */
+void gt_status_text(struct gt_status *status, int columns, char *ret, size_t size);
+/* How much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
+double gt_status_share(const struct gt_status *status);
+void gt_status_close(struct gt_status *status);
+
 /* Keys that are no characters. */
 enum gt_view_key {
     GT_VIEW_KEY_UP = 0x110000,

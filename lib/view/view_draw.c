@@ -100,16 +100,15 @@ static void state_text(char *text, size_t size, const struct gt_view_model *mode
         *style = GT_VIEW_BAD;
 }
 
-/* How long it will still take, by what is known best: its own count, an earlier run, what it was given. */
+/* How far it is, and how long it will still take. */
 static void left_text(char *text, size_t size, const struct gt_view_picture *picture)
 {
     const struct gt_view_model *model = picture->model;
     const struct gt_progress *progress = &model->progress;
-    double earlier = picture->before ? picture->before->whole - model->at : NAN, given = model->time_limit - model->at;
-    char name[40] = "", left[GT_QUANTITY_SIZE];
+    char name[40] = "", time[GT_QUANTITY_SIZE];
+    bool is_given;
+    double left = gt_view_left(model, picture->before, &is_given);
     *text = '\0';
-    if (model->state != GT_VIEW_RUNNING || model->is_past)
-        return;
     if (*progress->name && picture->grid.columns >= NARROW) {
         gt_life_shorten(name, sizeof name, progress->name);
         size_t used = (size_t)snprintf(text, size, "  %s %llu of %llu", name, (unsigned long long)progress->done,
@@ -117,13 +116,9 @@ static void left_text(char *text, size_t size, const struct gt_view_picture *pic
         text += used;
         size -= used;
     }
-    if (!isnan(progress->left))
-        snprintf(text, size, "  %s left", gt_quantity_about(left, progress->left));
-    else if (earlier > 0)
-        snprintf(text, size, "  %s left", gt_quantity_about(left, earlier));
-    else if (given > 0)
-        snprintf(text, size, "  %s left%s", gt_quantity_clock(left, given),
-                 picture->grid.columns >= WIDE ? " of what was asked for" : "");
+    if (!isnan(left))
+        snprintf(text, size, "  %s left%s", is_given ? gt_quantity_clock(time, left) : gt_quantity_about(time, left),
+                 is_given && picture->grid.columns >= WIDE ? " of what was asked for" : "");
 }
 
 /* The program without its folder, and its arguments. */

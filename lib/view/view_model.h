@@ -68,6 +68,7 @@ struct gt_view_model {
     double cpu, cpu_mean, cores, time_limit;
     double power, cpu_power, gpu_power, energy, carbon; /* watts of the job, joules, grams */
     double disk, disk_read, disk_written, disk_wait;    /* bytes a second, bytes, share of the time */
+    double earlier;                                     /* seconds that the same command took before */
     double processes, threads;
 
     size_t gpu_count;
@@ -82,6 +83,11 @@ struct gt_view_model {
     struct gt_progress progress; /* of a job that runs */
     struct gt_course course;
 };
+
+/* All figures not known. */
+void gt_view_forget_figures(struct gt_view_model *model);
+/* What the job was given, else what the machine has. */
+void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *machine);
 
 /* Reads a recording, again and again while it is written. */
 struct gt_view_reader;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyse/past_runs.h"
 #include "base/clock.h"
 #include "base/grow.h"
 #include "blocks/block_event.h"
@@ -28,7 +29,8 @@ struct gt_view_reader {
     struct gt_recording_place place;
     struct gt_block_progress *progress; /* NULL: nobody has looked for it */
     struct stat file;
-    bool wants_blocks, has_begun, has_sample;
+    bool wants_blocks, has_asked, has_begun, has_sample;
+    double earlier;                  /* as of the model; once has_asked */
     int64_t begin_ns, begin_real_ns; /* monotonic and time of day of the begin */
     double period;
     double *value;                /* [lines of the course] */
@@ -68,6 +70,8 @@ static void forget(struct gt_view_reader *reader)
     free(reader->value);
     *reader = (struct gt_view_reader){.path = reader->path,
                                       .wants_blocks = reader->wants_blocks,
+                                      .has_asked = reader->has_asked,
+                                      .earlier = reader->earlier,
                                       .file = reader->file,
                                       .last = reader->last,
                                       .last_real_ns = reader->last_real_ns};
@@ -99,7 +103,7 @@ static double smaller(double limit, double known)
     return limit > 0 && !(known <= limit) ? limit : known;
 }
 
-static void take_limits(struct gt_view_model *model, const struct gt_machine *machine)
+void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *machine)
 {
     const struct gt_limit *limit = machine->limit;
     double ram = machine->ram_capacity > 0 ? machine->ram_capacity : NAN;
@@ -109,12 +113,12 @@ static void take_limits(struct gt_view_model *model, const struct gt_machine *ma
 }
 
 /* What no sample has told is not known. */
-static void forget_figures(struct gt_view_model *model)
+void gt_view_forget_figures(struct gt_view_model *model)
 {
     model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = NAN;
     model->power = model->cpu_power = model->gpu_power = model->energy = model->carbon = NAN;
     model->disk = model->disk_read = model->disk_written = model->disk_wait = NAN;
-    model->processes = model->threads = model->progress.left = NAN;
+    model->processes = model->threads = model->progress.left = model->earlier = NAN;
 }
 
 static int set_up(struct gt_view_reader *reader, const struct gt_machine *machine, struct gt_error *error)
@@ -130,13 +134,17 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
     snprintf(model->host, sizeof model->host, "%s", machine->host);
     if (machine->pid > 0)
         snprintf(model->pid_text, sizeof model->pid_text, "%d", (int)machine->pid);
-    take_limits(model, machine);
+    gt_view_take_limits(model, machine);
     for (size_t i = 0; i < machine->gpu_length; i++) {
         model->gpu[i] = (struct gt_view_gpu){"", NAN, NAN, NAN, NAN, NAN, NAN};
         gt_life_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
         model->gpu[i].capacity = machine->gpu[i].memory > 0 ? machine->gpu[i].memory : NAN;
     }
-    forget_figures(model);
+    gt_view_forget_figures(model);
+    if (reader->wants_blocks && !reader->has_asked)
+        reader->earlier = gt_past_runs_usual(model->command, NULL, model->host);
+    model->earlier = reader->wants_blocks ? reader->earlier : NAN;
+    reader->has_asked = true;
     reader->period = model->period = machine->period > 0 ? machine->period : 0;
     reader->begin_real_ns = machine->start_real_ns;
     return 0;

@@ -39,6 +39,7 @@ static struct gt_view_model *model_new(size_t gpus)
                                     .energy = 0.21 * 3.6e6,
                                     .carbon = NAN,
                                     .progress = {.left = NAN},
+                                    .earlier = NAN,
                                     .disk = 31e6,
                                     .disk_read = 41e9,
                                     .disk_written = 1.2e9,
@@ -290,6 +291,45 @@ static void test_hostile_names(void **state)
     model_free(model);
 }
 
+/* ---- The line of run --status ------------------------------------------------------------------------------------ */
+
+static void add_status(struct gt_buffer *all, const struct gt_view_model *model, int columns, bool ascii)
+{
+    struct gt_view_grid grid = {columns, 1, calloc((size_t)columns, sizeof *grid.cell)};
+    gt_view_status_draw(&grid, model);
+    if (ascii)
+        gt_cells_to_ascii(&grid);
+    assert_int_equal(gt_cells_write(&grid, all), 0);
+    free(grid.cell);
+}
+
+static void test_status(void **state)
+{
+    (void)state;
+    struct gt_buffer all = {0};
+    struct gt_view_model *model = training(2), *many = training(9), *plain = model_new(0);
+    model->progress = (struct gt_progress){"epoch", 9, 20, 2280};
+    for (int columns = 10; columns <= 130; columns += 10)
+        add_status(&all, model, columns, false);
+    many->time_limit = 7200;
+    add_status(&all, many, 80, false);
+    plain->earlier = 4000;
+    plain->cores = plain->ram_capacity = NAN;
+    strcpy(plain->command, "./run.sh --fast");
+    add_status(&all, plain, 80, false);
+    strcpy(plain->command, "a\nb\x1b[31m\xe2\x80\xae\xff\xe6\xbc\xa2\xe5\xad\x97 x");
+    snprintf(plain->progress.name, sizeof plain->progress.name, "\x1b]0;\x07\xe6\xbc\xa2\n%%s");
+    plain->progress.total = 3;
+    add_status(&all, plain, 80, false);
+    add_status(&all, plain, 80, true);
+    for (int columns = 1; columns < 8; columns++)
+        add_status(&all, plain, columns, true);
+    expect("status", all.data);
+    model_free(model);
+    model_free(many);
+    model_free(plain);
+}
+
 /* ---- The course -------------------------------------------------------------------------------------------------- */
 
 static void test_the_course_keeps_peaks(void **state)
@@ -313,13 +353,10 @@ static void test_the_course_keeps_peaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_no_line_is_wider_than_the_screen),
-        cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_many_gpus),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_the_course_keeps_peaks),
+        cmocka_unit_test(test_widths),    cmocka_unit_test(test_no_line_is_wider_than_the_screen),
+        cmocka_unit_test(test_choices),   cmocka_unit_test(test_states),
+        cmocka_unit_test(test_many_gpus), cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_status),    cmocka_unit_test(test_the_course_keeps_peaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
