@@ -12,6 +12,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -160,10 +161,7 @@ void status_prepare(struct status *status, bool wanted)
 
 void status_begin(struct status *status, const struct gt_tracker *tracker, const char *blocks, char *const words[])
 {
-    struct gt_status_options options = GT_INIT(struct gt_status_options);
-    options.blocks = blocks;
-    options.words = words;
-    options.ascii = screen_is_ascii();
+    const struct gt_status_options options = {.blocks = blocks, .words = words, .ascii = screen_is_ascii()};
     if (!status->next_ns || !tracker || gt_status_open(&status->line, tracker, &options, NULL) < 0) {
         status_close(status);
         return;

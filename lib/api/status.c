@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "analyse/past_runs.h"
-#include "api/own.h"
+#include "api/program.h"
 #include "api/tracker.h"
 #include "base/clock.h"
 #include "store/secret.h"
@@ -51,7 +51,6 @@ static double earlier_time(const struct gt_machine *machine, char *const *words)
 int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, const struct gt_status_options *options,
                    struct gt_error *error)
 {
-    GT_OWN(struct gt_status_options, own, options);
     const struct gt_machine *machine = &tracker->recorder.machine;
     struct gt_status *status = calloc(1, sizeof *status);
     if (!status || describe(&status->model, machine) < 0) {
@@ -60,9 +59,9 @@ int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, con
     }
     status->tracker = tracker;
     status->begin_ns = tracker->recorder.start_ns;
-    status->is_ascii = own.ascii;
-    status->progress = own.blocks ? gt_block_progress_open(own.blocks) : NULL;
-    status->model.earlier = earlier_time(machine, own.words);
+    status->is_ascii = options->ascii;
+    status->progress = options->blocks ? gt_block_progress_open(options->blocks) : NULL;
+    status->model.earlier = earlier_time(machine, options->words);
     *ret = status;
     return 0;
 }

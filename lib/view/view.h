@@ -1,11 +1,8 @@
-/* A job as a picture of characters, from its recording: while it runs, after its end, and at any moment between. Part of
- * gpu_tracker.h. */
-#ifndef GPU_TRACKER_VIEW_H
-#define GPU_TRACKER_VIEW_H
+/* A job as a picture of characters, from its recording: while it runs, after its end, and at any moment between. */
+#ifndef GT_VIEW_VIEW_H
+#define GT_VIEW_VIEW_H
 
-#ifndef GPU_TRACKER_H
-#error "include gpu_tracker.h"
-#endif
+#include "gpu_tracker.h"
 
 /* How a character is shown; without colours all are told apart by words. */
 enum gt_view_style {
@@ -27,7 +24,6 @@ struct gt_view_cell {
 
 struct gt_view;
 struct gt_view_options {
-    size_t size;
     const char *against; /* the recording of an earlier run, drawn beneath; NULL: none */
     int ascii;           /* no other characters */
     double moment;       /* seconds after the begin; 0: the last moment there is */
@@ -42,23 +38,6 @@ int gt_view_update(struct gt_view *view, struct gt_error *error);
 void gt_view_draw(struct gt_view *view, int columns, int rows, struct gt_view_cell *cells);
 /* The same as text: lines without control characters. Free with free(). As many lines as there is to tell, `rows` at most. */
 int gt_view_text(struct gt_view *view, int columns, int rows, char **ret, struct gt_error *error);
-
-/* One line about a job that this process tracks: how it is, how far, and how long it will still take. */
-struct gt_status;
-struct gt_status_options {
-    size_t size;
-    const char *blocks; /* the folder of its code blocks, of which some are counted, or NULL */
-    char *const *words; /* its command, of which earlier runs tell how long it takes; NULL: none is asked */
-    int ascii;          /* no other characters */
-};
-/* The tracker stays open until the line is closed. */
-int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, const struct gt_status_options *options,
-                   struct gt_error *error);
-/* Without control characters, of `columns` columns at most, and `size` bytes with the NUL at the end. */
-void gt_status_text(struct gt_status *status, int columns, char *ret, size_t size);
-/* How much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
-double gt_status_share(const struct gt_status *status);
-void gt_status_close(struct gt_status *status);
 
 /* Keys that are no characters. */
 enum gt_view_key {
@@ -80,8 +59,6 @@ int gt_view_key(struct gt_view *view, unsigned key);
 int gt_view_takes_text(const struct gt_view *view);
 /* Say something in the last line until it is called again; NULL: nothing. */
 void gt_view_say(struct gt_view *view, const char *text);
-/* Has the job ended, and its recording with it? */
-int gt_view_has_ended(const struct gt_view *view);
 void gt_view_close(struct gt_view *view);
 
 #endif

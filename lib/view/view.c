@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/own.h"
 #include "base/clock.h"
 #include "view/view_draw.h"
 
@@ -30,20 +29,19 @@ static void go_to(struct gt_view *view, double moment)
 
 int gt_view_open(struct gt_view **ret, const char *path, const struct gt_view_options *options, struct gt_error *error)
 {
-    GT_OWN(struct gt_view_options, own, options);
     struct gt_view *view = calloc(1, sizeof *view);
     if (!view)
         return gt_error_system(error, ENOMEM, "%s", path);
-    view->choice.is_still = own.is_still;
-    view->is_ascii = own.ascii;
+    view->choice.is_still = options->is_still;
+    view->is_ascii = options->ascii;
     view->until = INFINITY;
     int status = gt_view_reader_open(&view->reader, path, true, error);
-    if (status >= 0 && own.against)
-        status = gt_view_reader_open(&view->before, own.against, false, error);
+    if (status >= 0 && options->against)
+        status = gt_view_reader_open(&view->before, options->against, false, error);
     if (status >= 0)
         status = gt_view_update(view, error); /* it is known then how long the recording is */
-    if (status >= 0 && own.moment > 0) {
-        go_to(view, own.moment);
+    if (status >= 0 && options->moment > 0) {
+        go_to(view, options->moment);
         status = gt_view_update(view, error);
     }
     if (status < 0)
@@ -105,11 +103,6 @@ int gt_view_text(struct gt_view *view, int columns, int rows, char **ret, struct
     }
     *ret = text.data;
     return 0;
-}
-
-int gt_view_has_ended(const struct gt_view *view)
-{
-    return gt_view_reader_model(view->reader)->state == GT_VIEW_ENDED;
 }
 
 int gt_view_takes_text(const struct gt_view *view)
