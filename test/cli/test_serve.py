@@ -28,6 +28,12 @@ OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 TOKEN = "correct-horse-battery-staple"
 
 
+CAPACITY = (pathlib.Path(__file__).parents[2] / "lib/schema/capacity.def").read_text()
+SCOPES = {"S": "gpu_tracker_system_", "C": "gpu_tracker_job_", "G": "gpu_tracker_"}
+CAPACITIES = {SCOPES[scope] + name + ("_bytes" if unit == "BYTES" else "")
+              for name, unit, scope in re.findall(r"^CAPACITY\(\w+, (\w+), (\w+), (\w),", CAPACITY, re.MULTILINE)}
+
+
 class Server:
     def __init__(self, process, address):
         self.process = process
@@ -116,7 +122,10 @@ def test_units_types_and_names_follow_from_the_table(serve, cli):
         found = re.fullmatch(r"gpu_tracker_(?:system|job)_(\w+)", name)
         if not found:
             continue
-        metric = next(m for name, m in metrics.items() if found[1] in (name, f"{name}_{m['unit']}"))
+        metric = next((m for name, m in metrics.items() if found[1] in (name, f"{name}_{m['unit']}")), None)
+        if not metric:
+            assert name in CAPACITIES
+            continue
         assert family.type == ("counter" if metric["kind"] == "counter" else "gauge")
         assert family.unit == ("" if metric["unit"] in ("count", "bits") else metric["unit"])
         assert family.documentation and all(s.value == s.value for s in family.samples)
@@ -205,7 +214,11 @@ def fake_slurm(root):
     (root / "proc/sys/kernel/hostname").write_text("node7\n")
     (root / "etc/passwd").write_text("alice:x:1000:1000::/home/alice:/bin/sh\n")
     (root / "proc/self/mountinfo").write_text("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    (process / "mountinfo").write_text("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
     (job / "memory.current").write_text("987654321\n")
+    (job / "memory.max").write_text("2000000000\n")
+    (job / "cpu.max").write_text("150000 100000\n")
+    (job / "step_0/user/task_0").mkdir(parents=True)
     (job / "cpu.stat").write_text("usage_usec 1000000\nuser_usec 1\nsystem_usec 1\n")
     (process / "stat").write_text("77 (python) S 1 77 77 0 -1 4194560 0 0 0 0 100 0 0 0 20 0 1 0 100 1 256 1\n")
     (process / "statm").write_text("500 256 10 1 0 20 0\n")
@@ -217,8 +230,11 @@ def fake_slurm(root):
 def test_jobs_of_slurm_by_their_control_group(serve, tmp_path):
     job = fake_slurm(tmp_path / "node")
     server = serve("--slurm", "--root", tmp_path / "node", "--sleep-time", "0.05")
-    assert values(server.families()["gpu_tracker_job_cgroup_ram_bytes"]) == {
-        (("job_id", "4242"), ("user", "alice")): 987654321}
+    of_job = (("job_id", "4242"), ("user", "alice"))
+    families = server.families()
+    assert values(families["gpu_tracker_job_cgroup_ram_bytes"]) == {of_job: 987654321}
+    assert values(families["gpu_tracker_job_ram_limit_bytes"]) == {of_job: 2e9}
+    assert values(families["gpu_tracker_job_core_limit"]) == {of_job: 1.5}
     (job / "cpu.stat").write_text("usage_usec 3500000\nuser_usec 1\nsystem_usec 1\n")
     time.sleep(0.1)
     [sample] = server.families()["gpu_tracker_job_cpu_time_seconds"].samples
@@ -253,6 +269,50 @@ def test_gpus_have_their_uuid_and_jobs_a_line_for_each(serve, fake, tmp_path):
         finally:
             job.kill()
             stranger.kill()
+
+
+@pytest.fixture(scope="module")
+def dashboard():
+    return json.loads((pathlib.Path(__file__).parents[2] / "share/gpu-tracker/grafana-dashboard.json").read_text())
+
+
+def expressions(dashboard):
+    return [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+
+
+def test_the_dashboard_knows_our_names_and_labels(serve, cli, fake, dashboard):
+    """Where a server offers a name here it is the server's, with these labels; else it follows from the table of metrics."""
+    server = serve("--library", str(fake("nvml")), "--pid", str(os.getpid()))
+    families, metrics = server.families(), json.loads(cli("schema", "--format", "json").stdout)["metrics"]
+    samples = {sample.name: sample.labels for family in families.values() for sample in family.samples}
+    known = set(samples) | CAPACITIES
+    for name, metric in metrics.items():
+        unit = "" if metric["unit"] in ("count", "bits") or name.endswith(metric["unit"]) else "_" + metric["unit"]
+        known |= {f"gpu_tracker_{scope}_{name}{unit}{'_total' * (metric['kind'] == 'counter')}" for scope in ("system", "job")}
+        known.add(f"gpu_tracker_{'' if name.startswith('gpu_') else 'gpu_'}{name}{unit}")
+    labels = {"host", "uuid", "parent", "pid", "user", "job_id", "command"}
+    seen = set()
+    for expression in expressions(dashboard):
+        names = re.findall(r"gpu_tracker_\w+", expression)
+        assert names and set(names) <= known, expression
+        assert set(re.findall(r"(\w+)=~?\"", expression)) | set(re.findall(r"\b(?:on|by) ?\(([\w, ]+)\)", expression.replace(", ", ")(on("))) \
+            <= labels, expression
+        assert expression.count("(") == expression.count(")") and expression.count("{") == expression.count("}")
+        seen |= set(names)
+    assert CAPACITIES <= seen and {"gpu_tracker_gpu_ram_bytes", "gpu_tracker_gpu_power_watts"} <= seen & set(samples)
+    assert {"host", "uuid"} <= set(samples["gpu_tracker_gpu_ram_capacity_bytes"])
+    assert samples["gpu_tracker_gpu_ram_capacity_bytes"].keys() == samples["gpu_tracker_gpu_ram_bytes"].keys()
+
+
+def test_the_dashboard_is_whole(dashboard):
+    panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    assert len(panels) >= 15 and all(panel["title"] and panel["targets"] for panel in panels)
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    cells = [(panel["gridPos"]["x"] + x, panel["gridPos"]["y"] + y) for panel in dashboard["panels"]
+             for x in range(panel["gridPos"]["w"]) for y in range(panel["gridPos"]["h"])]
+    assert len(cells) == len(set(cells)) and max(x for x, _ in cells) == 23
+    variables = {variable["name"] for variable in dashboard["templating"]["list"]} | {"__rate_interval"}
+    assert set(re.findall(r"\$\{?(\w+)", json.dumps(dashboard["panels"]))) <= variables
 
 
 def test_aipowermeter_gauges(serve):
