@@ -106,7 +106,7 @@ static void add_columns(struct gt_table *table)
     add_column(table, "run", "Run", GT_CELL_INTEGER, NULL, data);
     add_column(table, "began", "Began", GT_CELL_TEXT, NULL, people);
     add_column(table, "start", "Start", GT_CELL_NUMBER, "seconds", data);
-    add_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people);
+    add_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people | GT_COLUMN_STATE);
     add_column(table, "exit_status", "Exit status", GT_CELL_INTEGER, NULL, data);
     add_column(table, "time", "Time", GT_CELL_TEXT, NULL, people);
     add_column(table, "elapsed", "Time", GT_CELL_NUMBER, "seconds", data);

@@ -63,7 +63,7 @@ static void put_grid(struct page *page, struct gt_grid *grid)
 static int put_table(struct page *page, const struct gt_node *node)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, page->report, node, false);
+    int status = gt_grid_init(&grid, page->report, node, 0);
     if (status == 0)
         put_grid(page, &grid);
     return status;

@@ -107,7 +107,7 @@ def test_words_choose(cli, runs):
     (24, "Run Command")])
 def test_the_table_fits_a_terminal(gpu_tracker, cli, tmp_path, width, titles):
     cli("run", "--", "true", "a name\n\x1b[31m\u202e", *["words"] * 100)
-    script = f"stty cols {width}; {gpu_tracker} runs"
+    script = f"stty cols {width}; NO_COLOR=1 {gpu_tracker} runs"
     text = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, text=True, check=True, cwd=tmp_path,
                           timeout=60).stdout
     lines = text.splitlines()
