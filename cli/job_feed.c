@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "base/clock.h"
-#include "gpu_tracker.h"
 
 enum { MOST_TEXT = 64 << 20, OUT_OF_THE_WAY = 10 };
 

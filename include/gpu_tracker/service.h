@@ -43,18 +43,4 @@ int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, cons
                      struct gt_error *error);
 void gt_exporter_close(struct gt_exporter *exporter);
 
-/* ---- Pages of jobs that run ---------------------------------------------------------------------------------------- */
-/* A job from its recording, which is opened for a moment at each update. */
-struct gt_live;
-int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error);
-/* Read what is new. The first call reads all there is. */
-int gt_live_update(struct gt_live *live, struct gt_error *error);
-/* Has the job ended, and its recording with it? */
-int gt_live_has_ended(const struct gt_live *live);
-/* The page as of the last update, which asks the address `feed` for states. Free with free(). */
-int gt_live_page(struct gt_live *live, const char *feed, char **ret, size_t *length, struct gt_error *error);
-/* The state as of the last update, one line of JSON. Free with free(). */
-int gt_live_state(struct gt_live *live, char **ret, size_t *length, struct gt_error *error);
-void gt_live_close(struct gt_live *live);
-
 #endif

@@ -7,7 +7,7 @@
 #include "aggregate/summary.h"
 #include "analyse/blocks/blocks.h"
 #include "analyse/usage/usage.h"
-#include "gpu_tracker.h"
+#include "api/program.h"
 #include "report/page.h"
 #include "store/store.h"
 
@@ -21,16 +21,12 @@ struct gt_live {
 };
 
 /* All that was read. The spans alone are kept of the course: they do not grow. */
-static int begin_anew(struct gt_live *live, struct gt_error *error)
+static void begin_anew(struct gt_live *live)
 {
     gt_summary_release(&live->summary);
     gt_summary_init(&live->summary);
     live->has_begun = false;
-    live->summary.course = gt_whole_course_new();
-    if (!live->summary.course)
-        return gt_error_system(error, ENOMEM, "%s", live->path);
-    live->summary.course->is_whole = false;
-    return 0;
+    live->summary.course.is_fine = live->summary.course.is_bounded = true;
 }
 
 int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error)
@@ -42,11 +38,7 @@ int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error)
         free(live);
         return gt_error_system(error, ENOMEM, "%s", path);
     }
-    int status = begin_anew(live, error);
-    if (status < 0) {
-        gt_live_close(live);
-        return status;
-    }
+    begin_anew(live);
     *ret = live;
     return 0;
 }
@@ -72,11 +64,11 @@ static bool is_another_file(struct gt_live *live)
 }
 
 /* To where it was read to last time; a recording in CSV is read from its start. */
-static int seek(struct gt_live *live, struct gt_recording *recording, struct gt_error *error)
+static int seek(struct gt_live *live, struct gt_recording *recording)
 {
     int status = gt_recording_detail(recording, true);
     if (status >= 0 && live->has_begun && gt_recording_begin_after(recording, &live->place) < 0)
-        status = begin_anew(live, error);
+        begin_anew(live);
     return status;
 }
 
@@ -117,11 +109,11 @@ static int build_report(struct gt_live *live, struct gt_recording *recording, st
 int gt_live_update(struct gt_live *live, struct gt_error *error)
 {
     struct gt_recording *recording = NULL;
-    int status = is_another_file(live) ? begin_anew(live, error) : 0;
-    if (status >= 0)
-        status = gt_recording_open(&recording, live->path, error);
-    if (status >= 0)
-        status = seek(live, recording, error);
+    if (is_another_file(live))
+        begin_anew(live);
+    int status = gt_recording_open(&recording, live->path, error);
+    if (status >= 0 && (status = seek(live, recording)) < 0)
+        gt_error_system(error, -status, "%s", live->path);
     if (status >= 0)
         status = read_samples(live, recording, error);
     if (status >= 0)

@@ -280,9 +280,12 @@ def expressions(dashboard):
     return [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
 
 
-def test_the_dashboard_knows_our_names_and_labels(serve, cli, fake, dashboard):
+def test_the_dashboard_knows_our_names_and_labels(serve, cli, fake, dashboard, tmp_path):
     """Where a server offers a name here it is the server's, with these labels; else it follows from the table of metrics."""
-    server = serve("--library", str(fake("nvml")), "--pid", str(os.getpid()))
+    (tmp_path / "nvml.txt").write_text("version 12.550.54\ndriver 550.54.15\ndevice 0\nuuid GPU-1\nname H100\n"
+                                       "memory 80000000000 0 9000000000\nutilization 50 0\npower 300000\n")
+    server = serve("--pid", str(os.getpid()), "--library", "nvml=" + fake("nvml"),
+                   env={**os.environ, "GT_FAKE_NVML": str(tmp_path / "nvml.txt")})
     families, metrics = server.families(), json.loads(cli("schema", "--format", "json").stdout)["metrics"]
     samples = {sample.name: sample.labels for family in families.values() for sample in family.samples}
     known = set(samples) | CAPACITIES
@@ -299,7 +302,7 @@ def test_the_dashboard_knows_our_names_and_labels(serve, cli, fake, dashboard):
             <= labels, expression
         assert expression.count("(") == expression.count(")") and expression.count("{") == expression.count("}")
         seen |= set(names)
-    assert CAPACITIES <= seen and {"gpu_tracker_gpu_ram_bytes", "gpu_tracker_gpu_power_watts"} <= seen & set(samples)
+    assert CAPACITIES <= seen and {"gpu_tracker_gpu_ram_bytes", "gpu_tracker_gpu_utilization_ratio"} <= seen & set(samples)
     assert {"host", "uuid"} <= set(samples["gpu_tracker_gpu_ram_capacity_bytes"])
     assert samples["gpu_tracker_gpu_ram_capacity_bytes"].keys() == samples["gpu_tracker_gpu_ram_bytes"].keys()
 
