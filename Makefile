@@ -11,7 +11,7 @@ override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -MMD -MP -pthrea
 # For top, in the program alone: linked statically where that can be, so that it runs where there is none.
 NCURSES := $(filter /%,$(shell $(CC) -print-file-name=libncursesw.a) $(shell $(CC) -print-file-name=libtinfo.a))
 NCURSES := $(if $(word 2,$(NCURSES)),$(NCURSES),$(if $(filter /%,$(shell $(CC) -print-file-name=libncursesw.so)),-lncursesw))
-LDLIBS  := -lsqlite3 -ljansson -lz -lm -ldl -pthread
+LDLIBS  := -lsqlite3 -ljansson -lutf8proc -lz -lm -ldl -pthread
 TEST_CPPFLAGS := -Itest -DTEST_SOURCE_DIR='"$(CURDIR)/test"' -DTEST_BUILD_DIR='"$(abspath $(BUILD))/test"'
 SANITIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 600

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/program.h"
 #include "base/number.h"
 #include "message.h"
 #include "privilege.h"

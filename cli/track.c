@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/program.h"
+#include "base/rank.h"
 #include "base/root.h"
 #include "jobs.h"
 #include "launch.h"
@@ -82,6 +84,36 @@ struct track {
     bool is_strict; /* what could not be recorded or reported makes the exit status */
 };
 
+/* Many launchers end all ranks of a job when one of them fails: a rank whose recording cannot be made goes on without. */
+static bool is_dispensable(const struct track *track)
+{
+    return track->settings.tracking_file && !track->is_strict && gt_rank_has_others();
+}
+
+static void do_without_recording(struct track *track, const struct gt_error *error)
+{
+    say("nothing is recorded: %s", error->text);
+    track->settings.tracking_file = NULL;
+    if (*track->blocks)
+        gt_blocks_cancel(track->blocks);
+    *track->blocks = '\0';
+    unsetenv(GT_BLOCKS_ENVIRONMENT);
+}
+
+static int check_tracker(struct track *track, struct gt_error *error)
+{
+    struct gt_error other = {0};
+    int status = gt_tracker_check(&track->settings, error);
+    if (status >= 0 || exit_status_of(status) == EXIT_USAGE || !is_dispensable(track))
+        return status;
+    struct gt_tracker_options without = track->settings;
+    without.tracking_file = NULL;
+    if (gt_tracker_check(&without, &other) < 0)
+        return status; /* something else is wrong as well */
+    do_without_recording(track, error);
+    return 0;
+}
+
 /* Everything that can be wrong is found here, before anything is started or written. */
 static int prepare(struct track *track, const struct options *options, bool as_original)
 {
@@ -101,7 +133,7 @@ static int prepare(struct track *track, const struct options *options, bool as_o
         output_prefer_summary(&track->output, options);
     status = settings_keep_files(&track->settings, &error);
     if (status >= 0)
-        status = gt_tracker_check(&track->settings, &error);
+        status = check_tracker(track, &error);
     if (status >= 0)
         status = gt_rules_check(options->limits.value, &error);
     return status < 0 ? say_failure(status, &error) : 0;
@@ -201,8 +233,14 @@ static int prepare_blocks(struct track *track, const struct options *options)
         return 0;
     if (!options->tracking_file)
         return say_usage("--blocks: the blocks are kept with a tracking file: give --tracking-file");
+    if (!track->settings.tracking_file)
+        return 0; /* which was told */
     int status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite,
                                    &error);
+    if (status < 0 && is_dispensable(track)) {
+        do_without_recording(track, &error);
+        return 0;
+    }
     if (status < 0)
         return say_failure(status, &error);
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
@@ -285,6 +323,10 @@ static int start(struct track *track, char **words)
     track->watch.main = launch.pid;
     track->watch.is_child = true;
     status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
+    if (status < 0 && is_dispensable(track)) { /* another rank has made the file meanwhile, perhaps */
+        do_without_recording(track, &error);
+        status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
+    }
     if (status < 0 && (exit_status_of(status) == EXIT_USAGE || track->is_strict)) {
         launch_cancel(&launch);
         return say_failure(status, &error);

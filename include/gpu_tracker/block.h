@@ -89,16 +89,6 @@ struct gt_compare_options {
 /* Returns how many rules are broken. */
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error);
 
-/* For whoever tracks a command: make the folder in which the command's processes leave their blocks (set
- * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is
- * that of the tracker's options; `pid` is the tracked process, for its placeholder. What an earlier run left in the
- * folder is -EEXIST, or removed with `overwrite`; a folder that was not made so, or that holds anything else, is left alone.
- * gt_blocks_collect returns how many rows there were. gt_blocks_cancel: nothing was started, remove it. */
-int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error);
-int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
-                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
-void gt_blocks_cancel(const char *folder);
-
 #ifdef __cplusplus
 class gt_block_scope
 {

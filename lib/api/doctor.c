@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/program.h"
 #include "api/tracker.h"
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analyse/energy.h"
+#include "api/program.h"
 #include "api/tracker.h"
 #include "base/utf8.h"
 #include "store/secret.h"

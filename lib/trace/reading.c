@@ -350,18 +350,33 @@ int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct 
     return track;
 }
 
-/* "ProfilerStep#12" of the PyTorch profiler names a step; its copy on the GPU lags behind and is left out. */
-static int32_t profiler_step(const struct gt_raw_event *item, struct gt_span label)
+static bool ends_with_word(struct gt_span text, const char *word)
 {
-    static const char prefix[] = "ProfilerStep#";
-    const size_t length = sizeof prefix - 1;
+    size_t length = strlen(word);
+    return text.length >= length && strncasecmp(text.text + text.length - length, word, length) == 0;
+}
+
+/* Ranges that a program names "step 12", "train_step_12" or "Iteration: 12" are its steps, and so is "ProfilerStep#12" of the
+ * PyTorch profiler; its copy on the GPU lags behind and is left out. Returns the number, with what stands before it. */
+static int32_t named_step(const struct gt_raw_event *item, struct gt_span label, struct gt_span *mode)
+{
+    static const char profiler[] = "ProfilerStep#";
+    const size_t length = sizeof profiler - 1;
+    bool is_profiler = label.length > length && memcmp(label.text, profiler, length) == 0;
     int64_t number;
-    if (label.length <= length || memcmp(label.text, prefix, length) != 0 ||
-        gt_span_is(item->category, "gpu_user_annotation"))
+    if (!label.length || (unsigned char)(label.text[label.length - 1] - '0') > 9 ||
+        gt_span_is(item->category, "gpu_user_annotation") ||
+        (!is_profiler && !gt_span_is(item->category, "user_annotation")))
         return GT_TRACE_NO_STEP;
-    struct gt_span digits = {label.text + length, label.length - length};
-    return gt_span_decimal(digits, 0, &number) < 0 || number < 0 || number > INT32_MAX ? GT_TRACE_NO_STEP
-                                                                                       : (int32_t)number;
+    *mode = label;
+    while (mode->length && (unsigned char)(mode->text[mode->length - 1] - '0') <= 9)
+        mode->length--;
+    struct gt_span digits = {label.text + mode->length, label.length - mode->length};
+    while (mode->length && strchr(" #_:=-", mode->text[mode->length - 1]))
+        mode->length--;
+    if (!ends_with_word(*mode, "step") && !ends_with_word(*mode, "iteration") && !ends_with_word(*mode, "iter"))
+        return GT_TRACE_NO_STEP;
+    return gt_span_decimal(digits, 0, &number) < 0 || number > INT32_MAX ? GT_TRACE_NO_STEP : (int32_t)number;
 }
 
 static int note_step(struct gt_reading *reading, uint32_t mode, int32_t number, int64_t start, int64_t end)
@@ -393,10 +408,11 @@ static int find_step(struct gt_reading *reading, struct gt_trace_event *event, s
         uint32_t mode = trace->process[trace->track[event->track].process].name;
         return note_step(reading, mode, event->step, event->start, event->start + event->duration);
     }
-    event->step = profiler_step(event->item, label);
+    struct gt_span name;
+    event->step = named_step(event->item, label, &name);
     if (event->step == GT_TRACE_NO_STEP)
         return 0;
-    int64_t mode = gt_strings_add(&reading->trace->strings, "ProfilerStep", 12);
+    int64_t mode = gt_reading_string(reading, name);
     return mode < 0 ? (int)mode
                     : note_step(reading, (uint32_t)mode, event->step, event->start, event->start + event->duration);
 }
@@ -469,8 +485,13 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
     if (status < 0 || !reading->sink || !reading->sink->event || reading->is_other_node)
         return status;
     uint32_t node = reading->options->by_step ? gt_trace_node_of(reading->trace, reading->file) : 0;
-    if (!filter_event(reading->filter, node, event.step, event.start, end) || !filter_name(reading->filter, label))
+    if (!filter_event(reading->filter, node, event.step, event.start, end))
         return 0;
+    if (!filter_name(reading->filter, label)) {
+        if (!reading->options->keep_hidden)
+            return 0;
+        event.flag |= GT_TRACE_HIDDEN;
+    }
     return hand_on(reading, &event, label);
 }
 

@@ -17,7 +17,7 @@ double gt_view_curve(const struct gt_view_picture *picture, const struct gt_view
     double begin = window > 0 && end > window ? end - window : 0;
     for (int i = 0; i < count; i++) {
         double from = begin + (end - begin) * i / count, to = begin + (end - begin) * (i + 1) / count;
-        struct gt_course_cell cell = gt_course_over(&model->course, line, from, to);
+        struct gt_course_span cell = gt_course_between(model->course, line, from, to);
         value[i] = !cell.count || from > model->at ? NAN : is_most ? cell.most : cell.sum / cell.count;
         if (isnan(value[i]) && i && cell.count == 0 && from <= model->at)
             value[i] = value[i - 1]; /* samples are rarer than cells */
@@ -301,14 +301,13 @@ static const double IDLE = 0.05, IDLE_SECONDS = 60;
 /* How long a GPU has been idle until now, seconds. */
 static double idle_time(const struct gt_view_model *model, size_t gpu)
 {
-    double idle = 0;
-    for (double to = model->at; to > 0; to -= model->course.span) {
-        struct gt_course_cell cell = gt_course_over(&model->course, GT_VIEW_LINES + 2 * gpu,
-                                                    fmax(0, to - model->course.span), to);
+    double idle = 0, step = gt_course_span_length(model->course);
+    for (double to = model->at; to > 0; to -= step) {
+        struct gt_course_span cell = gt_course_between(model->course, GT_VIEW_LINES + 2 * gpu, fmax(0, to - step), to);
         if (cell.count && cell.sum / cell.count >= IDLE)
             break;
         if (cell.count)
-            idle = fmin(model->at - to + model->course.span, model->at);
+            idle = fmin(model->at - to + step, model->at);
     }
     return idle;
 }

@@ -7,7 +7,7 @@
 #include "sample/life_tree.h"
 #include "sample/sample.h"
 #include "store/store.h"
-#include "view/course.h"
+#include "aggregate/course.h"
 
 /* Lines of the course; then come two for each GPU: busy and memory. */
 enum gt_view_line {
@@ -77,7 +77,7 @@ struct gt_view_model {
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;
     struct gt_view_block *block;
-    struct gt_course course;
+    struct gt_course *course;
 };
 
 /* Reads a recording, again and again while it is written. */
@@ -87,7 +87,6 @@ int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool want
  * Returns 1 when there is something new, 0, or negative errno. */
 int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t now_ns, struct gt_error *error);
 const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader);
-const char *gt_view_reader_path(const struct gt_view_reader *reader);
 void gt_view_reader_close(struct gt_view_reader *reader);
 
 /* The blocks that the job has marked up to a moment. Both are times of day in seconds: the begin of the recording, and the moment. */

@@ -19,6 +19,7 @@ static const char *const wanted[] = {
     "system_pressure_io",
 };
 enum { WANTED = sizeof wanted / sizeof *wanted };
+static const int64_t SHORTEST_SPAN_NS = GT_SECOND / 100;
 
 struct gt_view_reader {
     char *path;
@@ -54,7 +55,7 @@ int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool want
 static void forget(struct gt_view_reader *reader)
 {
     struct gt_view_model *model = &reader->model;
-    gt_course_release(&model->course);
+    gt_course_release(model->course);
     gt_sample_copy_release(&reader->sample);
     free(model->gpu);
     free(model->process);
@@ -81,11 +82,6 @@ const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *re
     return &reader->model;
 }
 
-const char *gt_view_reader_path(const struct gt_view_reader *reader)
-{
-    return reader->path;
-}
-
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
 
 static double smaller(double limit, double known)
@@ -109,7 +105,8 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
     model->gpu_count = machine->gpu_length;
     model->gpu = calloc(machine->gpu_length + 1, sizeof *model->gpu);
     reader->value = calloc(lines, sizeof *reader->value);
-    if (!model->gpu || !reader->value || gt_course_init(&model->course, lines) < 0)
+    model->course = gt_course_new(SHORTEST_SPAN_NS, GT_COURSE_SPANS, lines, false);
+    if (!model->gpu || !reader->value || !model->course)
         return gt_error_system(error, ENOMEM, "%s", reader->path);
     snprintf(model->command, sizeof model->command, "%s", machine->command);
     snprintf(model->host, sizeof model->host, "%s", machine->host);
@@ -177,11 +174,11 @@ static void take_rates(struct gt_view_reader *reader, const double *job, double 
     reader->counted_at = at;
 }
 
-static void take(struct gt_view_reader *reader, const struct gt_sample *sample, double at)
+static int take(struct gt_view_reader *reader, const struct gt_sample *sample, double at)
 {
     struct gt_view_model *model = &reader->model;
     const double *job = sample->row[GT_SCOPE_COMBINED].value, *system = sample->row[GT_SCOPE_SYSTEM].value;
-    for (size_t i = 0; i < model->course.lines; i++)
+    for (size_t i = 0; i < model->course->lines; i++)
         reader->value[i] = NAN;
     take_rates(reader, job, at);
     model->at = at;
@@ -200,7 +197,7 @@ static void take(struct gt_view_reader *reader, const struct gt_sample *sample, 
     reader->value[GT_VIEW_DISK] = model->disk;
     for (size_t i = 0; i < sample->row_count; i++)
         take_gpu(reader, &sample->row[i]);
-    gt_course_add(&model->course, at, reader->value);
+    return gt_course_take(model->course, sample->monotonic_ns - reader->begin_ns, reader->value);
 }
 
 /* ---- Processes --------------------------------------------------------------------------------------------------- */
@@ -309,7 +306,7 @@ static int seek(struct gt_view_reader *reader, struct gt_recording *recording, s
         status = gt_recording_detail(recording, true);
     if (status >= 0 && reader->has_begun && gt_recording_begin_after(recording, &reader->place) < 0)
         forget(reader); /* it is read from its start each time */
-    if (status >= 0 && !reader->model.course.cell)
+    if (status >= 0 && !reader->model.course)
         status = set_up(reader, gt_recording_machine(recording), error);
     return status;
 }
@@ -331,8 +328,7 @@ static int read_samples(struct gt_view_reader *reader, struct gt_recording *reco
         reader->last_real_ns = sample->real_ns;
         if (at > until && reader->has_sample)
             break;
-        take(reader, sample, at);
-        if (gt_sample_copy_set(&reader->sample, sample, sample->row_count) < 0)
+        if (take(reader, sample, at) < 0 || gt_sample_copy_set(&reader->sample, sample, sample->row_count) < 0)
             return gt_error_system(error, ENOMEM, "%s", reader->path);
         gt_recording_place(recording, &reader->place);
         reader->has_sample = true;

@@ -368,11 +368,6 @@ static void write_script(struct power_plant *plant)
 
 /* ---- time ---- */
 
-void plant_begin(struct power_plant *plant)
-{
-    plant_begin_with(plant, PLANT_UNTOLD, 1);
-}
-
 void plant_begin_with(struct power_plant *plant, enum plant_layout how, int count)
 {
     layout = how;

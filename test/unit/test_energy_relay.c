@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "api/program.h"
 #include "collect/energy/energy_relay.h"
 #include "gpu_tracker.h"
 #include "support/gpu_machine.h"

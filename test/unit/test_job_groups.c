@@ -410,6 +410,8 @@ static void control_groups_name_jobs(void **state)
         const char *job;
     } cases[] = {
         {"0::/system.slice/node7_slurmstepd.scope/job_12/step_batch/user/task_0\n", GT_JOB_SLURM, "12"},
+        {"0::/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_0\n", GT_JOB_SLURM, "sEKNKTV3WPV500"},
+        {"0::/system.slice/slurmstepd.scope/system\n", GT_JOB_UNIT, "slurmstepd.scope"},
         {"9:memory:/slurm/uid_1000/job_4711/step_0\n1:name=systemd:/system.slice/slurmd.service\n", GT_JOB_SLURM,
          "4711"},
         {"0::/system.slice/docker-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope\n",
@@ -432,9 +434,30 @@ static void control_groups_name_jobs(void **state)
     }
 }
 
+static void the_number_of_a_job_is_in_the_environment(void **state)
+{
+    struct machine machine;
+    struct gt_identity identity;
+    (void)state;
+    begin_machine(&machine);
+    process(&machine, (struct fake_process){.pid = 7, .parent = 1, .name = "train"}, 1000,
+            "/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_0");
+    assert_int_equal(gt_identity_read(&machine.root, 7, &identity), 0);
+    assert_string_equal(identity.job, "sEKNKTV3WPV500");
+    put(&machine, "proc/7/environ", "HOME=/x");
+    assert_int_equal(gt_identity_read(&machine.root, 7, &identity), 0);
+    assert_string_equal(identity.job, "sEKNKTV3WPV500");
+    put(&machine, "proc/7/environ", "SLURM_JOB_ID=884213");
+    assert_int_equal(gt_identity_read(&machine.root, 7, &identity), 0);
+    assert_int_equal(identity.kind, GT_JOB_SLURM);
+    assert_string_equal(identity.job, "884213");
+    fake_proc_destroy(machine.folder, &machine.root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_number_of_a_job_is_in_the_environment),
         cmocka_unit_test(groups_are_by_user_job_and_program),
         cmocka_unit_test(what_ended_stays_and_counts_once),
         cmocka_unit_test(a_fork_that_becomes_another_program_moves),

@@ -30,7 +30,7 @@ static void system_metrics_are_samples(void **state)
     assert_string_equal(trace->file[0].format, "smdebug-system");
     assert_int_equal(trace->samples.count, 3);
     assert_int_equal(trace->series_count, 3);
-    assert_int_equal(trace->samples.time[0], INT64_C(1597730460123456700));
+    assert_int_equal(trace->samples.time[0], INT64_C(1597730460123457000));
     assert_true(trace->samples.value[0] == 12.5);
     assert_string_equal(gt_trace_text(trace, trace->series[trace->samples.series[2]].dimension), "GPUUtilization");
     assert_string_equal(gt_trace_text(trace, trace->series[0].node), "algo-1");
@@ -279,6 +279,68 @@ static void nsight_exports_are_read(void **state)
     gt_trace_close(trace);
 }
 
+/* Graphs, synchronization and calls of the operating system, and steps that NVTX names. */
+static void graphs_and_steps_of_nsight_are_read(void **state)
+{
+    const char *path = trace_write(*state, "report.sqlite", "", 0);
+    sqlite3 *database;
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(
+            database,
+            "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+            "INSERT INTO StringIds VALUES (1, 'cudaGraphLaunch'), (2, 'poll'), (3, 'step 8');"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INT, end INT, deviceId INT, streamId INT, correlationId INT, graphId INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (100, 150, 0, 7, 33, 4);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INT, end INT, deviceId INT, streamId INT, correlationId INT, syncType INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (120, 160, 0, 7, 34, 3);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, 83886085, 33, 1);"
+            "CREATE TABLE OSRT_API (start INT, end INT, globalTid INT, nameId INT);"
+            "INSERT INTO OSRT_API VALUES (70, 80, 83886085, 2);"
+            "CREATE TABLE NVTX_EVENTS (start INT, end INT, text TEXT, textId INT, globalTid INT);"
+            "INSERT INTO NVTX_EVENTS VALUES (2, 90, 'step 7', NULL, 83886085), (90, 200, NULL, 3, 83886085);",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(database);
+    struct gt_trace *trace = trace_load(path, NULL);
+    const struct gt_trace_events *events = &trace->events;
+    assert_int_equal(events->count, 6);
+    size_t graph = trace_event(trace, "CUDA graph 4"), wait = trace_event(trace, "Stream synchronization"),
+           call = trace_event(trace, "poll");
+    assert_string_equal(gt_trace_text(trace, events->category[graph]), "kernel");
+    assert_int_equal(events->id[graph], events->id[trace_event(trace, "cudaGraphLaunch")]);
+    assert_string_equal(gt_trace_text(trace, events->category[wait]), "cuda_sync");
+    assert_int_equal(events->duration[wait], 40);
+    assert_string_equal(gt_trace_text(trace, events->category[call]), "osrt");
+    assert_int_equal(trace->step_count, 2);
+    assert_int_equal(trace->step[1].step, 8);
+    assert_int_equal(events->step[graph], 8);
+    assert_int_equal(events->step[call], 7);
+    gt_trace_close(trace);
+}
+
+/* Names of ranges that end in a number: those of steps are, others are not. */
+static void ranges_of_programs_are_steps(void **state)
+{
+#define RANGE(category, name, time) \
+    "{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" #time ",\"dur\":10}"
+    static const char *const modes[] = {"step", "train_step", "Iteration"};
+    const char *path = trace_write_text(
+        *state, "ranges.json",
+        "[" RANGE("user_annotation", "step 3", 0) "," RANGE("user_annotation", "train_step_4", 20) "," RANGE(
+            "user_annotation", "Iteration: 5", 40) "," RANGE("user_annotation", "layer 6",
+                                                             60) "," RANGE("gpu_user_annotation", "step 7",
+                                                                           80) "," RANGE("cpu_op", "step 8", 90) "]");
+    struct gt_trace *trace = trace_load(path, NULL);
+    assert_int_equal(trace->step_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(trace->step[i].step, 3 + (int)i);
+        assert_string_equal(gt_trace_text(trace, trace->step[i].mode), modes[i]);
+    }
+    gt_trace_close(trace);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
@@ -293,6 +355,8 @@ int main(void)
         TEST(blocks_are_slices),
         TEST(pyinstruments_tree_is_summed_up),
         TEST(nsight_exports_are_read),
+        TEST(graphs_and_steps_of_nsight_are_read),
+        TEST(ranges_of_programs_are_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "view/view_draw.h"
 
 enum { ROWS = 40 };
@@ -44,7 +45,8 @@ static struct gt_view_model *model_new(size_t gpus)
                                     .disk_wait = 0.03,
                                     .processes = 17,
                                     .threads = 60};
-    assert_int_equal(gt_course_init(&model->course, GT_VIEW_LINES + 2 * gpus), 0);
+    model->course = gt_course_new(GT_SECOND / 100, GT_COURSE_SPANS, GT_VIEW_LINES + 2 * gpus, false);
+    assert_non_null(model->course);
     double value[GT_VIEW_LINES + 2 * 32];
     for (int i = 0; i <= 1872; i++) {
         value[GT_VIEW_RAM] = 5e9 + 2e9 * (i % 400) / 100 + (i == 1000) * 2e9;
@@ -55,7 +57,7 @@ static struct gt_view_model *model_new(size_t gpus)
             value[GT_VIEW_LINES + 2 * gpu] = gpu % 2 ? 0.02 : i % 400 < 40 ? 0.05 : 0.9;
             value[GT_VIEW_LINES + 2 * gpu + 1] = 31.2e9;
         }
-        gt_course_add(&model->course, i, value);
+        assert_int_equal(gt_course_take(model->course, i * GT_SECOND, value), 0);
     }
     model->gpu_count = gpus;
     model->gpu = calloc(gpus + 1, sizeof *model->gpu);
@@ -120,7 +122,7 @@ static struct gt_view_model *training(size_t gpus)
 
 static void model_free(struct gt_view_model *model)
 {
-    gt_course_release(&model->course);
+    gt_course_release(model->course);
     free(model->gpu);
     free(model->process);
     free(model->block);
@@ -271,36 +273,12 @@ static void test_hostile_names(void **state)
     model_free(model);
 }
 
-/* ---- The course -------------------------------------------------------------------------------------------------- */
-
-static void test_the_course_keeps_peaks(void **state)
-{
-    (void)state;
-    struct gt_course course;
-    assert_int_equal(gt_course_init(&course, 2), 0);
-    for (int i = 0; i < 100000; i++)
-        gt_course_add(&course, i * 0.1, (const double[]){i == 54321 ? 100 : i % 2, NAN});
-    struct gt_course_cell all = gt_course_over(&course, 0, 0, 10000);
-    assert_true(all.count == 100000 && all.least == 0 && all.most == 100);
-    assert_true(gt_course_over(&course, 0, 5400, 5460).most == 100 && gt_course_over(&course, 0, 0, 5000).most == 1);
-    assert_int_equal(gt_course_over(&course, 1, 0, 10000).count, 0);
-    assert_int_equal(gt_course_over(&course, 0, 20000, 30000).count, 0);
-    gt_course_add(&course, -5, (const double[]){7, 7});
-    gt_course_add(&course, NAN, (const double[]){7, 7});
-    assert_int_equal(gt_course_over(&course, 1, 0, 10000).count, 0);
-    gt_course_release(&course);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_no_line_is_wider_than_the_screen),
-        cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_many_gpus),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_the_course_keeps_peaks),
+        cmocka_unit_test(test_widths),    cmocka_unit_test(test_no_line_is_wider_than_the_screen),
+        cmocka_unit_test(test_choices),   cmocka_unit_test(test_states),
+        cmocka_unit_test(test_many_gpus), cmocka_unit_test(test_hostile_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -413,10 +413,9 @@ static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis
 static void add_over_time(struct gt_node *page, const struct gt_block_analysis *analysis)
 {
     gt_lanes_add(page, analysis);
-    gt_over_time_add(&(struct gt_over_time){.history = &analysis->history,
-                                            .course = analysis->course,
-                                            .machine = gt_recording_machine(analysis->recording)},
-                     page);
+    gt_over_time_add(
+        &(struct gt_over_time){.course = &analysis->course, .machine = gt_recording_machine(analysis->recording)},
+        page);
 }
 
 /* ---- the report ---- */

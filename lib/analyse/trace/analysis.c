@@ -233,7 +233,7 @@ enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t even
 
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time)
 {
-    return (double)(time - input->origin) / 1e3;
+    return gt_trace_us(time - input->origin);
 }
 
 /* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */
@@ -408,10 +408,11 @@ static int select_functions(struct gt_trace *trace, const char *select, struct g
 }
 
 static int load(struct gt_trace **ret, const char *const *paths, size_t count, const struct gt_analysis *analysis,
-                const struct gt_trace_options *options, struct gt_error *error)
+                const struct gt_trace_options *options, bool has_by, struct gt_error *error)
 {
     struct gt_trace_options reading = *options;
-    reading.arguments = analysis->arguments;
+    reading.arguments = has_by && analysis->arguments_by ? analysis->arguments_by : analysis->arguments;
+    reading.keep_hidden = analysis->joins;
     reading.by_step = options->by_step && !analysis->of_profiles; /* their steps need no events */
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
@@ -537,11 +538,12 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
     if (!count || (analysis->inputs > 1 && count != (size_t)analysis->inputs))
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
+    bool has_by = options && options->by;
     int status = check_options(analysis, options, error);
     if (status >= 0)
-        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, error);
+        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
     if (status >= 0 && analysis->inputs > 1)
-        status = load(&other, paths + 1, 1, analysis, reading, error);
+        status = load(&other, paths + 1, 1, analysis, reading, has_by, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0)

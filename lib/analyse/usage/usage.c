@@ -544,8 +544,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     if (status < 0)
         return status;
     gt_usage_brief(&usage, gt_report_root(report));
-    gt_over_time_add(&(struct gt_over_time){.history = &usage.summary->history,
-                                            .course = usage.summary->course,
+    gt_over_time_add(&(struct gt_over_time){.course = &usage.summary->course,
                                             .machine = machine,
                                             .memory_limit = gt_usage_memory_limit(&usage),
                                             .memory_peak = gt_usage_peak(&usage)},

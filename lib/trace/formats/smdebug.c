@@ -272,7 +272,7 @@ static int take_line(struct gt_reading *reading, struct gt_span line)
     struct row row;
     int64_t time;
     double value = NAN;
-    if (!read_row(line, &row) || gt_span_decimal(row.time, 9, &time) < 0 ||
+    if (!read_row(line, &row) || gt_span_decimal(row.time, 6, &time) < 0 || __builtin_mul_overflow(time, 1000, &time) ||
         (row.value.text && gt_span_double(row.value, &value) < 0))
         return 0;
     int64_t series = gt_reading_series(reading, row.type, row.name, row.dimension, row.node);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/own.h"
 #include "base/clock.h"
 #include "view/view_draw.h"
 
@@ -22,16 +21,15 @@ enum { WINDOWS = sizeof windows / sizeof *windows, PAGE = 10, STEPS = 100 };
 
 int gt_view_open(struct gt_view **ret, const char *path, const struct gt_view_options *options, struct gt_error *error)
 {
-    GT_OWN(struct gt_view_options, own, options);
     struct gt_view *view = calloc(1, sizeof *view);
     if (!view)
         return gt_error_system(error, ENOMEM, "%s", path);
-    view->choice.is_still = own.is_still;
-    view->is_ascii = own.ascii;
-    view->until = own.moment > 0 ? own.moment : INFINITY;
+    view->choice.is_still = options->is_still;
+    view->is_ascii = options->ascii;
+    view->until = options->moment > 0 ? options->moment : INFINITY;
     int status = gt_view_reader_open(&view->reader, path, true, error);
-    if (status >= 0 && own.against)
-        status = gt_view_reader_open(&view->before, own.against, false, error);
+    if (status >= 0 && options->against)
+        status = gt_view_reader_open(&view->before, options->against, false, error);
     if (status >= 0)
         status = gt_view_update(view, error);
     if (status < 0)
@@ -93,11 +91,6 @@ int gt_view_text(struct gt_view *view, int columns, int rows, char **ret, struct
     }
     *ret = text.data;
     return 0;
-}
-
-int gt_view_has_ended(const struct gt_view *view)
-{
-    return gt_view_reader_model(view->reader)->state == GT_VIEW_ENDED;
 }
 
 int gt_view_takes_text(const struct gt_view *view)
