@@ -7,6 +7,7 @@ import json
 import random
 import re
 import sqlite3
+import subprocess
 import sys
 import zlib
 
@@ -318,3 +319,13 @@ def test_values_beyond_all_bounds_stay_in_the_picture(cli, tmp_path):
     page = (tmp_path / "page.html").read_text()
     bars = [(int(y), int(height)) for y, height in re.findall(r'<rect class="bar" x="\d+" y="(-?\d+)" width="\d+" height="(-?\d+)"', page)]
     assert bars and all(y >= 0 and height > 0 for y, height in bars), bars
+
+
+def test_a_job_that_has_marked_no_block_yet_has_a_page(cli, gpu_tracker, tmp_path):
+    with subprocess.Popen([gpu_tracker, "run", "--quiet", "--disable-logs", "--blocks", "--st=0.1", "--tf=run.sqlite", "--", "cat"],
+                          stdin=subprocess.PIPE, cwd=tmp_path) as process:
+        wait_for(lambda: (tmp_path / "run.sqlite").exists() and cli("report", "run.sqlite").returncode == 0)
+        done = cli("report", "run.sqlite", "-o", "page.html")
+        process.stdin.close()
+    assert done.returncode == 0, done.stderr
+    assert "so far" in (tmp_path / "page.html").read_text()

@@ -208,7 +208,7 @@ def with_csv(path):
 
 def with_pandas(path):
     rows = pandas.read_csv(path)
-    assert not rows.isna().any().any() and rows.cpu_time.dtype == float
+    assert not rows.drop(columns="total").isna().any().any() and rows.cpu_time.dtype == float
     return list(rows.code_block_name)
 
 

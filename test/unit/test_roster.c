@@ -52,7 +52,7 @@ static int begin(void **state)
     now_ns = 0;
     *state = &machine;
     return gt_tree_open(&machine.tree, &machine.root, 100, false, NULL) < 0 ||
-           gt_roster_new(&machine.roster, &machine.root, false, NULL) < 0;
+           gt_roster_new(&machine.roster, &machine.root, GT_ROSTER_MOST, false, NULL) < 0;
 }
 
 static int finish(void **state)
