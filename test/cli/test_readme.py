@@ -42,8 +42,9 @@ def run(command, folder, gpu_tracker):
     is_long = command.startswith(LONG_RUNNING)
     if is_long:
         command = "exec " + re.sub(r"\bPID\b", str(os.getpid()), command)
+    environment = {**os.environ, "PATH": path, "XDG_STATE_HOME": str(folder / "state")}  # a list of runs that no other test kills
     line = ["bash", "-c", command]
-    with subprocess.Popen(line, cwd=folder, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    with subprocess.Popen(line, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as process:
         if is_long:
             wait_until(lambda: process.poll() is not None or is_ready(process.pid))
