@@ -57,19 +57,34 @@ static void join(struct gt_history_cell *to, bool is_largest, uint32_t count, do
     to->count += count;
 }
 
+static bool is_known(const struct gt_history *history, size_t span)
+{
+    return history->is_known[span / 64] >> span % 64 & 1;
+}
+
+static void join_halves(struct gt_history *history, size_t span)
+{
+    for (size_t line = 0; line < GT_HISTORY_LINES; line++) {
+        struct gt_history_cell cell = history->of[span][line];
+        history->of[span][line].count = 0;
+        join(&history->of[span / 2][line], is_size(line), cell.count, cell.value);
+    }
+    for (size_t gpu = 0; gpu < history->gpus; gpu++) {
+        struct gt_history_cell cell = history->gpu[gpu][span];
+        history->gpu[gpu][span].count = 0;
+        join(&history->gpu[gpu][span / 2], false, cell.count, cell.value);
+    }
+}
+
+/* Most spans of a young history are empty, and are not looked at. */
 static void halve(struct gt_history *history)
 {
     for (size_t span = 0; span < GT_HISTORY_SPANS; span++) {
-        for (size_t line = 0; line < GT_HISTORY_LINES; line++) {
-            struct gt_history_cell cell = history->of[span][line];
-            history->of[span][line].count = 0;
-            join(&history->of[span / 2][line], is_size(line), cell.count, cell.value);
-        }
-        for (size_t gpu = 0; gpu < history->gpus; gpu++) {
-            struct gt_history_cell cell = history->gpu[gpu][span];
-            history->gpu[gpu][span].count = 0;
-            join(&history->gpu[gpu][span / 2], false, cell.count, cell.value);
-        }
+        if (!is_known(history, span))
+            continue;
+        join_halves(history, span);
+        history->is_known[span / 64] &= ~(UINT64_C(1) << span % 64);
+        history->is_known[span / 128] |= UINT64_C(1) << span / 2 % 64;
     }
     history->span_ns *= 2;
     history->spans = (history->spans + 1) / 2;
@@ -120,6 +135,7 @@ int gt_history_add(struct gt_history *history, const struct gt_sample *sample)
     size_t span = (size_t)(since / history->span_ns);
     if (span >= history->spans)
         history->spans = span + 1;
+    history->is_known[span / 64] |= UINT64_C(1) << span % 64;
     for (size_t line = 0; line < GT_HISTORY_LINES; line++) {
         double value = figure(history, line, sample);
         join(&history->of[span][line], is_size(line), !isnan(value), value);

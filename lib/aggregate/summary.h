@@ -26,9 +26,10 @@ struct gt_history_cell {
 };
 
 struct gt_history {
-    int64_t first_ns, span_ns;        /* monotonic moment of the first sample; length of a span */
-    size_t spans;                     /* in use */
-    double counted[GT_HISTORY_LINES]; /* counters at the sample before */
+    int64_t first_ns, span_ns;                /* monotonic moment of the first sample; length of a span */
+    size_t spans;                             /* in use */
+    uint64_t is_known[GT_HISTORY_SPANS / 64]; /* a bit for each span: a sample fell into it */
+    double counted[GT_HISTORY_LINES];         /* counters at the sample before */
     int64_t counted_ns;
     struct gt_history_cell (*of)[GT_HISTORY_LINES];  /* GT_HISTORY_SPANS of them, made at the first sample */
     struct gt_history_cell (*gpu)[GT_HISTORY_SPANS]; /* utilisation of each GPU, as far as samples tell */
