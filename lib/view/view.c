@@ -232,36 +232,42 @@ static int open_marks(struct gt_block_file **ret, const char *folder, struct gt_
     return status < 0 ? gt_error_system(error, -status, "%s", folder) : 0;
 }
 
+/* Why this moment cannot be marked, or NULL. */
+static const char *mark_trouble(const struct gt_view *view, char *folder, size_t size)
+{
+    struct stat facts;
+    if (isfinite(view->until))
+        return "only this moment can be marked: end goes there";
+    if (gt_view_reader_model(view->reader)->state == GT_VIEW_ENDED)
+        return "the job has ended: no moment of it can be marked";
+    if (gt_block_event_folder(folder, size, view->path) < 0 || stat(folder, &facts) < 0)
+        return "this job keeps no blocks: gpu-tracker run --blocks";
+    return access(folder, W_OK) < 0 ? "this job's blocks are kept where you may not write" : NULL;
+}
+
 /* A block of no length. */
 static void mark_moment(struct gt_view *view, const char *name)
 {
     char folder[PATH_MAX], text[sizeof view->message];
-    struct stat facts;
     struct gt_error error = {0};
     struct gt_block_file *file = NULL;
-    const struct gt_view_model *model = gt_view_reader_model(view->reader);
-    bool is_kept = gt_block_event_folder(folder, sizeof folder, view->path) >= 0 && stat(folder, &facts) == 0;
-    if (model->state == GT_VIEW_ENDED || !is_kept) {
-        gt_view_say(view, model->state == GT_VIEW_ENDED ? "the job has ended: no moment of it can be marked"
-                                                        : "this job keeps no blocks: gpu-tracker run --blocks");
-        return;
-    }
-    int status = open_marks(&file, folder, &error);
+    const char *trouble = mark_trouble(view, folder, sizeof folder);
+    int status = trouble ? gt_error_set(&error, EPERM, "%s", trouble) : open_marks(&file, folder, &error);
     if (status >= 0) {
         struct gt_block block = gt_block_begin_in(file, name, 0);
         gt_block_end(&block);
         status = gt_block_file_status(file, &error);
     }
-    snprintf(text, sizeof text, status < 0 ? "not marked: %s" : "marked: %s", status < 0 ? error.text : name);
+    snprintf(text, sizeof text, status < 0 ? "not marked: %.150s" : "marked: %s", status < 0 ? error.text : name);
     gt_view_say(view, text);
 }
 
 static void begin_mark(struct gt_view *view)
 {
-    if (isfinite(view->until))
-        gt_view_say(view, "only this moment can be marked: end goes there");
-    else
-        view->choice.is_marking = true;
+    char folder[PATH_MAX];
+    const char *trouble = mark_trouble(view, folder, sizeof folder);
+    gt_view_say(view, trouble);
+    view->choice.is_marking = !trouble;
     *view->choice.mark = '\0';
 }
 

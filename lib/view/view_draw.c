@@ -136,16 +136,20 @@ static const char *short_command(const char *command)
     return *name ? name : "a job";
 }
 
-/* "epoch 10: 1:38". False: no block is followed that has begun. */
+/* "epoch, call 10: 1:38". False: no block is followed that has begun, or there is more to tell. */
 static bool follow_text(char *text, size_t size, const struct gt_view_picture *picture, enum gt_view_style *style)
 {
     const struct gt_view_block *block = gt_view_block_named(picture->model, picture->choice->follow);
-    char time[GT_QUANTITY_SIZE], name[40];
-    if (!block)
+    const struct gt_view_model *model = picture->model;
+    char time[GT_QUANTITY_SIZE], at[GT_QUANTITY_SIZE], name[40];
+    size_t used = 0;
+    if (!block || (!model->is_past && model->state != GT_VIEW_RUNNING))
         return false;
+    if (model->is_past)
+        used = (size_t)snprintf(text, size, "at %s  ", gt_quantity_clock(at, model->at));
     *style = GT_VIEW_BOLD;
     gt_life_shorten(name, sizeof name, block->name);
-    snprintf(text, size, "%s, call %llu: %s", name, (unsigned long long)(block->calls + block->running),
+    snprintf(text + used, size - used, "%s, call %llu: %s", name, (unsigned long long)(block->calls + block->running),
              gt_quantity_clock(time, isnan(block->latest_elapsed) ? block->now : block->latest_elapsed));
     return true;
 }
