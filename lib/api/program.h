@@ -60,4 +60,18 @@ int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, s
                            size_t *ret_length);
 void gt_energy_relay_close(struct gt_energy_relay *relay);
 
+/* ---- Pages of jobs that run ---------------------------------------------------------------------------------------- */
+/* A job from its recording, which is opened for a moment at each update. */
+struct gt_live;
+int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error);
+/* Read what is new. The first call reads all there is. */
+int gt_live_update(struct gt_live *live, struct gt_error *error);
+/* Has the job ended, and its recording with it? */
+int gt_live_has_ended(const struct gt_live *live);
+/* The page as of the last update, which asks the address `feed` for states. Free with free(). */
+int gt_live_page(struct gt_live *live, const char *feed, char **ret, size_t *length, struct gt_error *error);
+/* The state as of the last update, one line of JSON. Free with free(). */
+int gt_live_state(struct gt_live *live, char **ret, size_t *length, struct gt_error *error);
+void gt_live_close(struct gt_live *live);
+
 #endif
