@@ -90,7 +90,8 @@ def test_a_recording_without_samples(top, cli, tmp_path):
 
 def test_processes_of_an_ended_job_add_up(top, cli):
     """Short ones by the CPU time they took: shares of their own short lives would add up to nonsense."""
-    cli("run", "--disable-logs", "--detail", "--st=0.1", "--tf", "m.sqlite", "--", "sh", "-c", "for i in $(seq 80); do sed p /dev/null; done")
+    cli("run", "--disable-logs", "--detail", "--st=0.1", "--tf", "m.sqlite", "--",
+        "sh", "-c", "for i in $(seq 80); do sed p /dev/null; done")
     whole = re.search(r"(\d+) more +([\d.]+) (m?s)$", "\n".join(top("m.sqlite")), re.MULTILINE)
     seconds = json.loads(cli("report", "-f", "json", "m.sqlite").stdout)["cpu_time"]["combined"]
     assert int(whole[1]) > 20 and 0 < float(whole[2]) / (1000 if whole[3] == "ms" else 1) <= seconds * 1.02 + 0.001
