@@ -392,3 +392,11 @@ def test_tables_fit_the_screen(operators, comparison, cli, tmp_path, width):
     assert cli("report", "own.sqlite", "-o", "page.html").returncode == 0
     with Browser(tmp_path / "page.html", width=width) as page:
         assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
+
+
+def test_limits_are_told_in_still_pictures(page_of, cli):
+    page = page_of(rows_of(50, peak=20))
+    still = page.split('<script type="application/json"')[0]
+    assert still.count("limit 64 GB</li>") == 1 and still.count("16 cores</li>") == 1
+    page_of([(row[0] + 40, *row[1:]) for row in rows_of(50)])
+    assert cli("plot", "run.csv", "--charts", "memory", "-o", "-").stdout.count("limit 64 GB</text>") == 1
