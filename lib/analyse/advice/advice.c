@@ -523,6 +523,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_adviser adviser = {.input = input};
     struct gt_table *table = gt_analysis_table(root, "advice", "Advice",
                                                "number:cost_percent number:could_win_us text:advice text:see");
+    gt_table_flags(table, GT_SENTENCES);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser.status >= 0; i++)
         rules[i](&adviser);
     if (adviser.count)
