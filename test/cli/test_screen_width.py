@@ -15,7 +15,7 @@ TRACES = Path(__file__).parents[1] / "fixture/traces"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def on_terminal(words, columns, **environment):
+def on_terminal(words, columns, statuses=(0, 3), **environment):
     """What the command writes to a terminal of so many columns."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -30,7 +30,7 @@ def on_terminal(words, columns, **environment):
         pass
     finally:
         os.close(master)
-    assert process.wait(60) in (0, 3)
+    assert process.wait(60) in statuses
     return b"".join(parts).decode().replace("\r\n", "\n")
 
 
