@@ -41,7 +41,8 @@ _FACTORS = {
 _UNITS = {"cpu_time": "seconds", "swap": "bytes", "input_output": "bytes", "network_namespace": "bytes", "pressure": "seconds",
           "energy": "joules"}
 _UNITS_OF = {"max_power": "watts", "max_temperature": "celsius", "energy": "joules", "memory": "bytes", "memory_limit": "bytes",
-             "time": "seconds", "killed_at": "bytes", "refresh": "seconds", "covered": "percent", "carbon": "grams", "carbon_intensity": "grams_per_kwh", "price": "", "untold_processes": ""}
+             "time": "seconds", "killed_at": "bytes", "refresh": "seconds", "covered": "percent",
+             "carbon": "grams", "carbon_intensity": "grams_per_kwh", "price": "", "untold_processes": ""}
 _OF_NO_GPU = ("max_gpu_ram", "gpu_utilization", "gpu_totals")
 
 

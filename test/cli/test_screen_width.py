@@ -52,7 +52,7 @@ def runs(gpu_tracker, tmp_path_factory):
 
 COMMANDS = {
     "overview": ["--help"], "run": ["run", "--help"], "execute": ["help", "execute"], "profile": ["profile", "--help"],
-    "group": ["timeline", "--help"], "schema": ["schema"], "doctor": ["doctor"], 
+    "group": ["timeline", "--help"], "schema": ["schema"], "doctor": ["doctor"],
     "analyze": ["analyze", "{runs}/after.sqlite"], "compare": ["compare", "{runs}/before.sqlite", "{runs}/after.sqlite"],
     "rules": ["compare", "{runs}/before.sqlite", "{runs}/after.sqlite", "--fail-if", "combined_ram_peak>+900%"],
     "text": ["report", "-f", "text", "{runs}/after.sqlite"], "summary": ["report", "{runs}/after.sqlite"],
