@@ -21,6 +21,7 @@ static int run(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    name_input(count - 1, operands + 1);
     wanted.by = options->by;
     wanted.phases = options->phase.value;
     wanted.device = options->device;
@@ -43,6 +44,7 @@ const struct command command_profile = {
         "Reads traces (SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, also compressed, Python "
         "profiles, tracking files) as one, and prints one analysis of them. Nodes and ranks are kept apart.",
     .choice = choice_analysis,
+    .refuses = gt_analysis_refuses,
     .operand = OPERAND_FILE,
     .least = 2,
     .most = -1,

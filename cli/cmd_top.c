@@ -12,7 +12,6 @@
 
 #include "base/number.h"
 #include "base/root.h"
-#include "gpu_tracker.h"
 #include "jobs.h"
 #include "message.h"
 #include "option.h"
@@ -58,14 +57,11 @@ static int open_view(struct gt_view **ret, const char *path, const struct gt_vie
 
 static int show(const struct options *options, const char *path, bool is_running, bool is_ascii)
 {
-    struct gt_view_options wanted = GT_INIT(struct gt_view_options);
     struct gt_error error = {0};
     struct gt_view *view = NULL;
     bool is_live = !options->once && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
-    wanted.against = options->against;
-    wanted.moment = options->seek;
-    wanted.ascii = is_ascii;
-    wanted.is_still = !is_live;
+    const struct gt_view_options wanted = {
+        .against = options->against, .moment = options->seek, .ascii = is_ascii, .is_still = !is_live};
     int status = open_view(&view, path, &wanted, is_running, &error);
     if (status < 0)
         return say_failure(status, &error);
@@ -78,9 +74,7 @@ static int show(const struct options *options, const char *path, bool is_running
 
 static int list_jobs(const struct job *jobs, size_t count, bool is_ascii)
 {
-    struct gt_view_options wanted = GT_INIT(struct gt_view_options);
-    wanted.is_still = 1;
-    wanted.ascii = is_ascii;
+    const struct gt_view_options wanted = {.is_still = 1, .ascii = is_ascii};
     say("%zu jobs run: name one by the number in front, or its recording", count);
     for (size_t i = 0; i < count; i++) {
         struct gt_view *view = NULL;

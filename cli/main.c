@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "api/program.h"
 #include "config.h"
 #include "gpu_tracker.h"
 #include "help.h"

@@ -2,16 +2,16 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "api/program.h"
 #include "base/grow.h"
 #include "base/number.h"
-#include "gpu_tracker.h"
 #include "message.h"
+#include "schema/unit.h"
 
 /* ---- values ----
  * Text to values, with the checks that the option table asks for. */
@@ -36,8 +36,8 @@ static bool read_number(const struct option *option, const char *text, double *r
     if (strcmp(option->argument, "SECONDS") != 0 ||
         snprintf(number, sizeof number, "%.*s", (int)(unit - text), text) >= (int)sizeof number)
         return false;
-    double factor = gt_seconds_of(unit + strspn(unit, " "));
-    if (gt_number_double(number, ret) < 0 || isnan(factor))
+    double factor;
+    if (gt_number_double(number, ret) < 0 || gt_unit_time(unit + strspn(unit, " "), &factor, NULL) < 0)
         return false;
     *ret *= factor;
     return true;
@@ -85,7 +85,7 @@ static int store_choice(const char **ret, const struct option *option, const cha
     char list[300] = "";
     struct suggestion suggestion = {.word = text};
     const char *name;
-    const char *unit = gt_unit_of_symbol(text);
+    const char *unit = gt_unit_full_name(text);
     for (size_t i = 0; (name = option->choice(i)); i++) {
         if (strcmp(name, text) == 0 || strcmp(name, unit) == 0) {
             *ret = name;

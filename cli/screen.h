@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "gpu_tracker.h"
+#include "view/view.h"
 
 /* Is it there? It is not where ncurses was missing when this program was built. */
 bool screen_is_built(void);

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/program.h"
+#include "base/rank.h"
 #include "base/root.h"
 #include "jobs.h"
 #include "launch.h"
@@ -82,6 +84,36 @@ struct track {
     bool is_strict; /* what could not be recorded or reported makes the exit status */
 };
 
+/* Many launchers end all ranks of a job when one of them fails: a rank whose recording cannot be made goes on without. */
+static bool is_dispensable(const struct track *track)
+{
+    return track->settings.tracking_file && !track->is_strict && gt_rank_has_others();
+}
+
+static void do_without_recording(struct track *track, const struct gt_error *error)
+{
+    say("nothing is recorded: %s", error->text);
+    track->settings.tracking_file = NULL;
+    if (*track->blocks)
+        gt_blocks_cancel(track->blocks);
+    *track->blocks = '\0';
+    unsetenv(GT_BLOCKS_ENVIRONMENT);
+}
+
+static int check_tracker(struct track *track, struct gt_error *error)
+{
+    struct gt_error other = {0};
+    int status = gt_tracker_check(&track->settings, error);
+    if (status >= 0 || exit_status_of(status) == EXIT_USAGE || !is_dispensable(track))
+        return status;
+    struct gt_tracker_options without = track->settings;
+    without.tracking_file = NULL;
+    if (gt_tracker_check(&without, &other) < 0)
+        return status; /* something else is wrong as well */
+    do_without_recording(track, error);
+    return 0;
+}
+
 /* Everything that can be wrong is found here, before anything is started or written. */
 static int prepare(struct track *track, const struct options *options, bool as_original)
 {
@@ -101,7 +133,7 @@ static int prepare(struct track *track, const struct options *options, bool as_o
         output_prefer_summary(&track->output, options);
     status = settings_keep_files(&track->settings, &error);
     if (status >= 0)
-        status = gt_tracker_check(&track->settings, &error);
+        status = check_tracker(track, &error);
     if (status >= 0)
         status = gt_rules_check(options->limits.value, &error);
     return status < 0 ? say_failure(status, &error) : 0;
@@ -201,8 +233,14 @@ static int prepare_blocks(struct track *track, const struct options *options)
         return 0;
     if (!options->tracking_file)
         return say_usage("--blocks: the blocks are kept with a tracking file: give --tracking-file");
+    if (!track->settings.tracking_file)
+        return 0; /* which was told */
     int status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite,
                                    &error);
+    if (status < 0 && is_dispensable(track)) {
+        do_without_recording(track, &error);
+        return 0;
+    }
     if (status < 0)
         return say_failure(status, &error);
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
@@ -267,10 +305,11 @@ static int run_instead(struct track *track, char **words, int code)
 }
 
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
-static int start(struct track *track, char **words)
+static int start(struct track *track, const struct options *options, char **words)
 {
     struct launch launch;
     struct gt_error error = {0};
+    status_prepare(&track->watch.status, options->progress);
     signals_take_all(&track->watch.signals);
     leave_mark(track);
     track->watch.owns_children = !has_children();
@@ -285,6 +324,10 @@ static int start(struct track *track, char **words)
     track->watch.main = launch.pid;
     track->watch.is_child = true;
     status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
+    if (status < 0 && is_dispensable(track)) { /* another rank has made the file meanwhile, perhaps */
+        do_without_recording(track, &error);
+        status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
+    }
     if (status < 0 && (exit_status_of(status) == EXIT_USAGE || track->is_strict)) {
         launch_cancel(&launch);
         return say_failure(status, &error);
@@ -314,10 +357,11 @@ static char *command_text(char **words)
     return text;
 }
 
-static int watch(struct track *track, const struct options *options)
+static int watch(struct track *track, const struct options *options, char **words)
 {
     jobs_announce(track->watch.tracker ? gt_tracker_recording(track->watch.tracker) : NULL);
-    progress_open(&track->watch.progress, options->progress);
+    status_begin(&track->watch.status, track->watch.tracker, *track->blocks ? track->blocks : NULL,
+                 options->no_history ? NULL : words);
     prctl(PR_SET_TIMERSLACK, 1ul);
     int status = watch_run(&track->watch);
     jobs_withdraw();
@@ -372,9 +416,9 @@ int track_command(const struct options *options, char **words, bool as_original)
     char *text = command_text(words);
     track.settings.command = text;
     note_launcher(&track, words);
-    status = start(&track, words);
+    status = start(&track, options, words);
     if (!status) {
-        if (watch(&track, options) < 0)
+        if (watch(&track, options, words) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
         status = end(&track, options, words, as_original);
         if (!status)
@@ -396,12 +440,13 @@ int track_process(const struct options *options, pid_t pid)
     if (status)
         return status;
     track.watch.main = pid;
+    status_prepare(&track.watch.status, options->progress);
     signals_take_ending(&track.watch.signals);
     status = gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
     if (status < 0) {
         status = say_failure(status, &error);
     } else {
-        int watched = watch(&track, options);
+        int watched = watch(&track, options, NULL);
         int collected;
         status = conclude(&track, options, NULL, &collected);
         if (!track.output.is_quiet && (track.output.is_brief || ends_in_sentence(&track.output)))

@@ -57,14 +57,6 @@ struct gt_metric_info {
 int gt_metric_info(size_t metric, struct gt_metric_info *ret);
 int gt_metric_find(const char *name);
 
-/* The units that options take: number `index` of "bytes", "kilobytes", ... and of "seconds", "minutes", ...; NULL past the end. They
- * take symbols, too, and gt_unit_of_symbol tells which unit one means: "gigabytes" for "GB"; any other text is returned as it is. */
-const char *gt_memory_unit(size_t index);
-const char *gt_time_unit(size_t index);
-const char *gt_unit_of_symbol(const char *symbol);
-/* Seconds in a unit of time, by name or symbol; NaN for any other text. */
-double gt_seconds_of(const char *unit);
-
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
 struct gt_tracker;
 struct gt_report;
@@ -124,9 +116,6 @@ struct gt_tracker_options {
 
 /* Blank-separated marks of all trackers around, the innermost last. */
 #define GT_RUN_ENVIRONMENT "GPU_TRACKER_RUN"
-
-/* Name `index` of the policies above; NULL past the end. */
-const char *gt_idle_policy(size_t index);
 
 /* Check every option, the tracking file's place included, and change nothing. -EINVAL and the like name the option.
  * -ENOTSUP: /proc is that of another PID namespace, or children of this process go to one. */
@@ -238,19 +227,16 @@ int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
 int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
                        void *context, struct gt_error *error);
-/* What to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is one of gt_request_kind.
+/* What to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is "slurm", "k8s", "pbs" or
+ * "docker".
  * *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error);
-const char *gt_request_kind(size_t index); /* "slurm", "k8s", "pbs", "docker", then NULL */
 /* How memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
  * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a fact of the
  * recording. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
 int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
                          struct gt_report **ret, struct gt_error *error);
-/* A recording in CSV may be several files, "run.csv", "run.gpus.csv" and so on: the path of number `index` of the others, whether it is
- * there or not. -ENOENT: past the end, or `path` is no CSV file. */
-int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
 /* A CSV file of moments, one each row, joined with what a recording has at them, interpolated: accuracy of each epoch against
  * joules. Times are in the column "timestamp", "time", "wall time" or "seconds", else in the first: seconds since the epoch, ISO
  * 8601, or seconds since the recording began. `columns`: of the recording, with commas, sums as in
@@ -266,9 +252,6 @@ int gt_recording_interpolate(const char *path, const char *column, const double 
                              struct gt_error *error);
 /* Every metric, where it comes from here, and what would enable the rest. */
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
-/* The commands by which an administrator would let this user read what is denied, each with what it opens and its risk; only
- * text, nothing is changed. Free with free(). 1: something is denied, 0: nothing. */
-int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);
 /* The metrics and the columns of tracking files. */
 int gt_schema_report(struct gt_report **ret, struct gt_error *error);
 
@@ -276,8 +259,6 @@ int gt_schema_report(struct gt_report **ret, struct gt_error *error);
  * NULL without memory. */
 char *gt_text_show(const char *text);
 
-/* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
-int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
 /* Several reports as one, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and CSV
@@ -306,10 +287,8 @@ void gt_report_free(struct gt_report *report);
 
 /* ---- The rest, by subject ------------------------------------------------------------------------------------- */
 #include "gpu_tracker/block.h"
-#include "gpu_tracker/runs.h"
 #include "gpu_tracker/service.h"
 #include "gpu_tracker/trace.h"
-#include "gpu_tracker/view.h"
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

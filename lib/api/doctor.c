@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/program.h"
 #include "api/tracker.h"
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
@@ -133,6 +134,7 @@ static void add_metrics(struct gt_node *root, const struct doctor *doctor, const
     struct gt_table *table = gt_report_table(root, "metrics", "Metrics");
     gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, "");
     gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
+    gt_table_column_flags(table, GT_COLUMN_STATE);
     gt_table_column(table, "sources", "Sources", GT_CELL_TEXT, "");
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         add_metric(table, doctor, frame, id);
@@ -143,6 +145,7 @@ static void add_sources(struct gt_node *root, const struct doctor *doctor)
     struct gt_table *table = gt_report_table(root, "sources", "Sources");
     gt_table_column(table, "source", "Source", GT_CELL_TEXT, "");
     gt_table_column(table, "state", "State", GT_CELL_TEXT, "");
+    gt_table_column_flags(table, GT_COLUMN_STATE);
     gt_table_column(table, "interface", "Interface", GT_CELL_TEXT, "");
     gt_table_column(table, "refresh", "Refresh", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "reason", "Reason", GT_CELL_TEXT, "");

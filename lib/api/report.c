@@ -11,6 +11,7 @@
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/usage.h"
 #include "api/own.h"
+#include "api/program.h"
 #include "api/python.h"
 #include "api/recorded.h"
 #include "base/grow.h"
@@ -253,10 +254,7 @@ int gt_recorded_use(const char *path, const struct gt_recording_options *options
         return gt_error_system(error, ENOMEM, "%s", path);
     struct gt_meter_join join = {0};
     gt_summary_init(summary);
-    if (own.page && !(summary->course = gt_whole_course_new())) {
-        free(summary);
-        return gt_error_system(error, ENOMEM, "%s", path);
-    }
+    summary->course.is_fine = own.page;
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
         status = meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
-#include "gpu_tracker.h"
+#include "blocks/block_run.h"
 #include "store/store.h"
 
 #define MARK ".gpu-tracker-blocks"
@@ -224,6 +224,8 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
         status = gt_error_system(error, ENAMETOOLONG, "%s", file);
     if (status >= 0)
         status = gt_block_event_check(file, overwrite, error);
+    if (status >= 0)
+        status = gt_store_make_folder(file, error);
     if (status >= 0)
         status = make_folder(path, overwrite, error);
     if (status < 0)

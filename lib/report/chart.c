@@ -66,7 +66,7 @@ void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *series)
         const struct gt_point *point;
         size_t of, count = gt_series_points(series, line, &point);
         double unit;
-        const struct gt_whole_course *course = gt_series_course_of(series, line, &of, &unit);
+        const struct gt_course *course = gt_series_course_of(series, line, &of, &unit);
         for (size_t i = 0; i < count; i++)
             widen(range, point[i].x);
         if (course)

@@ -22,11 +22,11 @@ struct entry {
     bool has_executed;       /* a program, since it was forked */
     bool is_ours; /* a program of our name: its child may turn out to be a sampler, and it the helper that forked it */
     bool leader_ended;
-    bool end_was_heard;                        /* all its threads' EXIT came */
-    bool number_is_reused;                     /* by a process that is no member, since this one ended */
-    bool is_seeded;                            /* named by the seed that is under way */
-    int64_t seeded_ns;                         /* when a seed saw it alive; 0: never */
-    struct gt_membership_counts counts_before; /* when it began */
+    bool end_was_heard;                                       /* all its threads' EXIT came */
+    bool number_is_reused;                                    /* by a process that is no member, since this one ended */
+    bool is_seeded;                                           /* named by the seed that is under way */
+    int64_t seeded_ns;                                        /* when a seed saw it alive; 0: never */
+    struct gt_membership_counts counts_before, counts_at_end; /* when it began and ended */
     size_t threads_most;
     uint32_t settles; /* how many settles it has outlived its end */
     uint32_t next_free;
@@ -174,6 +174,7 @@ static void end_process(struct gt_membership *membership, struct entry *entry)
 {
     remove_threads(membership, entry);
     entry->member.has_ended = true;
+    entry->counts_at_end = membership->counts;
     membership->counts.processes--;
     membership->ended_kept++;
     if (entry->member.peak != GT_PEAK_NONE)
@@ -312,17 +313,24 @@ static void hear_exit(struct gt_membership *membership, const struct gt_event *e
     entry->end_was_heard = entry->member.has_ended;
 }
 
-static void lower(size_t *peak, size_t before, size_t count)
+/* A peak that rose after its end was reached without it. */
+static void lower(size_t *peak, size_t before, size_t at_end, size_t count)
 {
-    if (*peak > before)
+    if (*peak > before && *peak <= at_end)
         *peak = *peak > before + count ? *peak - count : before;
 }
 
-static void lower_peaks(struct gt_membership_counts *counts, const struct gt_membership_counts *before, size_t threads)
+static void lower_peaks(struct gt_membership_counts *counts, const struct entry *entry)
 {
-    lower(&counts->processes_peak, before->processes_peak, 1);
-    lower(&counts->threads_peak, before->threads_peak, threads);
-    lower(&counts->descendant_threads_peak, before->descendant_threads_peak, threads);
+    const struct gt_membership_counts *before = &entry->counts_before, *end = &entry->counts_at_end;
+    bool has_ended = entry->member.has_ended;
+    size_t threads = entry->threads_most;
+    lower(&counts->processes_peak, before->processes_peak, has_ended ? end->processes_peak : SIZE_MAX, 1);
+    lower(&counts->threads_peak, before->threads_peak, has_ended ? end->threads_peak : SIZE_MAX, threads);
+    lower(&counts->descendant_threads_peak, before->descendant_threads_peak,
+          has_ended ? end->descendant_threads_peak : SIZE_MAX, threads);
+    raise(&counts->threads_peak, counts->main_threads_peak);
+    raise(&counts->threads_peak, counts->descendant_threads_peak);
     counts->started--;
 }
 
@@ -330,13 +338,15 @@ static void lower_peaks(struct gt_membership_counts *counts, const struct gt_mem
 static void take_back(struct gt_membership *membership, struct entry *entry)
 {
     struct gt_membership_counts *counts = &membership->counts;
-    const struct gt_membership_counts before = entry->counts_before;
     for (uint32_t i = 0; i < membership->entries; i++) {
         struct entry *later = &membership->entry[i];
-        if (later->member.pid && later->counts_before.started > before.started)
-            lower_peaks(&later->counts_before, &before, entry->threads_most);
+        if (!later->member.pid || later->counts_before.started <= entry->counts_before.started)
+            continue;
+        lower_peaks(&later->counts_before, entry);
+        if (later->member.has_ended)
+            lower_peaks(&later->counts_at_end, entry);
     }
-    lower_peaks(counts, &before, entry->threads_most);
+    lower_peaks(counts, entry);
     if (entry->member.peak != GT_PEAK_NONE)
         gt_job_peak_drop(membership->peak, entry->member.peak);
     entry->member.peak = GT_PEAK_NONE;

@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "schema/metric.h"
 
+/* Get name `index` of the units; NULL past the end. */
+const char *gt_memory_unit(size_t index);
+const char *gt_time_unit(size_t index);
 /* Look up "bytes" to "terabytes" in bytes, and "seconds" to "days" in seconds, or their symbols ("GB", "MiB", "s"). -EINVAL names
  * the choices. */
 int gt_unit_memory(const char *name, double *ret, struct gt_error *error);

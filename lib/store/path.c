@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/rank.h"
 
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
@@ -65,30 +66,35 @@ int gt_store_path_beside(char *ret, size_t size, const char *path, const char *s
     return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-static const char *first_set(const char *const names[])
+/* A value from the environment is one part of a name: it makes no folders. */
+static void add_without_slashes(struct gt_buffer *out, const char *value)
 {
-    for (; *names; names++) {
-        const char *value = getenv(*names);
-        if (value && *value)
-            return value;
-    }
-    return NULL;
-}
-
-static const char *const job_variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", NULL};
-static const char *const rank_variables[] = {
-    "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "FLUX_TASK_RANK", "RANK", NULL};
-
-static int from_environment(struct gt_buffer *out, const char *pattern, char letter, const char *what,
-                            const char *const names[], struct gt_error *error)
-{
-    const char *value = first_set(names);
-    if (!value)
-        return gt_error_set(error, EINVAL, "%s: %%%c needs a %s, and neither %s nor any other such variable is set",
-                            pattern, letter, what, names[0]);
     for (; *value; value++)
         gt_buffer_char(out, *value == '/' ? '_' : *value);
+}
+
+static int add_rank(struct gt_buffer *out, const char *pattern, struct gt_error *error)
+{
+    const char *rank = gt_rank();
+    if (!rank)
+        return gt_error_set(error, EINVAL, "%s: %%r needs a rank, and no launcher of parallel jobs has set one",
+                            pattern);
+    add_without_slashes(out, rank);
     return 0;
+}
+
+static int add_job(struct gt_buffer *out, const char *pattern, struct gt_error *error)
+{
+    struct gt_buffer job = {0};
+    int status = gt_rank_job(&job);
+    if (status == 0)
+        status = gt_error_set(error, EINVAL,
+                              "%s: %%j needs a job id, and neither GPU_TRACKER_JOB nor a scheduler's variable is set",
+                              pattern);
+    else if (status > 0)
+        add_without_slashes(out, job.data);
+    gt_buffer_release(&job);
+    return status < 0 ? status : 0;
 }
 
 static int expand_one(struct gt_buffer *out, const char *pattern, char letter, pid_t pid, struct gt_error *error)
@@ -98,8 +104,8 @@ static int expand_one(struct gt_buffer *out, const char *pattern, char letter, p
     case '%': return gt_buffer_char(out, '%');
     case 'p': return gt_buffer_printf(out, "%d", (int)pid);
     case 'h': gethostname(host, sizeof host - 1); return gt_buffer_text(out, host);
-    case 'j': return from_environment(out, pattern, letter, "job id", job_variables, error);
-    case 'r': return from_environment(out, pattern, letter, "rank", rank_variables, error);
+    case 'j': return add_job(out, pattern, error);
+    case 'r': return add_rank(out, pattern, error);
     case '\0': return gt_error_set(error, EINVAL, "%s: %% at the end stands for nothing; write %%%%", pattern);
     default:
         return gt_error_set(error, EINVAL,
@@ -190,6 +196,9 @@ static int check_folder(const char *path, bool is_tried, struct gt_error *error)
         return gt_error_system(error, ENAMETOOLONG, "%s", path);
     const char *folder = dirname(copy);
     struct stat status;
+    bool is_made_later = stat(folder, &status) < 0 && errno == ENOENT;
+    if (is_made_later)
+        folder = dirname(copy); /* it shortens what stands there */
     if (stat(folder, &status) < 0)
         return gt_error_system(error, errno, "%s: folder %s", path, folder);
     if (!S_ISDIR(status.st_mode))
@@ -199,6 +208,16 @@ static int check_folder(const char *path, bool is_tried, struct gt_error *error)
         return gt_error_system(error, code, "%s: folder %s", path, folder);
     code = is_tried ? try_folder(folder) : 0;
     return code ? gt_error_system(error, code, "%s: no file can be made in folder %s", path, folder) : 0;
+}
+
+int gt_store_make_folder(const char *path, struct gt_error *error)
+{
+    char copy[PATH_MAX];
+    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
+        return gt_error_system(error, ENAMETOOLONG, "%s", path);
+    const char *folder = dirname(copy);
+    bool is_there = mkdir(folder, 0777) == 0 || errno == EEXIST || access(folder, F_OK) == 0;
+    return is_there ? 0 : gt_error_system(error, errno, "%s: folder %s", path, folder);
 }
 
 /* The folder, or the nearest around it that is there: it is made when recording begins. */

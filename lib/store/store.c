@@ -211,6 +211,8 @@ int gt_store_open(struct gt_store **ret, const struct gt_store_options *options,
 {
     bool is_handed_over = options->readings && options->readings->record;
     int status = is_handed_over ? 0 : gt_store_check(options, error);
+    if (status >= 0 && !is_handed_over && gt_store_type_of(options->path, NULL)->suffix[0] != '/')
+        status = gt_store_make_folder(options->path, error);
     if (status < 0)
         return status;
     struct gt_store *store = calloc(1, sizeof *store);

@@ -28,14 +28,18 @@ struct gt_store_options {
     const char *path; /* after gt_store_path() */
     bool overwrite;
     bool detail;                              /* keep PROCESS and GPU rows too */
+    bool names;                               /* keep a list of processes where the format has a place for it */
     const struct gt_store_readings *readings; /* NULL: there are none; what they name outlives the store */
 };
 
 /* Fill in placeholders (%p pid, %h host, %j job id, %r rank, %% percent) and the suffix .sqlite when there is none.
  * -EINVAL names an unknown suffix or placeholder. */
 int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error);
-/* May a recording be made at `path`? -EEXIST without overwrite, -EACCES, -ENOENT (folder) ...; creates nothing. */
+/* May a recording be made at `path`? -EEXIST without overwrite, -EACCES, -ENOENT (the folder around its own) ...; creates nothing. */
 int gt_store_check(const struct gt_store_options *options, struct gt_error *error);
+/* Make the folder that `path` stands in where it is missing; a thousand ranks may do so at once. The folder around it is not made: it
+ * would hide a mistyped name. */
+int gt_store_make_folder(const char *path, struct gt_error *error);
 
 /* Create the file with the static data. An older file is replaced only now. */
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "sample/membership.h"
+#include "support/figures.h"
 
 struct job {
     struct gt_root root;
@@ -303,7 +304,29 @@ static void what_is_disowned_has_never_been(void **state)
     assert_int_equal(gt_membership_disowned_cpu(job->membership), 7000);
     record_of(job, 102, 102, 9000, 1 << 20);
     assert_int_equal(gt_membership_disowned_cpu(job->membership), 7000);
-    assert_float_equal(gt_job_peak_most(&job->peak, GT_PEAK_COMBINED), 0, 0);
+    assert_close(gt_job_peak_most(&job->peak, GT_PEAK_COMBINED), 0, 0);
+}
+
+/* The main process gets its threads before and after a helper's life; then the sampler and its helper are disowned. */
+static void what_was_reached_without_the_disowned_stays(void **state)
+{
+    struct job *job = *state;
+    thread_of(job, 100, 110);
+    fork_of(job, 100, 101);
+    exit_of(job, 101, 101);
+    for (pid_t thread = 111; thread < 115; thread++)
+        thread_of(job, 100, thread);
+    fork_of(job, 100, 102);
+    exit_of(job, 102, 102);
+    gt_membership_disown(job->membership, 101, false);
+    struct gt_membership_counts counts = gt_membership_counts(job->membership);
+    assert_int_equal(counts.main_threads_peak, 6);
+    assert_int_equal(counts.threads_peak, 7);
+    gt_membership_disown(job->membership, 102, false);
+    counts = gt_membership_counts(job->membership);
+    assert_int_equal(counts.threads_peak, 6);
+    assert_int_equal(counts.descendant_threads_peak, 0);
+    assert_int_equal(counts.processes_peak, 1);
 }
 
 static void threads_of_each_scope_have_their_peak(void **state)
@@ -336,6 +359,7 @@ int main(void)
         MADE_UP(a_fork_older_than_the_seed_changes_nothing),
         MADE_UP(a_storm_needs_no_more_room),
         MADE_UP(what_is_disowned_has_never_been),
+        MADE_UP(what_was_reached_without_the_disowned_stays),
         MADE_UP(threads_of_each_scope_have_their_peak),
     };
     return cmocka_run_group_tests_name("membership", tests, NULL, NULL);

@@ -126,6 +126,21 @@ static void test_version_2(void **state)
     end(&machine);
 }
 
+/* Slurm 26.05 names the groups of a job otherwise. */
+static void test_own_group(void **state)
+{
+    struct machine machine;
+    static const char own[] =
+        "1:name=systemd:/x\n0::/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_batch/user/task_0\n";
+    (void)state;
+    begin(&machine);
+    write_file(machine.folder, "proc/self/cgroup", own, strlen(own));
+    list(&machine, "sys/fs/cgroup/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_0", "201\n202\n");
+    list(&machine, "sys/fs/cgroup/system.slice/slurmstepd.scope/sOTHER/step_0/user/task_0", "205\n");
+    expect_tasks(&machine, "m.1", 1, 201);
+    end(&machine);
+}
+
 static void test_no_groups(void **state)
 {
     struct machine machine;
@@ -171,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_version_1),
         cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_own_group),
         cmocka_unit_test(test_no_groups),
         cmocka_unit_test(test_tasks_become_members),
     };

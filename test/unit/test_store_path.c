@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/rank.h"
 #include "support/folder.h"
 #include "support/recorder.h"
 #include "support/sanitized.h"
@@ -22,9 +23,28 @@
 static int clear_environment(void **state)
 {
     (void)state;
-    static const char *const variables[] = {
-        "SLURM_JOB_ID",         "PBS_JOBID", "LSB_JOBID", "JOB_ID",         "FLUX_JOB_ID", "SLURM_PROCID",
-        "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",  "FLUX_TASK_RANK", "RANK"};
+    static const char *const variables[] = {"GPU_TRACKER_JOB",
+                                            "SLURM_JOB_ID",
+                                            "PBS_JOBID",
+                                            "LSB_JOBID",
+                                            "LSB_JOBINDEX",
+                                            "JOB_ID",
+                                            "SGE_TASK_ID",
+                                            "FLUX_JOB_ID",
+                                            "SLURM_PROCID",
+                                            "SLURM_STEP_ID",
+                                            "SLURM_STEP_NUM_TASKS",
+                                            "OMPI_COMM_WORLD_RANK",
+                                            "OMPI_COMM_WORLD_SIZE",
+                                            "PMIX_RANK",
+                                            "PMI_RANK",
+                                            "PMI_SIZE",
+                                            "FLUX_TASK_RANK",
+                                            "RANK",
+                                            "WORLD_SIZE",
+                                            "LOCAL_RANK",
+                                            "LOCAL_WORLD_SIZE",
+                                            "JOB_COMPLETION_INDEX"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         unsetenv(variables[i]);
     return 0;
@@ -66,7 +86,55 @@ static void placeholders_are_filled_in(void **state)
     check_path("%j-%r.csv", "12[3].server_x-9.csv");
     setenv("SLURM_JOB_ID", "77", 1);
     setenv("SLURM_PROCID", "3", 1);
+    setenv("SLURM_STEP_ID", "0", 1);
     check_path("%j-%r.csv", "77-3.csv");
+}
+
+/* A batch script of Slurm sets its rank 0 for all that it starts. */
+static void the_nearest_launcher_tells_the_rank(void **state)
+{
+    clear_environment(state);
+    setenv("SLURM_PROCID", "0", 1);
+    check_path("%r.csv", "0.csv");
+    assert_false(gt_rank_has_others());
+    setenv("PMI_RANK", "4", 1);
+    check_path("%r.csv", "4.csv");
+    assert_true(gt_rank_has_others());
+    setenv("PMI_SIZE", "1", 1);
+    assert_false(gt_rank_has_others());
+    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
+    check_path("%r.csv", "0.csv");
+    assert_true(gt_rank_has_others());
+    setenv("RANK", "7", 1); /* of a pod, perhaps: torchrun sets others as well */
+    check_path("%r.csv", "0.csv");
+    setenv("LOCAL_WORLD_SIZE", "2", 1);
+    check_path("%r.csv", "7.csv");
+    clear_environment(state);
+    setenv("SLURM_PROCID", "2", 1);
+    setenv("SLURM_STEP_ID", "1", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "8", 1);
+    setenv("RANK", "0", 1);
+    check_path("%r.csv", "2.csv");
+    assert_true(gt_rank_has_others());
+}
+
+static void elements_of_an_array_are_jobs_of_their_own(void **state)
+{
+    clear_environment(state);
+    setenv("LSB_JOBID", "12", 1);
+    setenv("LSB_JOBINDEX", "0", 1);
+    check_path("%j.csv", "12.csv");
+    setenv("LSB_JOBINDEX", "5", 1);
+    check_path("%j.csv", "12_5.csv");
+    clear_environment(state);
+    setenv("JOB_ID", "9", 1);
+    setenv("SGE_TASK_ID", "undefined", 1);
+    check_path("%j.csv", "9.csv");
+    setenv("SGE_TASK_ID", "2", 1);
+    check_path("%j.csv", "9_2.csv");
+    setenv("GPU_TRACKER_JOB", "mine/too", 1);
+    check_path("%j.csv", "mine_too.csv");
 }
 
 static void what_cannot_be_filled_in_is_named(void **state)
@@ -109,7 +177,8 @@ static void places_are_checked_and_nothing_is_made(void **state)
     assert_int_equal(check("b.csv", false, false, ""), 0);
     assert_int_equal(check("b.csv", false, true, "b.processes.csv exists"), -EEXIST);
     assert_int_equal(check("b.csv", true, true, ""), 0);
-    assert_int_equal(check("none/a.csv", false, false, "none"), -ENOENT);
+    assert_int_equal(check("none/a.csv", false, false, ""), 0); /* its folder is made when recording begins */
+    assert_int_equal(check("none/none/a.csv", false, false, "none"), -ENOENT);
     assert_int_equal(check("a.sqlite/a.csv", false, false, "a.sqlite"), -ENOTDIR);
     assert_int_equal(check("a.json", false, false, ".sqlite or .csv"), -EINVAL);
     struct gt_store_options options = {.path = "/tmp/.csv/../../tmp/x.csv"};
@@ -167,6 +236,20 @@ static void an_old_file_is_replaced_at_the_start_and_not_before(void **state)
     assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
     assert_int_equal(gt_store_close(store, NULL, NULL), 0);
     assert_int_equal(folder_count(), 1);
+}
+
+static void the_folder_is_made(void **state)
+{
+    (void)state;
+    struct gt_store_options options = {.path = folder_path("run-7/a.sqlite")};
+    struct gt_store *store;
+    assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
+    assert_int_equal(gt_store_close(store, NULL, NULL), 0);
+    assert_int_equal(access(options.path, R_OK), 0);
+    assert_int_equal(unlink(options.path), 0);
+    assert_int_equal(gt_store_make_folder(options.path, NULL), 0); /* another has made it */
+    assert_int_equal(rmdir(folder_path("run-7")), 0);
+    assert_int_equal(gt_store_make_folder(folder_path("none/none/a.sqlite"), NULL), -ENOENT);
 }
 
 /* Somebody's files, which SQLite would take for a new recording's. */
@@ -240,6 +323,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(placeholders_are_filled_in, clear_environment),
+        cmocka_unit_test(the_nearest_launcher_tells_the_rank),
+        cmocka_unit_test(elements_of_an_array_are_jobs_of_their_own),
+        cmocka_unit_test_setup_teardown(the_folder_is_made, folder_make, folder_remove),
         cmocka_unit_test_setup(what_cannot_be_filled_in_is_named, clear_environment),
         cmocka_unit_test_setup_teardown(places_are_checked_and_nothing_is_made, folder_make, folder_remove),
         cmocka_unit_test(a_folder_that_takes_no_files_is_found),

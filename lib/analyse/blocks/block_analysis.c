@@ -134,9 +134,7 @@ static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample
     analysis->use_monotonic = first && is_one_clock(analysis, first);
     if (first)
         analysis->first = gt_seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
-    gt_history_init(&analysis->history);
-    if (analysis->options->page && !(analysis->course = gt_whole_course_new()))
-        return -ENOMEM;
+    analysis->course.is_fine = analysis->options->page;
     gt_energy_curve_init(&analysis->curve, gt_recording_machine(analysis->recording));
     int status = gt_block_join_open(&analysis->join, &shape, &analysis->intervals, analysis->use_monotonic);
     if (status == 0 && first)
@@ -151,9 +149,7 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         values[i] = gt_store_column_value(analysis->gauge[i], sample);
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
-    if (gt_history_add(&analysis->history, sample) < 0)
-        return -ENOMEM;
-    if (analysis->course && gt_whole_course_add(analysis->course, sample) < 0)
+    if (gt_sample_course_add(&analysis->course, sample) < 0)
         return -ENOMEM;
     double time = gt_seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
     if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
@@ -547,10 +543,9 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
         gt_distribution_release(&analysis->block[i].cpu);
     }
     free(analysis->block);
-    gt_history_release(&analysis->history);
     free(analysis->process);
     free(analysis->energy);
-    gt_whole_course_release(analysis->course);
+    gt_sample_course_release(&analysis->course);
     gt_energy_curve_release(&analysis->curve);
     gt_block_join_close(analysis->join);
     gt_recording_close(analysis->recording);

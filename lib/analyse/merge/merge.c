@@ -449,7 +449,7 @@ static double end_of_window(const struct merge *merge)
     int64_t end = gt_trace_source_options(merge->source)->end;
     if (end == GT_TRACE_EVER)
         end = merge->merged.last;
-    return end == INT64_MIN ? NAN : floor((double)end / 1e3);
+    return end == INT64_MIN ? NAN : (double)(end / 1000 - (end % 1000 < 0));
 }
 
 static int report_merge(struct gt_report **ret, const struct merge *merge, struct gt_error *error)

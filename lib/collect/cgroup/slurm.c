@@ -41,9 +41,41 @@ static int find_below(struct gt_slurm *slurm, const char *parent, const char *pa
     return status;
 }
 
+/* "PATH/step_N..." without the step, of a line of /proc/self/cgroup; NULL when the line is of no job of Slurm. */
+static const char *job_path(char *line)
+{
+    char *path = strchr(line, '/'), *slurm = path ? strstr(path, "slurm") : NULL,
+         *step = slurm ? strstr(slurm, "/step_") : NULL;
+    if (!step)
+        return NULL;
+    *step = '\0';
+    return path;
+}
+
+/* Where the tracker is itself in a step of the job, its own group tells the folder, whatever Slurm calls it: since version 26.05 that is no
+ * longer job_N. */
+static int find_own(struct gt_slurm *slurm)
+{
+    char text[4096], *rest = text;
+    if (gt_root_read(slurm->root, "proc/self/cgroup", text, sizeof text) <= 0)
+        return -ENOENT;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        bool is_freezer = strstr(line, ":freezer:"), is_version_2 = !strncmp(line, "0::", 3);
+        const char *path = is_freezer || is_version_2 ? job_path(line) : NULL;
+        if (!path)
+            continue;
+        snprintf(slurm->folder, sizeof slurm->folder, "sys/fs/cgroup%s%s", is_freezer ? "/freezer" : "", path);
+        if (gt_root_access(slurm->root, slurm->folder, F_OK) == 0)
+            return 0;
+    }
+    return -ENOENT;
+}
+
 static int find_folder(struct gt_slurm *slurm, const char *job, uid_t user)
 {
     char rest[96];
+    if (find_own(slurm) == 0)
+        return 0;
     snprintf(rest, sizeof rest, "uid_%u/job_%s", (unsigned)user, job);
     if (find_below(slurm, "sys/fs/cgroup/freezer", "slurm*", rest) == 0)
         return 0;

@@ -11,14 +11,20 @@
 
 enum { CONTAINER_DIGITS = 64, CONTAINER_SHOWN = 12 };
 
-/* "job_123" as a whole part of the path, below a part that speaks of Slurm. */
+/* The part of the path before the step, below a part that speaks of Slurm: "job_123", or since version 26.05 the job's "sEKNKTV3WPV500". */
 static bool is_slurm(const char *path, char *job, size_t size)
 {
     const char *slurm = strstr(path, "slurm"), *at = slurm ? strstr(slurm, "/job_") : NULL;
     size_t digits = at ? strspn(at + 5, "0123456789") : 0;
-    if (!digits || (at[5 + digits] && at[5 + digits] != '/'))
+    if (digits && (!at[5 + digits] || at[5 + digits] == '/')) {
+        snprintf(job, size, "%.*s", (int)digits, at + 5);
+        return true;
+    }
+    const char *scope = strstr(path, "slurmstepd.scope/s"), *name = scope ? strchr(scope, '/') + 1 : NULL;
+    size_t length = name ? strcspn(name, "/") : 0;
+    if (!length || strncmp(name + length, "/step_", 6) != 0)
         return false;
-    snprintf(job, size, "%.*s", (int)digits, at + 5);
+    snprintf(job, size, "%.*s", (int)length, name);
     return true;
 }
 
@@ -88,6 +94,19 @@ static void clean(char *text)
     }
 }
 
+/* Users know a job of Slurm by its number, which a path of version 26.05 does not hold: the environment of its processes does. */
+static void find_job_number(const struct gt_root *root, pid_t pid, struct gt_identity *ret)
+{
+    static const char variable[] = "SLURM_JOB_ID=";
+    char path[64], text[65536];
+    snprintf(path, sizeof path, "proc/%d/environ", (int)pid);
+    ssize_t length = gt_root_read(root, path, text, sizeof text);
+    for (const char *at = text; length > 0 && at < text + length; at += strlen(at) + 1)
+        if (!strncmp(at, variable, sizeof variable - 1) && isdigit((unsigned char)at[sizeof variable - 1]))
+            snprintf(ret->job, sizeof ret->job, "%.*s", (int)strspn(at + sizeof variable - 1, "0123456789"),
+                     at + sizeof variable - 1);
+}
+
 int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *ret)
 {
     char path[64], text[4096];
@@ -103,6 +122,8 @@ int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *
     snprintf(path, sizeof path, "proc/%d/cgroup", (int)pid);
     if (gt_root_read(root, path, text, sizeof text) > 0)
         gt_identity_job(text, ret);
+    if (ret->kind == GT_JOB_SLURM && !isdigit((unsigned char)*ret->job))
+        find_job_number(root, pid, ret);
     clean(ret->command);
     clean(ret->job);
     return 0;
