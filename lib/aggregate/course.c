@@ -13,14 +13,12 @@ struct gt_course *gt_course_new(int64_t shortest_ns, size_t spans, size_t lines,
     if (!course)
         return NULL;
     *course = (struct gt_course){.references = 1, .span_ns = shortest_ns, .capacity = spans, .is_whole = keeps_samples};
-    course->taken = calloc(spans / 64 + 1, sizeof *course->taken);
-    bool is_made = course->taken;
-    while (is_made && course->lines < lines)
-        is_made = gt_course_line_add(course) >= 0;
-    if (is_made)
-        return course;
-    gt_course_release(course);
-    return NULL;
+    while (course->lines < lines)
+        if (gt_course_line_add(course) < 0) {
+            gt_course_release(course);
+            return NULL;
+        }
+    return course;
 }
 
 struct gt_course *gt_course_keep(struct gt_course *course)
@@ -38,7 +36,6 @@ void gt_course_release(struct gt_course *course)
         free(course->line[i].value);
     }
     free(course->line);
-    free(course->taken);
     free(course->time);
     free(course);
 }
@@ -62,7 +59,7 @@ static void join(struct gt_course_span *to, const struct gt_course_span *from)
     to->count += from->count;
 }
 
-static void move_half(struct gt_course *course, size_t from)
+static void join_neighbours(struct gt_course *course, size_t from)
 {
     for (size_t i = 0; i < course->lines; i++) {
         struct gt_course_span *span = course->line[i].span;
@@ -74,21 +71,16 @@ static void move_half(struct gt_course *course, size_t from)
     }
 }
 
-static void take(struct gt_course *course, size_t span)
-{
-    course->taken[span / 64] |= UINT64_C(1) << span % 64;
-}
-
-/* Of a young course most spans are empty, and are not looked at. */
+/* Most spans of a young course are empty, and are not looked at. */
 static void halve(struct gt_course *course)
 {
     for (size_t span = 0; span < course->capacity; span++) {
         uint64_t bit = UINT64_C(1) << span % 64;
-        if (!(course->taken[span / 64] & bit))
+        if (!(course->used[span / 64] & bit))
             continue;
-        move_half(course, span);
-        course->taken[span / 64] &= ~bit;
-        take(course, span / 2);
+        join_neighbours(course, span);
+        course->used[span / 64] &= ~bit;
+        course->used[span / 128] |= UINT64_C(1) << span / 2 % 64;
     }
     course->span_ns *= 2;
     course->spans = (course->spans + 1) / 2;
@@ -112,7 +104,7 @@ int gt_course_sample_begin(struct gt_course *course, int64_t since_ns)
     while (since_ns / course->span_ns >= (int64_t)course->capacity)
         halve(course);
     course->now = (size_t)(since_ns / course->span_ns);
-    take(course, course->now);
+    course->used[course->now / 64] |= UINT64_C(1) << course->now % 64;
     if (course->spans <= course->now)
         course->spans = course->now + 1;
     course->last = (double)since_ns / GT_SECOND;
