@@ -61,6 +61,19 @@ const struct gt_field gt_machine_fields[] = {
 };
 const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_machine_fields;
 
+/* clang-format off */
+#define COUNTER_FIELD(device, name, number, member) \
+    FIELD(gt_outcome, device "_energy_" name, counter[number].member, NUMBER, DOUBLE)
+#define COUNTER_FIELDS(device, number) \
+    COUNTER_FIELD(device, "most_watts", number, most_watts), \
+    COUNTER_FIELD(device, "job_most_watts", number, job_most_watts), \
+    COUNTER_FIELD(device, "doubt", number, doubt), \
+    COUNTER_FIELD(device, "gap_began", number, gap.began), \
+    COUNTER_FIELD(device, "gap_ended", number, gap.ended), \
+    COUNTER_FIELD(device, "gap_times", number, gap.times), \
+    COUNTER_FIELD(device, "gap_cause", number, gap.cause)
+/* clang-format on */
+
 const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "complete", complete, INTEGER, BOOL),
     FIELD(gt_outcome, "elapsed", elapsed, NUMBER, DOUBLE),
@@ -72,27 +85,9 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "combined_ram_peak_private", peak[GT_SCOPE_COMBINED].private_bytes, NUMBER, DOUBLE),
     FIELD(gt_outcome, "combined_ram_peak_counted", peak[GT_SCOPE_COMBINED].counted, NUMBER, DOUBLE),
     FIELD(gt_outcome, "ram_peak_untold", peak_untold, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_most_watts", counter[GT_ENERGY_CPU].most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_job_most_watts", counter[GT_ENERGY_CPU].job_most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_doubt", counter[GT_ENERGY_CPU].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_began", counter[GT_ENERGY_CPU].gap.began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_ended", counter[GT_ENERGY_CPU].gap.ended, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_times", counter[GT_ENERGY_CPU].gap.times, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_cause", counter[GT_ENERGY_CPU].gap.cause, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_most_watts", counter[GT_ENERGY_DRAM].most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_job_most_watts", counter[GT_ENERGY_DRAM].job_most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_doubt", counter[GT_ENERGY_DRAM].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_began", counter[GT_ENERGY_DRAM].gap.began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_ended", counter[GT_ENERGY_DRAM].gap.ended, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_times", counter[GT_ENERGY_DRAM].gap.times, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_cause", counter[GT_ENERGY_DRAM].gap.cause, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_most_watts", counter[GT_ENERGY_GPU].most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_job_most_watts", counter[GT_ENERGY_GPU].job_most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_doubt", counter[GT_ENERGY_GPU].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_began", counter[GT_ENERGY_GPU].gap.began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_ended", counter[GT_ENERGY_GPU].gap.ended, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_times", counter[GT_ENERGY_GPU].gap.times, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_cause", counter[GT_ENERGY_GPU].gap.cause, NUMBER, DOUBLE),
+    COUNTER_FIELDS("cpu", GT_ENERGY_CPU),
+    COUNTER_FIELDS("dram", GT_ENERGY_DRAM),
+    COUNTER_FIELDS("gpu", GT_ENERGY_GPU),
     FIELD(gt_outcome, "oom_kills", events.oom_kills, NUMBER, DOUBLE),
     FIELD(gt_outcome, "oom_kills_above", events.oom_kills_above, NUMBER, DOUBLE),
     FIELD(gt_outcome, "throttled", events.throttled, NUMBER, DOUBLE),

@@ -359,13 +359,10 @@ static int read_number(const struct sqlite_recording *recording, const struct ta
 int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error)
 {
     struct sqlite_recording *recording = calloc(1, sizeof *recording);
-    char *own_path = strdup(path);
-    if (!recording || !own_path) {
+    if (!recording || !(recording->path = strdup(path))) {
         free(recording);
-        free(own_path);
         return gt_error_system(error, ENOMEM, "%s", path);
     }
-    recording->path = own_path;
     int status = gt_sqlite_open_existing(&recording->database, path, error);
     if (!status)
         status = sqlite_read_fields(recording->database, path, recorded, error);
