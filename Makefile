@@ -113,8 +113,8 @@ run: build-dependencies
 # The Python package, into .venv, of the objects that are there already.
 PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
-python: test-dependencies
-	@$(MAKE) -s objects
+python: build-dependencies
+	@$(MAKE) -s test-dependencies objects
 	@$(MAKE) -s .venv/installed
 
 .venv/installed: $(PYTHON_SOURCES) setup.py pyproject.toml VERSION
@@ -126,14 +126,17 @@ docs/python-api.md: python
 	@$(PYTHON) tools/write-python-api >$@.new && mv $@.new $@
 
 # All tests; the last line is "N passed, N failed, N skipped". The sanitized programs are built while others wait.
-test: python
-	@$(MAKE) -s all test-programs
+test: ready-for-tests
 	@+$(PYTHON) tools/run-tests all
 
 # The same with every repetition of the slow ones.
-test-long: python
-	@$(MAKE) -s all test-programs
+test-long: ready-for-tests
 	@+$(PYTHON) tools/run-tests all --long
+
+# While Python packages are fetched, it compiles.
+ready-for-tests: build-dependencies
+	@$(MAKE) -s test-dependencies all
+	@$(MAKE) -s .venv/installed test-programs
 
 sanitized:
 	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects unit
@@ -242,4 +245,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test soak python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

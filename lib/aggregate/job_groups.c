@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "base/number.h"
+#include "collect/cgroup/limits.h"
 #include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };
@@ -53,6 +54,16 @@ void gt_job_groups_release(struct gt_job_groups *groups)
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
 
+/* What the kernel leaves to the first process that is seen of the job. */
+static void find_limits(struct gt_job_groups_group *group, const struct gt_root *root, pid_t pid, int cores)
+{
+    struct gt_group_limit limit;
+    gt_limit_memory(&limit, root, pid);
+    group->ram_limit = limit.value;
+    gt_limit_cores(&limit, root, pid, cores);
+    group->core_limit = limit.value;
+}
+
 /* The control group of the whole job, above its steps. All that a job has used counts when it began after the counting. */
 static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root *root, pid_t pid, bool is_new)
 {
@@ -73,7 +84,8 @@ static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root 
 static int begin_group(struct gt_job_groups *groups, size_t number)
 {
     struct gt_job_groups_group *group = &groups->group[number];
-    *group = (struct gt_job_groups_group){.is_used = true, .is_other = number == groups->most, .cgroup_cpu = NAN};
+    *group = (struct gt_job_groups_group){
+        .is_used = true, .is_other = number == groups->most, .cgroup_cpu = NAN, .ram_limit = NAN, .core_limit = NAN};
     group->gpu = calloc(groups->device_count ? groups->device_count : 1, sizeof *group->gpu);
     return group->gpu ? (int)number : -ENOMEM;
 }
@@ -121,10 +133,12 @@ static int group_of(struct gt_job_groups *groups, const struct gt_root *root, pi
     group->is_root = identity->uid == 0;
     snprintf(group->user, sizeof group->user, "%s", user);
     snprintf(group->job, sizeof group->job, "%s", identity->job);
-    if (groups->by_slurm)
+    if (groups->by_slurm) {
         open_cgroup(group, root, pid, groups->is_begun);
-    else
+        find_limits(group, root, pid, groups->core_count);
+    } else {
         snprintf(group->command, sizeof group->command, "%s", identity->command);
+    }
     return status;
 }
 

@@ -74,6 +74,19 @@ const char *gt_quantity_clock(char *ret, double seconds)
     return ret;
 }
 
+const char *gt_quantity_about(char *ret, double seconds)
+{
+    if (isnan(seconds))
+        return unknown(ret);
+    if (seconds < 90)
+        snprintf(ret, GT_QUANTITY_SIZE, "~%.0f s", seconds);
+    else if (seconds < 5400)
+        snprintf(ret, GT_QUANTITY_SIZE, "~%.0f min", seconds / 60);
+    else
+        snprintf(ret, GT_QUANTITY_SIZE, "~%.1f h", fmin(seconds, 1e12) / 3600);
+    return ret;
+}
+
 const char *gt_quantity_energy(char *ret, double joules)
 {
     static const char *const units[] = {"J", "kJ"};

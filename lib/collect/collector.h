@@ -39,6 +39,7 @@ struct gt_process {
     pid_t parent;
     uint64_t start; /* clock ticks after boot, field 22 of /proc/PID/stat */
     pid_t session;
+    char name[16]; /* of the program, as the kernel shortens it */
     bool is_main;
     bool is_zombie;    /* ended and not yet waited for: its counters can still be read, its memory is gone */
     bool is_gone;      /* vanished during this frame; its values are the last that were read */

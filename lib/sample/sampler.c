@@ -67,9 +67,9 @@ static uint64_t now_in_ticks(void)
            (uint64_t)t.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000u;
 }
 
-static int open_roster(struct gt_sampler *sampler, bool launched, struct gt_error *error)
+static int open_roster(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
-    int status = gt_roster_new(&sampler->roster, &sampler->root, launched, error);
+    int status = gt_roster_new(&sampler->roster, &sampler->root, options->names, options->launched, error);
     if (status >= 0 && sampler->finder.membership)
         gt_membership_listen(sampler->finder.membership, sampler->roster);
     return status;
@@ -88,8 +88,8 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
                             &sampler->walker_availability, error);
     if (status >= 0)
         status = gt_job_finder_open(&sampler->finder, &sampler->root, error);
-    if (status >= 0 && options->detail)
-        status = open_roster(sampler, options->launched, error);
+    if (status >= 0 && options->names)
+        status = open_roster(sampler, options, error);
     if (status >= 0)
         status = gt_job_finder_slurm(&sampler->finder, &sampler->root, options->slurm_job, options->mark, error);
     if (status < 0)

@@ -25,7 +25,7 @@ struct gt_sampler {
     struct gt_topology topology;
     struct gt_tree tree;
     struct gt_job_finder finder;
-    struct gt_roster *roster; /* NULL without detail */
+    struct gt_roster *roster; /* NULL without names */
     struct gt_account account;
     struct gt_sampler_source *source;
     size_t source_count;
@@ -38,7 +38,7 @@ struct gt_sampler {
 struct gt_sampler_options {
     pid_t pid;
     bool launched;
-    bool detail; /* processes by name, too */
+    size_t names; /* how many processes are listed by name */
     const char *machine_root;
     const struct gt_clock *clock; /* NULL: the system's */
     const char *gpu_brand;

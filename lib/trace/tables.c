@@ -491,6 +491,7 @@ static int64_t file_of(struct builder *builder, uint32_t node)
                                    .format = "tables",
                                    .node = node,
                                    .rank = -1,
+                                   .part_of = GT_TRACE_NONE,
                                    .clock = GT_CLOCK_RECORD,
                                    .first = INT64_MAX,
                                    .last = INT64_MIN};

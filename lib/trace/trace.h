@@ -109,6 +109,8 @@ struct gt_trace_file {
     uint64_t bytes;         /* of text, inflated */
     int64_t device_bytes;   /* memory of the smallest GPU that deviceProperties name; 0 not told */
     uint32_t track, tracks; /* its first track, and how many follow one another */
+    uint32_t part_of;       /* a merged file has a part for each node that it tells of, with its events: the file; else
+                               GT_TRACE_NONE */
     struct gt_trace_damage damage;
 };
 
@@ -259,6 +261,9 @@ void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage 
 /* While files are read, trace->step holds windows by file, with the file's number as node. This puts those of one
  * node together, and sorts them. Returns 0 or -ENOMEM. */
 int gt_steps_combine(struct gt_trace *trace);
+/* Puts files without steps, of SMDebug, Horovod and TensorFlow, to the node of their host that has steps: to the same rank
+ * or process where there is one, else the first. */
+void gt_nodes_join(struct gt_trace *trace);
 /* Gives events without a step that of the window their start lies in. Windows of whole steps (processes "Step:...",
  * "ProfilerStep") go before those made of parts. Returns 0 or -ENOMEM. */
 int gt_steps_assign(struct gt_trace *trace);

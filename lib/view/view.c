@@ -19,6 +19,14 @@ struct gt_view {
 static const double windows[] = {0, 1800, 300, 60};
 enum { WINDOWS = sizeof windows / sizeof *windows, PAGE = 10, STEPS = 100 };
 
+/* Past the end it goes on with the job. */
+static void go_to(struct gt_view *view, double moment)
+{
+    const struct gt_view_model *model = gt_view_reader_model(view->reader);
+    view->until = moment >= model->whole ? INFINITY : fmax(moment, 0);
+    view->choice.is_held = isfinite(view->until);
+}
+
 int gt_view_open(struct gt_view **ret, const char *path, const struct gt_view_options *options, struct gt_error *error)
 {
     struct gt_view *view = calloc(1, sizeof *view);
@@ -26,12 +34,16 @@ int gt_view_open(struct gt_view **ret, const char *path, const struct gt_view_op
         return gt_error_system(error, ENOMEM, "%s", path);
     view->choice.is_still = options->is_still;
     view->is_ascii = options->ascii;
-    view->until = options->moment > 0 ? options->moment : INFINITY;
+    view->until = INFINITY;
     int status = gt_view_reader_open(&view->reader, path, true, error);
     if (status >= 0 && options->against)
         status = gt_view_reader_open(&view->before, options->against, false, error);
     if (status >= 0)
+        status = gt_view_update(view, error); /* it is known then how long the recording is */
+    if (status >= 0 && options->moment > 0) {
+        go_to(view, options->moment);
         status = gt_view_update(view, error);
+    }
     if (status < 0)
         gt_view_close(view);
     else
@@ -113,14 +125,6 @@ static double step_of(const struct gt_view *view)
     return fmax(whole / STEPS, fmax(model->period, 0.001));
 }
 
-/* Past the end it goes on with the job. */
-static void go_to(struct gt_view *view, double moment)
-{
-    const struct gt_view_model *model = gt_view_reader_model(view->reader);
-    view->until = moment >= model->whole ? INFINITY : fmax(moment, 0);
-    view->choice.is_held = isfinite(view->until);
-}
-
 static void edit_filter(struct gt_view_choice *choice, unsigned key)
 {
     size_t length = strlen(choice->filter);
@@ -179,7 +183,7 @@ static int choose(struct gt_view_choice *choice, unsigned key)
 
 static int move(struct gt_view *view, unsigned key)
 {
-    double at = gt_view_reader_model(view->reader)->at;
+    double at = isfinite(view->until) ? view->until : gt_view_reader_model(view->reader)->at;
     switch (key) {
     case GT_VIEW_KEY_UP:
     case 'k': scroll(view, -1); return 1;

@@ -6,7 +6,7 @@
 
 #include "base/quantity.h"
 
-enum { CURVE_COLUMN = 16, NARROW = 60, NORMAL = 80, WIDE = 120, TAILS = 3 };
+enum { CURVE_COLUMN = 16, NARROW = 60, NORMAL = 80, WIDE = 120, LEAST_COMMAND = 26, TAILS = 3 };
 
 /* ---- What the parts share ---------------------------------------------------------------------------------------- */
 
@@ -74,7 +74,8 @@ void gt_view_titles(const struct gt_view_picture *picture, struct gt_view_box bo
 
 /* ---- The first line ---------------------------------------------------------------------------------------------- */
 
-static void state_text(char *text, size_t size, const struct gt_view_model *model, enum gt_view_style *style)
+static void state_text(char *text, size_t size, const struct gt_view_model *model, bool is_short,
+                       enum gt_view_style *style)
 {
     char whole[GT_QUANTITY_SIZE], at[GT_QUANTITY_SIZE], silence[GT_QUANTITY_SIZE];
     gt_quantity_clock(at, model->at);
@@ -86,9 +87,9 @@ static void state_text(char *text, size_t size, const struct gt_view_model *mode
     else if (model->state == GT_VIEW_WAITING)
         snprintf(text, size, "no sample yet");
     else if (model->state == GT_VIEW_RUNNING && model->time_limit > 0)
-        snprintf(text, size, "%s of %s running", at, gt_quantity_clock(whole, model->time_limit));
+        snprintf(text, size, "%s of %s%s", at, gt_quantity_clock(whole, model->time_limit), is_short ? "" : " running");
     else if (model->state == GT_VIEW_RUNNING)
-        snprintf(text, size, "%s running", at);
+        snprintf(text, size, "%s%s", at, is_short ? "" : " running");
     else if (model->state == GT_VIEW_SILENT)
         snprintf(text, size, "%s, no news for %s", at, silence);
     else if (model->exit_status < 0)
@@ -99,19 +100,25 @@ static void state_text(char *text, size_t size, const struct gt_view_model *mode
         *style = GT_VIEW_BAD;
 }
 
-/* What an earlier run took, as long as this one may take as long. */
+/* How far it is, and how long it will still take. */
 static void left_text(char *text, size_t size, const struct gt_view_picture *picture)
 {
-    double seconds = picture->before ? picture->before->whole - picture->model->at : NAN;
+    const struct gt_view_model *model = picture->model;
+    const struct gt_progress *progress = &model->progress;
+    char name[40] = "", time[GT_QUANTITY_SIZE];
+    bool is_given;
+    double left = gt_view_left(model, picture->before, &is_given);
     *text = '\0';
-    if (!(seconds > 0) || picture->model->state != GT_VIEW_RUNNING || picture->model->is_past)
-        return;
-    if (seconds < 90)
-        snprintf(text, size, "  ~%.0f s left", seconds);
-    else if (seconds < 5400)
-        snprintf(text, size, "  ~%.0f min left", seconds / 60);
-    else
-        snprintf(text, size, "  ~%.1f h left", seconds / 3600);
+    if (*progress->name && picture->grid.columns >= NARROW) {
+        gt_life_shorten(name, sizeof name, progress->name);
+        size_t used = (size_t)snprintf(text, size, "  %s %llu of %llu", name, (unsigned long long)progress->done,
+                                       (unsigned long long)progress->total);
+        text += used;
+        size -= used;
+    }
+    if (!isnan(left))
+        snprintf(text, size, "  %s left%s", is_given ? gt_quantity_clock(time, left) : gt_quantity_about(time, left),
+                 is_given && picture->grid.columns >= WIDE ? " of what was asked for" : "");
 }
 
 /* The program without its folder, and its arguments. */
@@ -128,13 +135,13 @@ static void draw_header(const struct gt_view_picture *picture)
 {
     const struct gt_view_model *model = picture->model;
     int columns = picture->grid.columns;
-    char state[100], left[60], where[200];
+    char state[100], left[160], where[200];
     enum gt_view_style style;
-    state_text(state, sizeof state, model, &style);
     left_text(left, sizeof left, picture);
+    state_text(state, sizeof state, model, *left, &style);
     int begin = gt_cells_print_right(&picture->grid, 0, columns - 1, columns - 2, style, "%s%s", state, left);
     snprintf(where, sizeof where, "%s%s%s", model->host, *model->pid_text ? "  pid " : "", model->pid_text);
-    if (columns >= NORMAL)
+    if (columns >= NORMAL && begin - (int)strlen(where) > LEAST_COMMAND)
         begin = gt_cells_print_right(&picture->grid, 0, begin - 2, columns / 3, GT_VIEW_DIM, "%s", where);
     gt_cells_text(&picture->grid, 0, 1, begin - 3, GT_VIEW_BOLD, short_command(model->command));
 }
@@ -281,8 +288,8 @@ static int draw_disk(const struct gt_view_picture *picture, int row)
     struct gauge gauge = {.label = "disk", .line = GT_VIEW_DISK, .share = NAN};
     if (!(model->disk_read > 0 || model->disk_written > 0))
         return 0;
-    gt_quantity_bytes(rate, isnan(model->disk) ? 0 : model->disk);
-    snprintf(gauge.value, sizeof gauge.value, "%.20s/s", rate);
+    snprintf(gauge.value, sizeof gauge.value, isnan(model->disk) ? "n/a" : "%.20s/s",
+             gt_quantity_bytes(rate, model->disk));
     if (!isnan(model->disk_written))
         snprintf(gauge.tail[0], sizeof gauge.tail[0], "%s written", gt_quantity_bytes(written, model->disk_written));
     if (!isnan(model->disk_read))
@@ -295,7 +302,7 @@ static int draw_disk(const struct gt_view_picture *picture, int row)
 
 /* ---- What is amiss ----------------------------------------------------------------------------------------------- */
 
-enum { WARNINGS = 3 };
+enum { WARNINGS = 4 };
 static const double IDLE = 0.05, IDLE_SECONDS = 60;
 
 /* How long a GPU has been idle until now, seconds. */
@@ -340,6 +347,10 @@ static size_t find_warnings(const struct gt_view_model *model, char text[WARNING
     if (model->ram / model->ram_capacity >= 0.9)
         snprintf(text[count++], 120, "memory: %s of %s", gt_quantity_bytes(first, model->ram),
                  gt_quantity_bytes(second, model->ram_capacity));
+    if (model->progress.left > model->time_limit - model->at && model->time_limit > model->at)
+        snprintf(text[count++], 120, "%s to go at this pace, and %s left of what was asked for",
+                 gt_quantity_about(first, model->progress.left),
+                 gt_quantity_clock(second, model->time_limit - model->at));
     if (model->swap > 0)
         snprintf(text[count++], 120, "%s of memory is swapped out", gt_quantity_bytes(first, model->swap));
     return count + warn_of_idle(model, text[count], 120);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "blocks/block_progress.h"
 #include "sample/life_tree.h"
 #include "sample/sample.h"
 #include "store/store.h"
@@ -33,7 +34,8 @@ struct gt_view_gpu {
 struct gt_view_process {
     pid_t pid;
     char name[GT_LIFE_NAME], command[GT_LIFE_COMMAND]; /* "": not known */
-    double cpu, ram, peak, gpu_ram, threads, read, written, age;
+    double cpu, cpu_time, ram, peak, gpu_ram, threads, read, written,
+        age;        /* cpu: NaN when it has ended; cpu_time: only then */
     unsigned depth; /* as struct gt_life_place has it */
     uint64_t open;
 };
@@ -66,6 +68,7 @@ struct gt_view_model {
     double cpu, cpu_mean, cores, time_limit;
     double power, cpu_power, gpu_power, energy, carbon; /* watts of the job, joules, grams */
     double disk, disk_read, disk_written, disk_wait;    /* bytes a second, bytes, share of the time */
+    double earlier;                                     /* seconds that the same command took before */
     double processes, threads;
 
     size_t gpu_count;
@@ -73,12 +76,18 @@ struct gt_view_model {
     size_t process_count; /* those that live, in the order of the tree */
     struct gt_view_process *process;
     bool has_detail;          /* the recording tells of processes */
-    bool has_ended_processes; /* of a job that ended: all that it had, their use of CPU and memory over their lives */
+    bool has_ended_processes; /* of a job that ended: all that it had, their CPU time and most memory */
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;
     struct gt_view_block *block;
+    struct gt_progress progress; /* of a job that runs */
     struct gt_course *course;
 };
+
+/* All figures not known. */
+void gt_view_forget_figures(struct gt_view_model *model);
+/* What the job was given, else what the machine has. */
+void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *machine);
 
 /* Reads a recording, again and again while it is written. */
 struct gt_view_reader;

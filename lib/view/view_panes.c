@@ -228,7 +228,7 @@ int gt_view_processes_rows(const struct gt_view_picture *picture)
 
 static double key_of(const struct gt_view_process *process, enum gt_view_sort sort)
 {
-    double key = sort == GT_VIEW_BY_CPU    ? process->cpu
+    double key = sort == GT_VIEW_BY_CPU    ? isnan(process->cpu) ? process->cpu_time : process->cpu
                  : sort == GT_VIEW_BY_RAM  ? process->ram
                  : sort == GT_VIEW_BY_PEAK ? process->peak
                  : sort == GT_VIEW_BY_GPU  ? process->gpu_ram
@@ -271,16 +271,20 @@ static void name_text(char *text, size_t size, const struct gt_view_picture *pic
     snprintf(text, size, "%s%s", branch, shows_command ? process->command : *process->name ? process->name : "?");
 }
 
+struct figure {
+    enum process_column column;
+    double value;
+    const char *(*write)(char *ret, double value);
+};
+
 static void draw_process(const struct gt_view_picture *picture, struct gt_view_box box, int row,
                          const struct gt_view_column *column, const struct gt_view_process *process)
 {
     char text[GT_QUANTITY_SIZE], name[GT_LIFE_BRANCH_SIZE + GT_LIFE_COMMAND];
-    const struct {
-        enum process_column column;
-        double value;
-        const char *(*write)(char *ret, double value);
-    } figures[] = {
-        {PROCESS_CPU, process->cpu, gt_quantity_percent},
+    const bool is_live = !picture->model->has_ended_processes;
+    const struct figure figures[] = {
+        is_live ? (struct figure){PROCESS_CPU, process->cpu, gt_quantity_percent}
+                : (struct figure){PROCESS_CPU, process->cpu_time, time_text},
         {PROCESS_RAM, process->ram, gt_quantity_bytes},
         {PROCESS_PEAK, process->peak, gt_quantity_bytes},
         {PROCESS_GPU, process->gpu_ram, gt_quantity_bytes},
@@ -305,15 +309,17 @@ static void draw_rest(const struct gt_view_picture *picture, struct gt_view_box 
                       const struct gt_view_column *column, const struct gt_view_process *const *list, size_t count)
 {
     char text[GT_QUANTITY_SIZE + 20];
-    double cpu = 0, ram = 0;
+    double cpu = 0, cpu_time = 0, ram = 0;
     int row = box.row + box.rows - 1;
     for (size_t i = 0; i < count; i++) {
         cpu += isnan(list[i]->cpu) ? 0 : list[i]->cpu;
+        cpu_time += isnan(list[i]->cpu_time) ? 0 : list[i]->cpu_time;
         ram += isnan(list[i]->ram) ? 0 : list[i]->ram;
     }
     snprintf(text, sizeof text, "%zu more", count);
     gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_NAME, GT_VIEW_DIM, text);
-    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_CPU, GT_VIEW_DIM, gt_quantity_percent(text, cpu));
+    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_CPU, GT_VIEW_DIM,
+                  picture->model->has_ended_processes ? time_text(text, cpu_time) : gt_quantity_percent(text, cpu));
     gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_RAM, GT_VIEW_DIM, gt_quantity_bytes(text, ram));
 }
 
@@ -328,7 +334,7 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
     const struct gt_view_column column[PROCESS_COLUMNS] = {
         {"pid", 7, false},
         {title, 0, true},
-        {"cpu", 6, false},
+        {is_live ? "cpu" : "cpu time", is_live ? 6 : 8, false},
         {"memory", picture->model->has_ended_processes ? -1 : 8, false},
         {"peak", box.columns >= NARROW || picture->model->has_ended_processes ? 8 : -1, false},
         {"gpu mem", has_gpus && is_live && box.columns >= NARROW ? 8 : -1, false},

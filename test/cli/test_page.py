@@ -7,6 +7,7 @@ import json
 import random
 import re
 import sqlite3
+import subprocess
 import sys
 import zlib
 
@@ -284,8 +285,9 @@ def test_print_shows_the_still_pictures(blocks_page):
 
 @needs_browser
 def test_a_dot_is_a_sample_and_a_greater_peak_stands_beside_it(cli, tmp_path):
-    spike = "import time\ntime.sleep(1)\nheld = b'x' * 100_000_000\ntime.sleep(1.2)\nmore = b'x' * 200_000_000\ndel more\ntime.sleep(0.7)"
-    assert cli("run", "--st=0.5", "--tf=run.sqlite", "-o", "page.html", "--", sys.executable, "-c", spike).returncode == 0
+    # The spike lies in the middle between two samples, so that neither has it where the job is late.
+    spike = "import time\nheld = b'x' * 100_000_000\ntime.sleep(3)\nmore = b'x' * 200_000_000\ndel more\ntime.sleep(0.2)"
+    assert cli("run", "--st=2", "--tf=run.sqlite", "-o", "page.html", "--", sys.executable, "-c", spike).returncode == 0
     memory = next(chart for chart in data_of((tmp_path / "page.html").read_text())["charts"] if chart["key"] == "memory_over_time")
     assert 0.29 < memory["peak"] < 0.4
     listen = "window.said = []; CanvasRenderingContext2D.prototype.fillText = text => { said.push(text) }; 0"
@@ -317,3 +319,13 @@ def test_values_beyond_all_bounds_stay_in_the_picture(cli, tmp_path):
     page = (tmp_path / "page.html").read_text()
     bars = [(int(y), int(height)) for y, height in re.findall(r'<rect class="bar" x="\d+" y="(-?\d+)" width="\d+" height="(-?\d+)"', page)]
     assert bars and all(y >= 0 and height > 0 for y, height in bars), bars
+
+
+def test_a_job_that_has_marked_no_block_yet_has_a_page(cli, gpu_tracker, tmp_path):
+    with subprocess.Popen([gpu_tracker, "run", "--quiet", "--disable-logs", "--blocks", "--st=0.1", "--tf=run.sqlite", "--", "cat"],
+                          stdin=subprocess.PIPE, cwd=tmp_path) as process:
+        wait_for(lambda: (tmp_path / "run.sqlite").exists() and cli("report", "run.sqlite").returncode == 0)
+        done = cli("report", "run.sqlite", "-o", "page.html")
+        process.stdin.close()
+    assert done.returncode == 0, done.stderr
+    assert "so far" in (tmp_path / "page.html").read_text()

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "support/folder.h"
 #include "support/trace_file.h"
+#include "support/traces.h"
 
 #define RECORD(base) \
     "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":" base "}},\n"
@@ -370,6 +371,60 @@ static void reading_again_gives_the_same(void **state)
     release(&merged);
 }
 
+/* Where two ranks use the same correlation ids, their work still belongs to their own calls once they are merged. */
+static void ranks_of_merged_files_are_kept(void **state)
+{
+#define RANK(kernel, start)                                                                                             \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"launch\",\"pid\":9,\"tid\":9,\"ts\":1700000000000000,\"dur\":5," \
+    "\"args\":{\"correlation\":3}},"                                                                                    \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" kernel "\",\"pid\":0,\"tid\":7,\"ts\":1700000000000" start           \
+    ",\"dur\":5,\"args\":{\"correlation\":3}}"
+    trace_write_text(*state, "in/rank0.json",
+                     "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[" RANK("slow", "105") "]}");
+    trace_write_text(*state, "in/rank1.json",
+                     "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[" RANK("fast", "015") "]}");
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    struct gt_trace_options options = GT_TRACE_OPTIONS;
+    struct gt_trace *trace = trace_load(merged.path, &options);
+    const struct gt_trace_file *slow = gt_trace_file_of(trace, trace_event(trace, "slow"));
+    const struct gt_trace_file *fast = gt_trace_file_of(trace, trace_event(trace, "fast"));
+    assert_string_equal(gt_trace_text(trace, slow->node), "rank 0");
+    assert_string_equal(gt_trace_text(trace, fast->node), "rank 1");
+    assert_int_equal(slow->rank, 0);
+    assert_int_equal(fast->read, 2);
+    assert_true(slow->clock == GT_CLOCK_RECORD);
+    gt_trace_close(trace);
+    options.node = "1";
+    trace = trace_load(merged.path, &options);
+    assert_int_equal(trace->events.count, 2);
+    gt_trace_close(trace);
+    const char *path = merged.path;
+    struct gt_report *report = NULL;
+    assert_true(gt_profile_report("launches", &path, 1, NULL, NULL, &report, NULL) >= 0);
+    size_t row = traces_find(report, "launches", 0, "node", "rank 0");
+    assert_true(traces_number(report, "launches", row, "mean_us") == 100);
+    row = traces_find(report, "launches", 0, "node", "rank 1");
+    assert_true(traces_number(report, "launches", row, "mean_us") == 10);
+    gt_report_free(report);
+    release(&merged);
+}
+
+static void what_was_not_ended_is_flagged(void **state)
+{
+    trace_write_text(*state, "in/open.json",
+                     "[{\"ph\":\"B\",\"name\":\"open\",\"pid\":1,\"tid\":1,\"ts\":10,\"args\":{\"x\":7}},"
+                     "{\"ph\":\"B\",\"name\":\"bare\",\"pid\":1,\"tid\":2,\"ts\":10},"
+                     "{\"ph\":\"X\",\"name\":\"last\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":10}]");
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    const struct gt_json_value *open = first(&merged, "open", "X"), *args = gt_json_member(open, "args");
+    assert_int_equal(gt_json_integer_of(gt_json_member(open, "dur")), 20);
+    assert_int_equal(gt_json_integer_of(gt_json_member(args, "x")), 7);
+    assert_non_null(gt_json_member(args, "unclosed"));
+    assert_non_null(gt_json_member(gt_json_member(first(&merged, "bare", "X"), "args"), "unclosed"));
+    assert_null(gt_json_member(first(&merged, "last", "X"), "args"));
+    release(&merged);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
@@ -384,6 +439,8 @@ int main(void)
         TEST(scoped_ids_are_kept_apart),
         TEST(repeats_and_texts_are_kept),
         TEST(reading_again_gives_the_same),
+        TEST(ranks_of_merged_files_are_kept),
+        TEST(what_was_not_ended_is_flagged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

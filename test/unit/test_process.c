@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "collect/process/process.h"
+#include "support/figures.h"
 
 /* A child that sleeps, and at each byte writes memory and begins a thread that stays. */
 struct sleeper {
@@ -93,16 +94,16 @@ static void what_sleeps_is_idle_until_it_runs(void **state)
     assert_int_equal(gt_process_read(process, &root), 0);
     assert_true(falls_asleep(process, &root));
     double faults = process->value[GT_MINOR_FAULTS], threads = process->value[GT_THREADS];
-    assert_float_equal(threads, 1, 0);
+    assert_close(threads, 1, 0);
 
     assert_int_equal(write(sleeper->ask, &byte, 1), 1);
     assert_int_equal(read(sleeper->answer, &byte, 1), 1);
     assert_int_equal(gt_process_read(process, &root), 0);
     assert_false(gt_process_was_idle(process));
-    assert_float_equal(process->value[GT_THREADS], 2, 0);
+    assert_close(process->value[GT_THREADS], 2, 0);
     assert_true(falls_asleep(process, &root));
     assert_true(process->value[GT_MINOR_FAULTS] >= faults + FAULTS);
-    assert_float_equal(process->value[GT_THREADS], 2, 0);
+    assert_close(process->value[GT_THREADS], 2, 0);
     gt_process_close(process);
     gt_root_close(&root);
 }

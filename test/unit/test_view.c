@@ -39,6 +39,8 @@ static struct gt_view_model *model_new(size_t gpus)
                                     .gpu_power = 316,
                                     .energy = 0.21 * 3.6e6,
                                     .carbon = NAN,
+                                    .progress = {.left = NAN},
+                                    .earlier = NAN,
                                     .disk = 31e6,
                                     .disk_read = 41e9,
                                     .disk_written = 1.2e9,
@@ -76,6 +78,7 @@ static void add_process(struct gt_view_model *model, const char *name, const cha
     struct gt_view_process *process = &model->process[i];
     *process = (struct gt_view_process){.pid = 4711 + (pid_t)(i ? 20 + i : 0),
                                         .cpu = i ? 0.27 - 0.01 * (double)i : 0.98,
+                                        .cpu_time = NAN,
                                         .ram = i ? 0.8e9 : 9.8e9,
                                         .peak = i ? 0.9e9 : 10.6e9,
                                         .gpu_ram = i ? NAN : 31.2e9,
@@ -214,6 +217,21 @@ static void test_choices(void **state)
     model->time_limit = 7200;
     expect("limit",
            picture(model, NULL, (struct gt_view_choice){.hides_processes = true, .hides_gpus = true}, 80, ROWS, false));
+    model->progress = (struct gt_progress){"epoch", 9, 20, 2280};
+    for (size_t i = 0; i < 4; i++) {
+        char name[40];
+        int columns = ((const int[]){40, 60, 80, 120})[i];
+        snprintf(name, sizeof name, "progress-%d", columns);
+        expect(name, picture(model, NULL,
+                             (struct gt_view_choice){.hides_processes = true, .hides_gpus = true, .hides_blocks = true},
+                             columns, ROWS, false));
+    }
+    model->progress.left = 6000;
+    expect("too-late",
+           picture(model, NULL,
+                   (struct gt_view_choice){.hides_processes = true, .hides_gpus = true, .hides_blocks = true}, 80, ROWS,
+                   false));
+    model->progress = (struct gt_progress){.left = NAN};
     before->whole = 4000;
     before->ram = 12e9;
     expect("against", picture(model, before, (struct gt_view_choice){.hides_processes = true}, 80, ROWS, false));
@@ -239,6 +257,8 @@ static void test_states(void **state)
     model->state = GT_VIEW_ENDED;
     model->exit_status = 137;
     model->has_ended_processes = true;
+    for (size_t i = 0; i < processes; i++)
+        model->process[i].cpu_time = i ? 0.03 : 75;
     model->disk_read = model->disk_written = model->energy = model->cores = model->ram_capacity = NAN;
     expect("ended", picture(model, NULL, (struct gt_view_choice){0}, 80, 20, false));
     expect("waiting", picture(&empty, NULL, (struct gt_view_choice){0}, 80, ROWS, false));
@@ -273,12 +293,52 @@ static void test_hostile_names(void **state)
     model_free(model);
 }
 
+/* ---- The line of run --status ------------------------------------------------------------------------------------ */
+
+static void add_status(struct gt_buffer *all, const struct gt_view_model *model, int columns, bool ascii)
+{
+    struct gt_view_grid grid = {columns, 1, calloc((size_t)columns, sizeof *grid.cell)};
+    gt_view_status_draw(&grid, model);
+    if (ascii)
+        gt_cells_to_ascii(&grid);
+    assert_int_equal(gt_cells_write(&grid, all), 0);
+    free(grid.cell);
+}
+
+static void test_status(void **state)
+{
+    (void)state;
+    struct gt_buffer all = {0};
+    struct gt_view_model *model = training(2), *many = training(9), *plain = model_new(0);
+    model->progress = (struct gt_progress){"epoch", 9, 20, 2280};
+    for (int columns = 10; columns <= 130; columns += 10)
+        add_status(&all, model, columns, false);
+    many->time_limit = 7200;
+    add_status(&all, many, 80, false);
+    plain->earlier = 4000;
+    plain->cores = plain->ram_capacity = NAN;
+    strcpy(plain->command, "./run.sh --fast");
+    add_status(&all, plain, 80, false);
+    strcpy(plain->command, "a\nb\x1b[31m\xe2\x80\xae\xff\xe6\xbc\xa2\xe5\xad\x97 x");
+    snprintf(plain->progress.name, sizeof plain->progress.name, "\x1b]0;\x07\xe6\xbc\xa2\n%%s");
+    plain->progress.total = 3;
+    add_status(&all, plain, 80, false);
+    add_status(&all, plain, 80, true);
+    for (int columns = 1; columns < 8; columns++)
+        add_status(&all, plain, columns, true);
+    expect("status", all.data);
+    model_free(model);
+    model_free(many);
+    model_free(plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_widths),    cmocka_unit_test(test_no_line_is_wider_than_the_screen),
         cmocka_unit_test(test_choices),   cmocka_unit_test(test_states),
         cmocka_unit_test(test_many_gpus), cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,12 +195,20 @@ static void write_metadata(struct gt_merged_trace *merged, const char *what, int
     gt_buffer_text(out, ", \"args\": {");
 }
 
-static void write_process(struct gt_merged_trace *merged, int64_t pid, const char *name, const char *label)
+/* `node` may be empty; `rank` is -1 where it is not known. */
+static void write_process(struct gt_merged_trace *merged, int64_t pid, const char *name, const char *label,
+                          const char *node, int32_t rank)
 {
     struct gt_buffer *out = gt_merged_file_text(merged->file);
     write_metadata(merged, "process_name", pid, -1);
     gt_buffer_text(out, "\"name\": ");
     gt_json_quote(out, name);
+    if (*node) {
+        gt_buffer_text(out, ", \"node\": ");
+        gt_json_quote(out, node);
+    }
+    if (rank >= 0)
+        gt_buffer_printf(out, ", \"rank\": %d", (int)rank);
     gt_buffer_text(out, "}}");
     write_metadata(merged, "process_sort_index", pid, -1);
     gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", pid);
@@ -224,11 +232,15 @@ static void tell_process(struct gt_merged_trace *merged, uint32_t number)
     if (first->is_told)
         return;
     first->is_told = true;
-    snprintf(label, sizeof label, "%s%s%s", own, *own && *node ? ", " : "", node);
+    size_t length = strlen(own), node_length = strlen(node);
+    bool is_told = length >= node_length && strcmp(own + length - node_length, node) == 0; /* in a file merged before */
+    snprintf(label, sizeof label, "%s%s%s", own, *own && !is_told ? ", " : "", is_told ? "" : node);
     const char *name = process->name == GT_TRACE_NONE ? "" : gt_trace_text(trace, process->name);
     char by_pid[200];
     snprintf(by_pid, sizeof by_pid, "process %s", gt_trace_text(trace, process->pid));
-    write_process(merged, first->pid, *name ? name : by_pid, label);
+    const struct gt_trace_file *file = &trace->file[process->file];
+    uint32_t of = merged->nodes > 1 ? gt_trace_node_of(trace, process->file) : file->node;
+    write_process(merged, first->pid, *name ? name : by_pid, label, gt_trace_text(trace, of), file->rank);
 }
 
 static void tell_thread(struct gt_merged_trace *merged, uint32_t number)
@@ -331,6 +343,27 @@ static void write_others(struct gt_buffer *out, struct gt_span text, bool has_sc
     }
 }
 
+/* What was never closed lasts to the last time of its track, and says so. */
+static void write_arguments(struct gt_buffer *out, const struct gt_trace_event *event)
+{
+    struct gt_span args = event->item->args;
+    bool is_unclosed = event->flag & GT_TRACE_UNCLOSED, is_object = args.text && *args.text == '{';
+    if (!args.text && !is_unclosed)
+        return;
+    gt_buffer_text(out, ", \"args\": ");
+    if (!is_unclosed) {
+        gt_buffer_append(out, args.text, args.length);
+        return;
+    }
+    gt_buffer_text(out, "{\"unclosed\": true");
+    if (is_object && args.text[1 + strspn(args.text + 1, " \t\r\n")] != '}') {
+        gt_buffer_text(out, ", ");
+        gt_buffer_append(out, args.text + 1, args.length - 1);
+    } else {
+        gt_buffer_char(out, '}');
+    }
+}
+
 /* Escape raw control characters, and write null for the numbers that JSON does not have. */
 static void mend(struct gt_buffer *out, size_t from)
 {
@@ -391,10 +424,7 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
     if (!event->item->text.text && event->item->category.text)
         gt_buffer_printf(out, ", \"cat\": \"%.*s\"", (int)event->item->category.length, event->item->category.text);
     write_others(out, event->item->text, has_scoped_id);
-    if (event->item->args.text) {
-        gt_buffer_text(out, ", \"args\": ");
-        gt_buffer_append(out, event->item->args.text, event->item->args.length);
-    }
+    write_arguments(out, event);
     gt_buffer_char(out, '}');
     if (event->item->has & GT_RAW_EVENT_MENDED)
         mend(out, from);
@@ -494,7 +524,8 @@ static int write_counters(struct counters *counters, struct gt_error *error)
     for (size_t i = 0; i < merged->trace->series_count; i++)
         if (counters->key[i] && counters->pid[i] > told) {
             told = counters->pid[i];
-            write_process(merged, told, "System metrics", gt_trace_text(merged->trace, merged->trace->series[i].node));
+            const char *node = gt_trace_text(merged->trace, merged->trace->series[i].node);
+            write_process(merged, told, "System metrics", node, node, -1);
         }
     for (size_t i = 0; i < counters->count; i++) {
         const struct sample *sample = &counters->sample[i];
@@ -569,7 +600,7 @@ static int write_marks(struct counters *counters, struct gt_error *error)
         if (!is_low(counters, &counters->sample[i]) || (last != INT64_MIN && time - last <= NEAR))
             continue;
         if (last == INT64_MIN)
-            write_process(merged, counters->mark_pid, mark_name, "");
+            write_process(merged, counters->mark_pid, mark_name, "", "", -1);
         for (; from < counters->count && counters->sample[from].time < time - NEAR; from++)
             ;
         for (; to < counters->count && counters->sample[to].time <= time + NEAR; to++)

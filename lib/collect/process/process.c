@@ -147,6 +147,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
         process->value[GT_RAM_PEAK] = process->mark = NAN;
     }
     process->is_forked = stat->is_forked;
+    memcpy(process->name, stat->name, sizeof process->name);
     process->is_ours = !strcmp(stat->name, GT_PROGRAM_NAME);
     process->is_sampler = !strcmp(stat->name, GT_SAMPLER_NAME);
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;

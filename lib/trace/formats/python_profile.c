@@ -25,29 +25,20 @@ struct profile_maker {
 
 enum { MOST_BYTES = 256 << 20 };
 
-/* The bytes of a whole file, to be freed. -EFBIG: it is larger than any profile, or compressed. */
+/* The bytes of a whole file, to be freed. -EFBIG: it is larger than any profile. */
 static int read_whole(struct gt_reading *reading, const char *path, char **ret, size_t *length, struct gt_error *error)
 {
-    struct gt_input *input = NULL;
-    int status = gt_input_open(&input, path, reading->options->ceiling, error);
+    char trouble[80];
+    struct gt_trace_file *file = gt_reading_file(reading);
+    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, ret, length, trouble, sizeof trouble,
+                                error);
     if (status < 0)
         return status;
-    size_t size = gt_input_size(input);
-    ssize_t got = -EFBIG;
-    char *bytes = NULL;
-    if (size > MOST_BYTES || gt_input_is_compressed(input))
-        gt_error_set(error, EFBIG, "%s: a Python profile of more than %d MB", path, MOST_BYTES >> 20);
-    else if (!(bytes = malloc(size + 1)))
-        got = gt_error_system(error, ENOMEM, "%s", path);
-    else
-        got = gt_input_read(input, bytes, size, error);
-    gt_input_close(input);
-    if (got < 0) {
-        free(bytes);
-        return (int)got;
+    file->bytes = *length;
+    if (*trouble) {
+        file->damage.cut_off = true;
+        gt_damage_note(&file->damage, *length, "%s", trouble);
     }
-    gt_reading_file(reading)->bytes = *length = (size_t)got;
-    *ret = bytes;
     return 0;
 }
 
