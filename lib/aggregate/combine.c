@@ -231,7 +231,7 @@ static void keep_rest(struct gt_combiner *combine)
     raise_to(&rest[GT_RAM_PEAK_BOUND], rest[GT_RAM_PEAK]);
 }
 
-static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
+void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
     keep_main_peak(combine, sampler);
@@ -242,11 +242,6 @@ static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sam
     keep_counts(combine, sampler);
     if (peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK] > 1)
         keep_rest(combine);
-}
-
-void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler)
-{
-    keep_peaks(combine, sampler);
 }
 
 /* In a reading after the end of the last process there is no memory to compare: the ratio of the reading before stays. */
@@ -373,7 +368,7 @@ static void keep_process_energy(struct gt_combiner *combine, const struct gt_sam
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     gt_account_totals(&sampler->account, &sampler->tree, combine->job);
-    keep_peaks(combine, sampler);
+    gt_combine_look(combine, sampler);
     int status = keep_energy(combine, sampler);
     if (status >= 0 && combine->detail)
         keep_process_energy(combine, sampler);
