@@ -120,22 +120,22 @@ const struct gt_field gt_life_fields[] = {
 };
 const size_t gt_life_field_count = sizeof gt_life_fields / sizeof *gt_life_fields;
 
-const char *gt_field_text(const struct gt_field *fact, const void *object)
+const char *gt_field_text(const struct gt_field *field, const void *object)
 {
-    return (const char *)object + fact->offset;
+    return (const char *)object + field->offset;
 }
 
-static double bytes_per_unit(const struct gt_field *fact, const struct gt_machine *machine)
+static double bytes_per_unit(const struct gt_field *field, const struct gt_machine *machine)
 {
     double factor = 1;
-    gt_unit_memory(fact->storage == RAM ? machine->ram_unit : machine->gpu_ram_unit, &factor, NULL);
+    gt_unit_memory(field->storage == RAM ? machine->ram_unit : machine->gpu_ram_unit, &factor, NULL);
     return factor;
 }
 
-double gt_field_number(const struct gt_field *fact, const void *object)
+double gt_field_number(const struct gt_field *field, const void *object)
 {
-    const void *at = (const char *)object + fact->offset;
-    switch ((enum storage)fact->storage) {
+    const void *at = (const char *)object + field->offset;
+    switch ((enum storage)field->storage) {
     case INT: return *(const int *)at;
     case PID: return *(const pid_t *)at;
     case BOOL: return *(const bool *)at;
@@ -143,15 +143,15 @@ double gt_field_number(const struct gt_field *fact, const void *object)
     case DOUBLE: return *(const double *)at;
     case NANOSECONDS: return (double)(*(const int64_t *)at / 1000) / 1e6;
     case RAM:
-    case GPU_RAM: return *(const double *)at / bytes_per_unit(fact, object);
+    case GPU_RAM: return *(const double *)at / bytes_per_unit(field, object);
     case TEXT: break;
     }
     return NAN;
 }
 
-void gt_field_set_text(const struct gt_field *fact, void *object, const char *text)
+void gt_field_set_text(const struct gt_field *field, void *object, const char *text)
 {
-    snprintf((char *)object + fact->offset, fact->size, "%s", text);
+    snprintf((char *)object + field->offset, field->size, "%s", text);
 }
 
 static double between(double value, double least, double most)
@@ -159,12 +159,12 @@ static double between(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-void gt_field_set_number(const struct gt_field *fact, void *object, double value)
+void gt_field_set_number(const struct gt_field *field, void *object, double value)
 {
-    void *at = (char *)object + fact->offset;
-    if (isnan(value) && fact->kind == GT_FIELD_INTEGER)
+    void *at = (char *)object + field->offset;
+    if (isnan(value) && field->kind == GT_FIELD_INTEGER)
         return;
-    switch ((enum storage)fact->storage) {
+    switch ((enum storage)field->storage) {
     case INT: *(int *)at = (int)between(value, INT32_MIN, INT32_MAX); break;
     case PID: *(pid_t *)at = (pid_t)between(value, 0, INT32_MAX); break;
     case BOOL: *(bool *)at = value != 0; break;
@@ -172,7 +172,7 @@ void gt_field_set_number(const struct gt_field *fact, void *object, double value
     case DOUBLE: *(double *)at = value; break;
     case NANOSECONDS: *(int64_t *)at = isnan(value) ? 0 : (int64_t)(between(value, 0, 9e9) * 1e6) * 1000; break;
     case RAM:
-    case GPU_RAM: *(double *)at = nearbyint(value * bytes_per_unit(fact, object)); break;
+    case GPU_RAM: *(double *)at = nearbyint(value * bytes_per_unit(field, object)); break;
     case TEXT: break;
     }
 }
@@ -185,17 +185,17 @@ int gt_field_find(const struct gt_field *facts, size_t count, const char *name)
     return -ENOENT;
 }
 
-int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *fact, const char *text, const char *path,
+int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *field, const char *text, const char *path,
                          struct gt_error *error)
 {
-    if (fact->kind == GT_FIELD_TEXT) {
-        gt_field_set_text(fact, machine, text ? text : "");
+    if (field->kind == GT_FIELD_TEXT) {
+        gt_field_set_text(field, machine, text ? text : "");
         return 0;
     }
     double value = NAN;
     if (text && *text && gt_number_double(text, &value) < 0)
-        return gt_error_set(error, EINVAL, "%s: %s: \"%s\" is not a number", path, fact->name, text);
-    gt_field_set_number(fact, machine, value);
+        return gt_error_set(error, EINVAL, "%s: %s: \"%s\" is not a number", path, field->name, text);
+    gt_field_set_number(field, machine, value);
     return 0;
 }
 
@@ -204,10 +204,10 @@ void gt_life_init(struct gt_life *life)
     *life = (struct gt_life){.begin = NAN, .end = NAN, .ram_peak = NAN, .cpu_time = NAN};
 }
 
-double gt_life_number(const struct gt_field *fact, const struct gt_life *life)
+double gt_life_number(const struct gt_field *field, const struct gt_life *life)
 {
-    bool may_be_zero = fact->kind == GT_FIELD_NUMBER || fact->offset == offsetof(struct gt_life, number);
-    double value = gt_field_number(fact, life);
+    bool may_be_zero = field->kind == GT_FIELD_NUMBER || field->offset == offsetof(struct gt_life, number);
+    double value = gt_field_number(field, life);
     return value == 0 && !may_be_zero ? NAN : value;
 }
 
