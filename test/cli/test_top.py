@@ -98,8 +98,8 @@ def test_processes_of_an_ended_job_add_up(top, cli):
 
 
 def test_a_recording_without_details(top, cli):
-    cli("run", "--disable-logs", "--tf", "b.sqlite", "--", "sleep", "0.2")
-    lines = top("b.sqlite")
+    cli("run", "--disable-logs", "--tf", "b.csv", "--", "sleep", "0.2")
+    lines = top("b.csv")
     assert not any("process (" in line for line in lines) and lines[-1].endswith("run --detail")
 
 
