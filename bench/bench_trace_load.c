@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/input.h"
+#include "trace/inflate.h"
 #include "trace/trace.h"
 
 static double seconds(void)

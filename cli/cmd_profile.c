@@ -21,6 +21,7 @@ static int run(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    name_input(count - 1, operands + 1);
     wanted.by = options->by;
     wanted.phases = options->phase.value;
     wanted.device = options->device;

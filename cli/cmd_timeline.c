@@ -20,6 +20,7 @@ static int merge(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    name_input(count, operands);
     what.low_gpu = options->given[OPTION_NUMBER_low_gpu] ? options->low_gpu : DEFAULT_LOW_GPU;
     what.metrics = options->metrics;
     what.align = options->align;
@@ -27,15 +28,6 @@ static int merge(const struct options *options, int count, char **operands)
     what.overwrite = options->overwrite;
     status = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
     return output_result(&output, status, report, &error);
-}
-
-/* "-" is standard input. */
-static void name_input(int count, char **operands)
-{
-    static char input[] = "/dev/stdin";
-    for (int i = 0; i < count; i++)
-        if (strcmp(operands[i], "-") == 0)
-            operands[i] = input;
 }
 
 static int info(const struct options *options, int count, char **operands)
@@ -79,8 +71,8 @@ const struct command command_timeline_info = {
     .description =
         "Sources, formats, nodes, ranks, steps, phases, range of time, and what of damaged files could not be read. Formats: "
         "PyTorch profiler (Kineto) and any other Chrome trace, TensorFlow, Horovod, SMDebug's folders, cProfile dumps, "
-        "pyinstrument, Nsight Systems' SQLite exports, and the tracking and sub-tracking files of gpu-tracker; plain or gzip. "
-        "They are known by what they hold, not by their names. \"-\" is standard input.",
+        "pyinstrument, Nsight Systems' SQLite exports, and the tracking and sub-tracking files of gpu-tracker; plain, or compressed "
+        "by gzip, zstd, xz, bzip2 or zip. They are known by what they hold, not by their names. \"-\" is standard input.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

@@ -40,3 +40,11 @@ struct gt_trace_request request_of(const struct options *options)
     request.threads = options->threads;
     return request;
 }
+
+void name_input(int count, char **operands)
+{
+    static char input[] = "/dev/stdin";
+    for (int i = 0; i < count; i++)
+        if (strcmp(operands[i], "-") == 0)
+            operands[i] = input;
+}

@@ -9,5 +9,7 @@ struct gt_tracker_options settings_tracker(const struct options *options);
 /* Files that are read when they are checked, and again by each tracker: what comes through a pipe is kept for that. */
 int settings_keep_files(const struct gt_tracker_options *settings, struct gt_error *error);
 struct gt_trace_request request_of(const struct options *options); /* the part of traces to be read */
+/* Gives "-" among the operands the path of standard input. */
+void name_input(int count, char **operands);
 
 #endif

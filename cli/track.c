@@ -305,10 +305,11 @@ static int run_instead(struct track *track, char **words, int code)
 }
 
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
-static int start(struct track *track, char **words)
+static int start(struct track *track, const struct options *options, char **words)
 {
     struct launch launch;
     struct gt_error error = {0};
+    status_prepare(&track->watch.status, options->progress);
     signals_take_all(&track->watch.signals);
     leave_mark(track);
     track->watch.owns_children = !has_children();
@@ -356,10 +357,11 @@ static char *command_text(char **words)
     return text;
 }
 
-static int watch(struct track *track, const struct options *options)
+static int watch(struct track *track, const struct options *options, char **words)
 {
     jobs_announce(track->watch.tracker ? gt_tracker_recording(track->watch.tracker) : NULL);
-    progress_open(&track->watch.progress, options->progress);
+    status_begin(&track->watch.status, track->watch.tracker, *track->blocks ? track->blocks : NULL,
+                 options->no_history ? NULL : words);
     prctl(PR_SET_TIMERSLACK, 1ul);
     int status = watch_run(&track->watch);
     jobs_withdraw();
@@ -414,9 +416,9 @@ int track_command(const struct options *options, char **words, bool as_original)
     char *text = command_text(words);
     track.settings.command = text;
     note_launcher(&track, words);
-    status = start(&track, words);
+    status = start(&track, options, words);
     if (!status) {
-        if (watch(&track, options) < 0)
+        if (watch(&track, options, words) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
         status = end(&track, options, words, as_original);
         if (!status)
@@ -438,12 +440,13 @@ int track_process(const struct options *options, pid_t pid)
     if (status)
         return status;
     track.watch.main = pid;
+    status_prepare(&track.watch.status, options->progress);
     signals_take_ending(&track.watch.signals);
     status = gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
     if (status < 0) {
         status = say_failure(status, &error);
     } else {
-        int watched = watch(&track, options);
+        int watched = watch(&track, options, NULL);
         int collected;
         status = conclude(&track, options, NULL, &collected);
         if (!track.output.is_quiet && (track.output.is_brief || ends_in_sentence(&track.output)))

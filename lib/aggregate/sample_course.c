@@ -49,7 +49,7 @@ static int begin(struct gt_sample_course *course, int64_t now_ns)
     int status = 0;
     course->first_ns = course->counted_ns = now_ns;
     course->course = gt_course_new(SHORTEST_NS, course->is_fine ? GT_COURSE_FINE_SPANS : GT_COURSE_SPANS, 0,
-                                   course->is_fine);
+                                   course->is_fine && !course->is_bounded);
     if (!course->course)
         return -ENOMEM;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status >= 0; i++)

@@ -1,6 +1,7 @@
 #include "analyse/past_runs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,35 @@ int gt_past_runs_change(struct gt_buffer *out, const struct gt_past_run *run, co
     if (!is_first)
         gt_buffer_printf(out, " against your last %zu runs", earlier->count);
     return out->failed;
+}
+
+/* ---- How long it takes ------------------------------------------------------------------------------------------- */
+
+enum { USUAL = 5, ASKED = 100 };
+
+static bool is_same(const struct gt_past_run *run, const char *command, const char *host)
+{
+    return run->exit_status == 0 && run->command && !strcmp(run->command, command) && run->host &&
+           !strcmp(run->host, host) && run->elapsed > 0;
+}
+
+double gt_past_runs_usual(const char *command, const char *folder, const char *host)
+{
+    char path[PATH_MAX];
+    double elapsed[USUAL];
+    size_t count = 0;
+    struct gt_past_runs runs = {0};
+    struct gt_past_run like = {.command = (char *)command, .folder = (char *)folder, .host = (char *)host};
+    struct gt_past_runs_filter filter = {.words = &command, .word_count = 1, .most = ASKED};
+    if (folder)
+        filter = (struct gt_past_runs_filter){.like = &like, .most = USUAL};
+    if (*command && gt_past_runs_path(path, sizeof path, NULL) >= 0)
+        gt_past_runs_read(&runs, path, &filter, NULL);
+    for (size_t i = 0; i < runs.count && count < USUAL; i++)
+        if (is_same(&runs.run[i], command, host))
+            elapsed[count++] = runs.run[i].elapsed;
+    gt_past_runs_release(&runs);
+    return count ? median(elapsed, count) : NAN;
 }
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */

@@ -33,6 +33,23 @@ int gt_runs_report(const char *const *words, size_t count, size_t most, struct g
  * or its file holds another run by now. */
 int gt_run_recording(long long back, char **ret, struct gt_error *error);
 
+/* ---- A line about a job -------------------------------------------------------------------------------------------- */
+/* One line about a job that this process tracks: how it is, how far, and how long it will still take. */
+struct gt_status;
+struct gt_status_options {
+    const char *blocks; /* the folder of its code blocks, of which some are counted, or NULL */
+    char *const *words; /* its command, of which earlier runs tell how long it takes; NULL: none is asked */
+    int ascii;          /* no other characters */
+};
+/* The tracker stays open until the line is closed. */
+int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, const struct gt_status_options *options,
+                   struct gt_error *error);
+/* Without control characters, of `columns` columns at most, and `size` bytes with the NUL at the end. */
+void gt_status_text(struct gt_status *status, int columns, char *ret, size_t size);
+/* How much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
+double gt_status_share(const struct gt_status *status);
+void gt_status_close(struct gt_status *status);
+
 /* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
 /* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
  * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
@@ -42,5 +59,19 @@ int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root,
 int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, size_t length, const char **ret,
                            size_t *ret_length);
 void gt_energy_relay_close(struct gt_energy_relay *relay);
+
+/* ---- Pages of jobs that run ---------------------------------------------------------------------------------------- */
+/* A job from its recording, which is opened for a moment at each update. */
+struct gt_live;
+int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error);
+/* Read what is new. The first call reads all there is. */
+int gt_live_update(struct gt_live *live, struct gt_error *error);
+/* Has the job ended, and its recording with it? */
+int gt_live_has_ended(const struct gt_live *live);
+/* The page as of the last update, which asks the address `feed` for states. Free with free(). */
+int gt_live_page(struct gt_live *live, const char *feed, char **ret, size_t *length, struct gt_error *error);
+/* The state as of the last update, one line of JSON. Free with free(). */
+int gt_live_state(struct gt_live *live, char **ret, size_t *length, struct gt_error *error);
+void gt_live_close(struct gt_live *live);
 
 #endif

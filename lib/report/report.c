@@ -47,6 +47,7 @@ struct gt_report {
     char *type;
     enum gt_layout layout;
     size_t width, page_size;
+    char *feed;
     unsigned style;
     bool failed;
     struct gt_node root, page;
@@ -109,6 +110,7 @@ void gt_report_free(struct gt_report *report)
     release_node(&report->root);
     release_node(&report->page);
     free(report->type);
+    free(report->feed);
     free(report);
 }
 
@@ -145,6 +147,18 @@ size_t gt_report_width_of(const struct gt_report *report)
 void gt_report_page_size(struct gt_report *report, size_t bytes)
 {
     report->page_size = bytes;
+}
+
+int gt_report_feed(struct gt_report *report, const char *address)
+{
+    free(report->feed);
+    report->feed = strdup(address);
+    return report->feed ? 0 : -ENOMEM;
+}
+
+const char *gt_report_feed_of(const struct gt_report *report)
+{
+    return report->feed;
 }
 
 size_t gt_report_page_size_of(const struct gt_report *report)

@@ -42,6 +42,7 @@ enum gt_node_flag {
     GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
     GT_FEWER_COLUMNS =
         32768, /* tables: columns before the last are left out, from the right, where a terminal is too narrow */
+    GT_SENTENCES = 65536, /* tables: pages tell each row as the sentence of its column "advice" */
     GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
                             pickle) have it; CSV and pages show that nothing was measured */
     GT_NOT_IN_ORIGINAL = 1024, /* text as the original prints it (GT_STYLE_ORIGINAL) is without it */
@@ -129,6 +130,9 @@ int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_
 const struct gt_node *gt_report_top(const struct gt_report *report);
 const struct gt_node *gt_report_page_top(const struct gt_report *report);
 size_t gt_report_page_size_of(const struct gt_report *report); /* see gt_report_page_size; 0: not told */
+/* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
+int gt_report_feed(struct gt_report *report, const char *address);
+const char *gt_report_feed_of(const struct gt_report *report); /* NULL: there is none */
 size_t gt_report_width_of(const struct gt_report *report);     /* see gt_report_width; 0: any */
 unsigned gt_report_style_of(const struct gt_report *report);   /* see gt_report_style */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);

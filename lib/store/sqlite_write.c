@@ -67,8 +67,8 @@ struct sqlite_writer {
     char *path;
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
-    sqlite3_stmt *lives; /* with detail */
-    bool has_detail, in_transaction;
+    sqlite3_stmt *lives; /* with names */
+    bool has_detail, has_names, in_transaction;
     dev_t device; /* of the file */
     ino_t inode;
     off_t least; /* bytes: it never gets smaller than it began */
@@ -185,7 +185,7 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
         gt_detail_columns(&writer->detail[i].columns, gt_details[i].scope);
         status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
     }
-    if (!status && writer->has_detail)
+    if (!status && writer->has_names)
         status = sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
     if (!status)
         status = gt_sqlite_run(writer->database, writer->path, schema, error);
@@ -259,7 +259,7 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
         status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
                                 error);
-    if (!status && writer->has_detail)
+    if (!status && writer->has_names)
         status = sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
     return status;
 }
@@ -323,6 +323,7 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
     }
     writer->path = path;
     writer->has_detail = options->detail;
+    writer->has_names = options->detail || options->names;
     int status = make(writer, options, machine, error);
     if (status < 0)
         release(writer);

@@ -28,6 +28,7 @@ struct gt_store_options {
     const char *path; /* after gt_store_path() */
     bool overwrite;
     bool detail;                              /* keep PROCESS and GPU rows too */
+    bool names;                               /* keep a list of processes where the format has a place for it */
     const struct gt_store_readings *readings; /* NULL: there are none; what they name outlives the store */
 };
 

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "trace/trace.h"
+#include "trace/zip.h"
 
 /* The files there are below the paths asked for, and the format of each. */
 
@@ -34,8 +35,8 @@ enum { NAME_SIZE = 32 };
 struct found_file {
     char *path; /* as people know it */
     const struct gt_trace_format *format;
-    char copy[NAME_SIZE]; /* what is read instead, of what came through a pipe; else "" */
-    int copy_fd;          /* or -1 */
+    char *copy;  /* what is read instead, of what came through a pipe; else NULL */
+    int copy_fd; /* or -1 */
 };
 
 /* The files below the paths asked for, sorted, each once. */
@@ -107,8 +108,19 @@ static void name_copy(int copy, char name[NAME_SIZE])
     snprintf(name, NAME_SIZE, "/proc/self/fd/%d", copy);
 }
 
+/* `member`: of an archive that came through the pipe, or NULL. */
+static int keep_copy(struct found_file *file, const char *member)
+{
+    char name[NAME_SIZE];
+    if (file->copy_fd < 0)
+        return 0;
+    name_copy(file->copy_fd, name);
+    return asprintf(&file->copy, "%s%s%s", name, member ? "/" : "", member ? member : "") < 0 ? -ENOMEM : 0;
+}
+
 /* `copy` is a descriptor of what came through a pipe, which the list closes, or -1. */
-static int add_path(struct search *search, const char *path, const struct gt_trace_format *format, int copy)
+static int add_path(struct search *search, const char *path, const struct gt_trace_format *format, int copy,
+                    const char *member)
 {
     struct found_paths *found = search->found;
     bool is_full = found->count >= MOST_FILES;
@@ -120,9 +132,67 @@ static int add_path(struct search *search, const char *path, const struct gt_tra
     if (!file)
         return gt_error_system(search->error, ENOMEM, "%s", path);
     *file = (struct found_file){.path = strdup(path), .format = format, .copy_fd = copy};
-    if (copy >= 0)
-        name_copy(copy, file->copy);
-    return file->path ? 0 : gt_error_system(search->error, ENOMEM, "%s", path);
+    return file->path && keep_copy(file, member) == 0 ? 0 : gt_error_system(search->error, ENOMEM, "%s", path);
+}
+
+/* ---- archives: each member is a file of its own, archive.zip/member ---- */
+
+static bool is_archive(struct search *search, const char *path)
+{
+    struct gt_input *input = NULL;
+    if (gt_input_open(&input, path, 0, NULL) < 0)
+        return false;
+    ssize_t length = gt_input_read(input, search->head, 4, NULL);
+    gt_input_close(input);
+    return length == 4 && gt_zip_begins(search->head, 4);
+}
+
+/* Reads `from`, and tells of it as `path`. */
+static int add_member(struct search *search, const char *path, const char *from, const char *member, int copy)
+{
+    char *shown = NULL, *read = NULL;
+    int status = asprintf(&shown, "%s/%s", path, member) < 0 || asprintf(&read, "%s/%s", from, member) < 0 ? -ENOMEM
+                                                                                                           : 0;
+    const struct gt_trace_format *format = status < 0 ? NULL : recognize(search, read, &status, NULL);
+    if (format && has_suffix(search, member)) {
+        int own = copy < 0 ? -1 : fcntl(copy, F_DUPFD_CLOEXEC, 0);
+        status = copy >= 0 && own < 0 ? gt_error_system(search->error, errno, "%s", path)
+                                      : add_path(search, shown, format, own, own < 0 ? NULL : member);
+        status = status < 0 ? status : 1;
+    } else {
+        search->found->ignored += status != -ENOMEM;
+        status = status == -ENOMEM ? gt_error_system(search->error, ENOMEM, "%s", path) : 0;
+    }
+    free(shown);
+    free(read);
+    return status;
+}
+
+/* Returns how many members are traces. */
+static int add_archive(struct search *search, const char *path, const char *from, int copy)
+{
+    struct gt_zip zip = {0};
+    struct stat about;
+    int fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK), added = 0;
+    int status = fd < 0 || fstat(fd, &about) < 0 ? -errno : gt_zip_list(&zip, fd, (uint64_t)about.st_size);
+    if (fd >= 0)
+        close(fd);
+    if (status < 0)
+        return gt_error_set(search->error, -status, "%s: a zip archive whose directory cannot be read", path);
+    for (size_t i = 0; i < zip.member_count && status >= 0; i++) {
+        status = add_member(search, path, from, zip.member[i].name, copy);
+        added += status > 0;
+    }
+    gt_zip_release(&zip);
+    return status < 0 ? status : added;
+}
+
+static int add_named_archive(struct search *search, const char *path, const char *from, int copy)
+{
+    int added = add_archive(search, path, from, copy);
+    return added ? added
+                 : gt_error_set(search->error, EINVAL,
+                                "%s: no file in this archive is a trace or profile of a known format", path);
 }
 
 /* A file that SMDebug or MergedTimeline merged lies beside its sources: it would count everything twice. */
@@ -138,8 +208,10 @@ static int add_found(struct search *search, const char *path)
     if (!has_suffix(search, path) || is_merged(path))
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
+    if (!format && is_archive(search, path))
+        return add_archive(search, path, path, -1) == -ENOMEM ? -ENOMEM : 0;
     search->found->ignored += !format;
-    return format ? add_path(search, path, format, -1) : 0;
+    return format ? add_path(search, path, format, -1, NULL) : 0;
 }
 
 static int walk_folder(struct search *search, const char *path, int depth)
@@ -184,9 +256,12 @@ static int add_pipe(struct search *search, const char *path)
     name_copy(copy, name);
     const struct gt_trace_format *format = status < 0 ? NULL : recognize(search, name, &status, search->error);
     if (format)
-        return add_path(search, path, format, copy);
+        return add_path(search, path, format, copy, NULL);
+    bool has_members = status >= 0 && is_archive(search, name);
+    if (has_members)
+        status = add_named_archive(search, path, name, copy);
     close(copy);
-    return status < 0
+    return status < 0 || has_members
                ? status
                : gt_error_set(search->error, EINVAL,
                               "%s: no trace or profile that is known without its name, as recordings are not", path);
@@ -194,9 +269,9 @@ static int add_pipe(struct search *search, const char *path)
 
 static int add_named(struct search *search, const char *path)
 {
-    struct stat about;
+    struct stat about = {0};
     int status;
-    if (stat(path, &about) < 0)
+    if (stat(path, &about) < 0 && errno != ENOTDIR) /* a member of an archive is named so */
         return gt_error_system(search->error, errno, "%s", path);
     if (S_ISDIR(about.st_mode))
         return walk_folder(search, path, 0);
@@ -205,10 +280,12 @@ static int add_named(struct search *search, const char *path)
     if (S_ISFIFO(about.st_mode))
         return add_pipe(search, path);
     const struct gt_trace_format *format = recognize(search, path, &status, search->error);
+    if (!format && status >= 0 && is_archive(search, path))
+        return add_named_archive(search, path, path, -1);
     if (!format)
         return status < 0 ? status
                           : gt_error_set(search->error, EINVAL, "%s: no trace or profile of a known format", path);
-    return add_path(search, path, format, -1);
+    return add_path(search, path, format, -1, NULL);
 }
 
 static bool is_found(const struct found_paths *found, const char *path)
@@ -245,6 +322,7 @@ static void release(struct found_file *file)
 {
     if (file->copy_fd >= 0)
         close(file->copy_fd);
+    free(file->copy);
     free(file->path);
 }
 
@@ -416,7 +494,7 @@ static int read_file(struct gt_reading *reading, const struct gt_trace_format *f
 static int read_path(struct gt_reading *reading, const struct found_file *file, struct gt_error *error)
 {
     struct gt_error trouble = {0};
-    bool is_copy = *file->copy;
+    bool is_copy = file->copy;
     int status = read_file(reading, file->format, is_copy ? file->copy : file->path, &trouble);
     if (status >= 0)
         return status;

@@ -157,6 +157,7 @@ def test_the_chart_as_a_page(slow, tmp_path):
     assert "CPUUtilization" not in slow.plot_the_window(BASE, BASE + 3_000_000, select_dimensions=["gpu"]).to_html()
 
 
+@pytest.mark.sanitize_long
 def test_the_chart_as_a_figure(slow):
     pytest.importorskip("matplotlib")
     chart = slow.plot_the_window("2020-09-13T12:27:10:000000", "2020-09-13T12:27:13:000000", ["GetNext"])

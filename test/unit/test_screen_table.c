@@ -1,6 +1,7 @@
 /* Tables that are never wider than the terminal. */
 #include <stdarg.h>
 #include <stddef.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
