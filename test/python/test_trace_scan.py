@@ -54,10 +54,10 @@ def merge(gpu_tracker, folder, path, *options):
 
 
 def plain(events):
-    """What a merge must keep of events; times from the first one on, to the nanosecond."""
+    """What a merge must keep of events, in the order of time; times from the first one on, to the nanosecond."""
     begin = None
     result = []
-    for item in events:
+    for item in sorted(events, key=lambda item: item.get("ts", 0)):
         if item["ph"] == "M":
             continue
         begin = item["ts"] if begin is None else min(begin, item["ts"])
